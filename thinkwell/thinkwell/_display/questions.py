@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from thinkwell._core.policy.arguments import COMMAND_KEYS, command_line, names_folder, telling
 from thinkwell._core.schema.json_schema import is_array, is_object
@@ -71,6 +71,30 @@ _OUTCOMES: Final = {
     "accept": "accepted",
     "decline": "declined",
 }
+
+_DECIDERS: Final = {
+    "human": "elsewhere",
+    "policy": "by the permission policy",
+    "remembered": "",
+    "handler": "by the server's program",
+    "listener": "by the server's program",
+    "supervisor": "by the supervisor",
+    "deadline": "",
+    "cancel": "",
+    "letta": "in a Letta client",
+}
+"""Who decides, as people call it."""
+
+_REASONS: Final = {
+    "answered from outside": "",
+    'permissions="deny"': "it denies all that is asked",
+    'permissions="allow"': "it allows all that is asked",
+    "no rule fits; otherwise: deny": "no rule allows it",
+    "no rule fits; otherwise: allow": "no rule forbids it",
+    "no one who was asked answered it": "nobody is there who may answer",
+    "it was answered for the whole session": "it was answered before, for the whole session",
+}
+"""What reasons mean that say little as they are."""
 
 _TYPES: Final[dict[FieldType, str]] = {
     "string": "text",
@@ -182,7 +206,7 @@ def asked(question: QuestionView, view: RunView) -> Asked:
     raw = None if tool is None else tool.input
     command = None if tool is None else command_line(raw)
     changes = () if tool is None else changes_of(tool, view.cwd, exactly=True)
-    arguments = "" if tool is None else _arguments(tool, view.cwd, command=command is not None)
+    arguments = "" if tool is None else other_arguments(tool, view.cwd, command=command is not None)
     told = command is not None or changes or arguments
     about = [] if tool is None or told else _about(tool, view.cwd)
     title = line(question.title)
@@ -236,6 +260,28 @@ def answered(answer: AnswerView) -> str:
     return f"{told}: {why}" if why else told
 
 
+class Outcome(NamedTuple):
+    """What became of a question, for people who were not asked."""
+
+    what: str
+    """A clean line: ``denied``."""
+    by: str
+    """Who decided, a clean line; empty where the reason says it."""
+    why: str
+    """A clean line, or empty."""
+
+
+def outcome(answer: AnswerView) -> Outcome:
+    """Return what became of a question."""
+    by = line(answer.by, NAME)
+    what = "withdrawn" if answer.choice is None else line(answer.choice, NAME)
+    return Outcome(
+        what=_OUTCOMES.get(answer.choice or "", what),
+        by=_DECIDERS.get(by, by and f"by {by}"),
+        why=_REASONS.get(answer.why, line(answer.why, WHY)),
+    )
+
+
 def allowed(answer: AnswerView) -> bool | None:
     """Return whether the agent got what it asked for; ``None`` where the question was withdrawn."""
     if answer.choice is None:
@@ -250,8 +296,8 @@ def verdict_words(verdict: QuestionVerdict) -> str:
     return f"{line(verdict.by, NAME)}: {said}" + (f" ({why})" if why else "")
 
 
-def _arguments(tool: ToolView, cwd: str, *, command: bool) -> str:
-    """Return the arguments that nothing else tells of.
+def other_arguments(tool: ToolView, cwd: str, *, command: bool) -> str:
+    """Return the arguments that nothing else tells of, exactly.
 
     Args:
         tool: The call.

@@ -312,15 +312,19 @@ def output_of(tool: ToolView, limit: int = OUTPUT) -> str:
 
     What a program wrote over itself in a terminal, such as a progress bar, is there as it stood last.
     """
-    texts = [_block(part.content) for part in tool.content if isinstance(part, BlockContent)]
-    text = "\n".join(filter(None, texts)) or _raw_output(tool.output)
-    text = _unfenced(text)
+    text = whole_output(tool)
     tail = text[-4 * limit :]
     shown = clean("\n".join(_overwritten(row) for row in tail.replace("\r\n", "\n").split("\n"))).strip("\n")
     if len(shown) <= limit and len(tail) == len(text):
         return shown
     shown = shown[-limit:]
     return "…" + shown[shown.find("\n") :] if "\n" in shown else f"…{shown}"
+
+
+def whole_output(tool: ToolView) -> str:
+    """Return all that a tool has put out, as it came, which is not to be shown."""
+    texts = [_block(part.content) for part in tool.content if isinstance(part, BlockContent)]
+    return _unfenced("\n".join(filter(None, texts)) or _raw_output(tool.output))
 
 
 def _unfenced(text: str) -> str:

@@ -49,13 +49,13 @@ def _token_parts(tokens: TokenCounts, *, with_input: bool) -> list[str]:
         parts.append(f"{count(tokens.output)} out")
     if tokens.input is None and tokens.output is None and tokens.total is not None:
         parts.append(f"{count(tokens.total)} tokens")
-    share = _cached_share(tokens)
+    share = cached_share(tokens)
     if share is not None:
         parts.append(f"{share:.0%} cached")
     return parts
 
 
-def _cached_share(tokens: TokenCounts) -> float | None:
+def cached_share(tokens: TokenCounts) -> float | None:
     """Return which part of the input came from a cache. Some agents count that as input and some do not."""
     cached = tokens.cached_read
     if not cached or cached < 0 or tokens.input is None or tokens.input < 0:

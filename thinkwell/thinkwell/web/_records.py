@@ -33,6 +33,7 @@ __all__ = (
     "Reduced",
     "RunEnded",
     "ShownError",
+    "in_thread",
     "is_end",
     "read_entry",
     "view_as_json",
@@ -127,11 +128,11 @@ class EntryWriter:
 
         if sum(map(_work, events)) <= LONG:
             return entries()
-        return await _in_thread(entries)
+        return await in_thread(entries)
 
     async def ended(self, end: RunEnded) -> Entry:
         """Return the last entry of a run, without holding others up where it is long."""
-        return self.end(end) if _work(end) <= LONG else await _in_thread(partial(self.end, end))
+        return self.end(end) if _work(end) <= LONG else await in_thread(partial(self.end, end))
 
     def end(self, end: RunEnded) -> Entry:
         """Return the last entry of a run."""
@@ -141,7 +142,7 @@ class EntryWriter:
         return Entry(end.seq, _encoded(replace(end, at=round(end.at, 6), result=result, error=error)))
 
 
-async def _in_thread(work: Callable[[], X]) -> X:
+async def in_thread(work: Callable[[], X]) -> X:
     """Do something in a thread. They are of their own: tools may keep anyio's for as long as they like."""
     threads = _threads.get(None)
     if threads is None:
@@ -220,7 +221,7 @@ class Reduced:
                     self.end = self._take(entries)
                 else:
                     with anyio.CancelScope(shield=True):  # else it is not known what the reducer has
-                        self.end = await _in_thread(partial(self._take, entries))
+                        self.end = await in_thread(partial(self._take, entries))
                 self.seq = entries[-1].seq
             return self._reducer.snapshot(None)
 

@@ -158,6 +158,10 @@ class Watcher:
         """Number of the last entry that it has."""
         return self._seq
 
+    def skip(self, seq: int) -> None:
+        """Give it only what is behind a number."""
+        self._seq = max(self._seq, seq)
+
     def close(self) -> None:
         """Give it nothing more."""
         self._closed = True

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pygments.lexer import Lexer
+    from pygments.token import _TokenType
 
     from thinkwell._display.items.nodes import Node
 
@@ -91,10 +92,6 @@ def _lexer(language: str) -> Lexer:
 
 
 @cache
-def _look(kind: object) -> str:
+def _look(kind: _TokenType) -> str:
     """Return the class of words of a kind: that of the kind itself, or of what it is a kind of."""
-    while kind is not Token:
-        if kind in _LOOKS:
-            return _LOOKS[kind]
-        kind = kind.parent
-    return ""
+    return next((look for known, look in _LOOKS.items() if kind in known), "")

@@ -1,9 +1,9 @@
 """A text of Markdown while it grows: what is finished is told once, and only the open end again.
 
-The text is drawn in parts: its blocks, the items of a list, the rows of a table, forty lines of code, a thousand
-characters of a long paragraph. A part is closed by complete lines only: an unfinished line may turn what stands
-above it into something else. Closed parts leave what is read again. However a text is cut into pieces, its parts
-come to the same in the end.
+The text is drawn in parts: its blocks, the items of a list, the rows of a table, forty lines of code, a
+thousand characters of a long paragraph. A part is closed by complete lines only: an unfinished line may turn
+what stands above it into something else. Closed parts leave what is read again. However a text is cut into
+pieces, its parts come to the same in the end.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class GrowingText:
         return self._clean(self._raw if whole else self._raw[: unfinished(self._raw)])
 
     def _clean(self, text: str) -> str:
-        # A mark that stands on the character before it stands on a line end here, as it does in the whole text.
+        # A mark that stands on the character before it stands on a line end here, as in the whole text.
         return clean(f"\n{text}")[1:] if self._begun else clean(text)
 
     # What is closed
@@ -233,7 +233,7 @@ def _parts_of(
         number: Its number.
         lines: The text that it is from.
         references: The names that are given.
-        closed: How many parts of it are closed and not in that text, how it began, and the code that is closed.
+        closed: How many parts of it are closed and not in that text, how it began, and its closed code.
     """
     begin, end = md.lines_of(block)
     first, head, before = closed
@@ -276,7 +276,7 @@ def _code_lines(block: SyntaxTreeNode) -> Iterator[str]:
 
 
 def _has_ended(block: SyntaxTreeNode, lines: Sequence[str]) -> bool:
-    """Return whether no line that comes can belong to a block. The last line is empty: it has not come yet."""
+    """Return whether no line that comes can belong to a block. The last line has not come yet."""
     begin, end = md.lines_of(block)
     match block.type:
         case "heading" | "hr":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
@@ -12,7 +12,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from thinkwell._display.items.code import coloured
 from thinkwell._display.items.nodes import element, link, safe_link, text_of
-from thinkwell._display.text import line
+from thinkwell._display.text import clean, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -72,6 +72,12 @@ class References:
 def blocks(source: str, references: References) -> list[SyntaxTreeNode]:
     """Return the blocks of a text, and add the names of addresses in it to `references`."""
     return SyntaxTreeNode(_BLOCKS.parse(source, references.env)).children
+
+
+def prose(text: str) -> list[Node]:
+    """Return a whole text as nodes."""
+    references = References()
+    return [draw(block, references) for block in blocks(clean(text), references)]
 
 
 def lines_of(block: SyntaxTreeNode) -> tuple[int, int]:
@@ -240,5 +246,5 @@ def _without_ends(url: str) -> str:
             if shorter.endswith(closing) and opening not in shorter:
                 shorter = shorter[:-1]
         if shorter == url:
-            return cast("str", url)
+            return url
         url = shorter

@@ -30,6 +30,7 @@ from thinkwell.web._sse import EventStream
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
 from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
+from thinkwell.web.items import ItemFeeds, ItemStream
 from thinkwell.web.native._types import (
     KEY,
     LARGEST,
@@ -77,6 +78,7 @@ def routes(server: RunServer) -> list[Route]:
         Route("/api/runs", Resource(GET=api.list, POST=api.start)),
         Route("/api/runs/{run}", Resource(GET=api.state, DELETE=api.delete)),
         Route("/api/runs/{run}/events", Resource(GET=api.events)),
+        Route("/api/runs/{run}/items", Resource(GET=api.items)),
         Route("/api/runs/{run}/answer", Resource(POST=api.answer)),
         Route("/api/runs/{run}/cancel", Resource(POST=api.cancel)),
         Route("/healthz", Resource(GET=_health)),
@@ -92,6 +94,7 @@ class _Api:
 
     def __init__(self, server: RunServer) -> None:
         self._server = server
+        self._feeds = ItemFeeds()
 
     async def about(self, request: Request) -> ASGIApp:
         agents = [
@@ -159,6 +162,11 @@ class _Api:
             kinds=_kinds(request.query_params.getlist("include")),
             format_=query.format,
         )
+
+    async def items(self, request: Request) -> ASGIApp:
+        after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
+        run_id = request.path_params["run"]
+        return ItemStream(self._server, self._feeds, run_id, caller=caller_of(request.scope), after=after)
 
     async def answer(self, request: Request) -> ASGIApp:
         said = await read_json(request, AnswerQuestion, self._server.limits.max_request)

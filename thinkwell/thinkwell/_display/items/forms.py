@@ -1,0 +1,128 @@
+"""Open questions as nodes: what is asked, with nothing left out that matters for an answer."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from thinkwell._display import questions
+from thinkwell._display.items.nodes import element, safe_link
+from thinkwell._display.items.rows import change, hunk, shortened
+from thinkwell._display.text import exact, line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell._display.diffs import FileChange
+    from thinkwell._display.items.nodes import Node
+    from thinkwell._display.questions import Asked
+    from thinkwell.events import JsonValue, QuestionOption
+    from thinkwell.view import QuestionView, RunView
+
+OPTIONS: Final = 50
+"""Options of a question that have buttons."""
+
+TITLE: Final = 8_000
+"""Characters of a title."""
+
+COMMAND: Final = 100_000
+"""Characters of what is asked for."""
+
+NAME: Final = 60
+"""Characters of what an option is called."""
+
+_KEYS: Final = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
+
+_LABELS: Final = {
+    "allow_once": "Allow once",
+    "allow_always": "Always allow",
+    "reject_once": "Deny",
+    "reject_always": "Always deny",
+}
+
+_PLAIN_NAMES: Final = re.compile(
+    r"((allow|accept|approve|yes|reject|deny|decline|no|always|never)"
+    r"( once| always| allow| reject| deny| it| this time)?"
+    r"|always (allow|reject|deny)|just once|once)[.!]*",
+    re.IGNORECASE,
+)
+"""Names of options that say no more than their kinds do."""
+
+
+def form(question: QuestionView, view: RunView) -> Node:
+    """Return an open question.
+
+    Its options are ``[key, label, answer, kind]``, where the kind is ``allow``, ``deny`` or ``other``.
+    """
+    asked = questions.asked(question, view)
+    attributes: dict[str, JsonValue] = {
+        "id": question.id,
+        "asks": question.asks,
+        "label": exact(shortened(question.title, TITLE)) or "The agent asks for permission",
+        "options": options(question),
+    }
+    if question.fields:
+        fields: JsonValue = msgspec.to_builtins(question.fields)
+        assert isinstance(fields, list)
+        hints = [
+            {"label": each.label, "hint": each.hint, "description": each.description} for each in asked.fields
+        ]
+        attributes["fields"] = [{**field, **hint} for field, hint in zip(fields, hints, strict=True)]
+    if question.deadline is not None:
+        attributes["deadline"] = round(question.deadline, 3)
+        attributes["since"] = round(question.asked_at, 3)
+    return element("form", question.asks, *_about(asked, question), attributes=attributes)
+
+
+def _about(asked: Asked, question: QuestionView) -> Sequence[Node]:
+    parts: list[Node] = []
+    if asked.url is not None and question.url is not None:
+        leads = "It is not certain where that leads, so it is not opened from here."
+        parts.append(element("div", "address", asked.url))
+        parts.append(element("div", "", f"It leads to {asked.host}." if asked.host else leads))
+        if asked.host and safe_link(question.url):
+            parts.append(element("a", "button", "Open the page", attributes={"href": question.url}))
+    for label, text in (("Command that would be run", asked.command), ("Arguments", asked.arguments)):
+        if text:
+            parts.append(element("pre", "wrap", shortened(text, COMMAND), attributes={"label": label}))
+    parts += map(whole_change, asked.changes)
+    if not any(line(about) == asked.title for about in asked.about):
+        parts += [element("div", "mono", about) for about in asked.about]
+    parts += [element("div", "dim", verdict) for verdict in asked.verdicts]
+    return parts
+
+
+def whole_change(changed: FileChange) -> Node:
+    """Return a file's change with its hunks."""
+    return element("div", "", change(changed, *map(hunk, changed.hunks)))
+
+
+def options(question: QuestionView) -> list[JsonValue]:
+    """Return what may be answered, with the keys for it. They follow from what an option means."""
+    if question.asks == "url":
+        return [["y", "I have opened it", "accept", "allow"], ["n", "No", "decline", "deny"]]
+    if question.asks == "form":
+        return [["n", "Decline", "decline", "deny"]]
+    choices: list[JsonValue] = []
+    taken: set[str] = set()
+    for option in question.options[:OPTIONS]:
+        key = _KEYS.get(option.kind, "")
+        if not key or key in taken:
+            key = next((digit for digit in "123456789" if digit not in taken), "")
+        taken.add(key)
+        kind = "allow" if option.kind.startswith("allow") else "other"
+        kind = "deny" if option.kind.startswith("reject") else kind
+        choices.append([key, _label(option), {"option": option.id}, kind])
+    if not any(option.kind.startswith("reject") for option in question.options):
+        choices.append(["n", "Deny", "deny", "deny"])  # nobody has to allow what is asked
+    return choices
+
+
+def _label(option: QuestionOption) -> str:
+    name = line(option.name, NAME)
+    label = _LABELS.get(option.kind)
+    if label is None:
+        return name or line(option.kind, NAME)
+    return label if not name or _PLAIN_NAMES.fullmatch(name) else f"{label}: {name}"

@@ -1,0 +1,458 @@
+"""The rows of a run's timeline: texts, tool calls, questions and what else happened, as nodes."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from thinkwell._core.policy.arguments import command_line
+from thinkwell._display import diffs, numbers, questions, tools
+from thinkwell._display.items.ansi import output_pieces
+from thinkwell._display.items.code import styled
+from thinkwell._display.items.nodes import element, link, safe_link
+from thinkwell._display.paths import relative
+from thinkwell._display.text import clean, exact, line
+from thinkwell._display.urls import url_host
+from thinkwell.events import (
+    BlockContent,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from thinkwell import events as ev
+    from thinkwell._display.diffs import DiffLine, FileChange, Hunk
+    from thinkwell._display.items.nodes import Node
+    from thinkwell._display.tools import Call
+    from thinkwell.view import AnswerView, QuestionView, ToolView
+
+Status: TypeAlias = Literal[
+    "pending", "running", "done", "failed", "cancelled", "interrupted", "ask", "completed"
+]
+"""How far a call, a question or a run is, as a mark shows it."""
+
+WORDS: Final[dict[str, str]] = {"completed": "done"}
+"""What marks say to those who do not see them, where that is not their name."""
+
+LEAST: Final = 0.1
+"""Seconds that are worth a word."""
+
+DATA: Final = 8_000
+"""Characters of arguments, of a command that was run, and of a result that was refused."""
+
+SHORT: Final = 30
+"""Changed lines of a call that are shown unasked."""
+
+PICTURES: Final = 8
+"""Pictures of a call."""
+
+PICTURE: Final = 8_000_000
+"""Characters of a picture in base64."""
+
+LINES: Final = 40
+"""Lines of an output that are a part."""
+
+LONGEST: Final = 4 * tools.OUTPUT
+"""Characters of such a part."""
+
+THINKING: Final = 240
+"""Characters of the end of a thought that is shown while it goes on."""
+
+_PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+
+
+# What rows are made of
+
+
+def icon(name: str, look: str = "icon", label: str = "") -> Node:
+    """Return a picture of ours. Without a label, those who do not see it are not told of it."""
+    return element("icon", look, attributes={"name": name, "label": label} if label else {"name": name})
+
+
+def mark(status: Status) -> Node:
+    """Return how far something is."""
+    return icon(status, f"mark {status}", WORDS.get(status, status))
+
+
+def slot(name: str = "") -> Node:
+    """Return the place of the items whose parent has a name; by default the item's own id."""
+    return element("slot", name)
+
+
+def fold(look: str, *row: Node, unfolds: bool = True) -> Node:
+    """Return a line of something, with the place of its parts below, where it unfolds."""
+    if not unfolds:
+        return element("div", "fold", *row)
+    return element("details", look, element("summary", "fold", *row), element("div", "body", slot()))
+
+
+def counts(added: int, removed: int) -> Node:
+    """Return how many lines came and went."""
+    label = f"{numbers.plural(added, 'line')} added, {removed:,} removed"
+    came, went = element("span", "plus", f"+{added}"), element("span", "minus", f"−{removed}")
+    return element("span", "counts", came, went, attributes={"label": label})
+
+
+def spent(seconds: float | None) -> Node:
+    """Return how long something took, where that is worth a word."""
+    return "" if seconds is None or seconds < LEAST else element("span", "", numbers.seconds(seconds))
+
+
+def since(at: float) -> Node:
+    """Return the time since a second of the run, which counts up."""
+    return element("time", "since", attributes={"since": round(at, 3)})
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return the beginning of a text, and how much is missing."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n… and {numbers.count(len(text) - limit)} more characters"
+
+
+def as_json(value: ev.JsonValue) -> str:
+    """Return JSON as people read it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    except (RecursionError, ValueError):
+        return "nested too deep to be shown"
+
+
+# Texts
+
+
+def thought(text: str, taken: float | None, now: str) -> Node:
+    """Return the line of a thought.
+
+    Args:
+        text: Its beginning.
+        taken: How many seconds it took; ``None``: it goes on.
+        now: The id of what its end stands in while it goes on.
+    """
+    verb = "thinking" if taken is None else "thought"
+    if taken is not None and taken >= LEAST:
+        verb = f"thought {numbers.seconds(taken)}"
+    begins = "" if taken is None else line(text, 160)
+    head = (icon("think"), element("span", "verb", verb), element("span", "target dim", begins))
+    body = element("div", "thought-body prose", slot())
+    whole = element("details", "thought", element("summary", "fold", *head), body)
+    return element("div", "", whole, slot(now) if taken is None else "")
+
+
+def thinking(text: str) -> Node:
+    """Return the end of a thought that goes on."""
+    rows = clean(text[-4 * THINKING :]).strip().split("\n")[-2:]
+    return element("div", "thinking", "\n".join(rows)[-THINKING:])
+
+
+def media(block: ev.ContentBlock) -> Node:
+    """Return what is no text, as far as it can be shown."""
+    match block:
+        case ImageContent(data=data, mime_type=kind) if (
+            kind in _PICTURES and len(data) <= PICTURE and _BASE64.fullmatch(data)
+        ):
+            attributes = {"type": kind, "data": data, "label": "Picture that the agent has sent"}
+            return element("img", "sent", attributes=attributes)
+        case ResourceLink():
+            name = line(block.title or block.name, 200)
+            if safe_link(block.uri) and url_host(block.uri):
+                return element("span", "", *link(block.uri, name))
+            return element("span", "", f"{name} ", element("code", "mono dim", line(block.uri, 500)))
+        case TextContent():
+            told = block.text
+        case EmbeddedResource(text=str() as told):
+            pass
+        case EmbeddedResource(mime_type=kind, uri=uri):
+            told = f"[{kind or 'data'}: {uri}]"
+        case _:
+            told = f"[{block.mime_type}]"
+    return element("span", "dim mono", line(told, 500))
+
+
+# Tool calls
+
+
+def status_of(tool: ToolView, *, over: bool) -> Status:
+    """Return how far a call is, in a run that may have ended before it."""
+    if tool.ended_at is None:
+        return "interrupted" if over else "running" if tool.status == "in_progress" else "pending"
+    return tools.status_of(tool)
+
+
+def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, inner: str) -> Node:
+    """Return the line of a tool call, with the place of its parts.
+
+    Args:
+        tool: The call.
+        cwd: The session's folder.
+        over: Whether the run is over.
+        unfolds: Whether it has parts.
+        inner: The id of what its own calls stand in; empty where it has none.
+    """
+    told = tools.describe(tool, cwd)
+    status = status_of(tool, over=over)
+    changes = diffs.changes_of(tool, cwd)
+    code = tools.exit_code(tool)
+    sums: Node = ""
+    if changes:
+        sums = counts(sum(each.added for each in changes), sum(each.removed for each in changes))
+    elif code:
+        sums = element("span", "minus", f"exit {code}")
+    goes_on = status in ("running", "pending")
+    time = since(tool.started_at) if goes_on else spent(told.seconds)
+    row = _line(told, status, element("span", "end", sums, time))
+    whole = fold(f"card {status}", *row, unfolds=unfolds)
+    return element("div", "call", whole, element("div", "calls", slot(inner)) if inner else "")
+
+
+def _line(told: Call, status: Status, *end: Node) -> Sequence[Node]:
+    return (
+        mark(status),
+        icon(told.kind),
+        element("span", "verb", told.verb),
+        element("span", "target", told.target),
+        *end,
+    )
+
+
+def is_open(tool: ToolView, cwd: str, *, over: bool) -> bool:
+    """Return whether a call is unfolded unasked."""
+    changes = diffs.changes_of(tool, cwd)
+    changed = sum(change.added + change.removed for change in changes)
+    goes_on = tool.ended_at is None and not over
+    return tool.status == "failed" or bool(changes and changed <= SHORT) or (goes_on and bool(tool.content))
+
+
+def calls(shared: Sequence[ToolView], cwd: str) -> Node:
+    """Return the line that several calls share."""
+    told = tools.fold(shared, cwd)
+    return fold("card done", *_line(told, "done", element("span", "end", spent(told.seconds))))
+
+
+def arguments(tool: ToolView, cwd: str) -> Node:
+    """Return what a call was asked to do, where nothing else tells that: its command and its arguments."""
+    command = command_line(tool.input) if tool.kind == "execute" else None
+    rest = questions.other_arguments(tool, cwd, command=command is not None)
+    places = [line(relative(place.path, cwd), 500) for place in tool.locations[: tools.PLACES]]
+    parts: list[Node] = []
+    if command is not None:
+        told = clean(shortened(command, DATA))
+        parts.append(element("pre", "wrap", told, attributes={"label": "Command"}))
+    elif len(places) > tools.NAMED and not diffs.changes_of(tool, cwd):
+        parts.append(element("div", "mono dim", "\n".join(places)))
+    if rest:
+        summary = element("summary", "label", "Arguments")
+        parts.append(element("details", "", summary, element("pre", "wrap", clean(shortened(rest, DATA)))))
+    return element("div", "asked-for", *parts) if parts else ""
+
+
+def change(change: FileChange, *inner: Node) -> Node:
+    """Return a file's change around its hunks."""
+    kind = "new " if change.new_file else ""
+    sums = counts(change.added, change.removed)
+    parts = [element("div", "path", element("span", "mono", kind + change.path), sums), *inner]
+    if change.more_hunks:
+        parts.append(element("div", "gap", f"… {numbers.plural(change.more_hunks, 'more place')}"))
+    if change.truncated:
+        parts.append(element("div", "gap", "too long or too different to be compared line by line"))
+    return element("div", "diff", *parts)
+
+
+def hunk(hunk: Hunk) -> Node:
+    """Return lines that changed, with some around them."""
+    lines = styled(_diff_pieces(hunk.lines), "changed")
+    assert not isinstance(lines, str)
+    tag, look, attributes = lines
+    assert not isinstance(attributes, (str, tuple))
+    places = [[each.before, each.number if each.sign != "-" else None] for each in hunk.lines]
+    node = (tag, look, {**attributes, "numbers": places})
+    if not hunk.more_lines:
+        return node
+    return element(
+        "div", "", node, element("div", "gap", f"… {numbers.plural(hunk.more_lines, 'more line')}")
+    )
+
+
+_SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
+
+
+def _diff_pieces(lines: Sequence[DiffLine]) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of the lines. The first one of each is its sign."""
+    for number, each in enumerate(lines):
+        look = _SIGNS[each.sign]
+        yield ("\n" if number else "") + each.sign, look
+        done = 0
+        for begin, end in each.spans:
+            yield each.text[done:begin], look
+            yield each.text[begin:end], f"{look} marked"
+            done = end
+        yield each.text[done:], look
+
+
+def output(tool: ToolView) -> list[Node]:
+    """Return what a tool has put out, in parts of `LINES` lines. Those at the beginning may be empty."""
+    text = tools.whole_output(tool).strip("\n")
+    if not text:
+        return []
+    lines = text.split("\n")
+    parts = ["\n".join(lines[begin : begin + LINES]) for begin in range(0, len(lines), LINES)]
+    gone, left = 0, len(text)
+    while left > tools.OUTPUT and gone < len(parts) - 1:
+        left -= len(parts[gone]) + 1
+        gone += 1
+    parts[gone] = parts[gone] if len(parts[gone]) <= LONGEST else f"…{parts[gone][-LONGEST:]}"
+    rows: list[list[tuple[str, str]]] = [[]]
+    for piece, look in output_pieces("\n".join(parts[gone:])):
+        first, *others = piece.split("\n")
+        rows[-1].append((first, look))
+        for row in others:
+            rows[-1].append(("\n", ""))
+            rows.append([(row, look)])
+    shown = (rows[begin : begin + LINES] for begin in range(0, len(rows), LINES))
+    return [*[""] * gone, *(styled(chain.from_iterable(part)) for part in shown)]
+
+
+def command(tool: ToolView, status: Status, output: str) -> Node:
+    """Return a command that was run, as in a terminal.
+
+    Args:
+        tool: The call.
+        status: How far it is.
+        output: The id of what its output stands in; empty where there is none.
+    """
+    text = command_line(tool.input) or tools.bare_title(tool)
+    code = tools.exit_code(tool)
+    taken = None if tool.ended_at is None else tool.ended_at - tool.started_at
+    line_ = element(
+        "div",
+        "command",
+        element("span", "dollar", "$"),
+        element("span", "text", clean(shortened(text, DATA))),
+        element("span", "minus", f"exit {code}") if code else "",
+        mark(status) if taken is None else spent(taken),
+    )
+    put_out = element("pre", "", slot(output), attributes={"label": "Output"}) if output else ""
+    return element("div", "", line_, put_out)
+
+
+def edit(change: FileChange, status: Status, hunks: str) -> Node:
+    """Return a file's change as one of all changes of a run.
+
+    Args:
+        change: The change.
+        status: How far the call is that makes it.
+        hunks: The id of what its hunks stand in.
+    """
+    told = {"done": "", "pending": "proposed"}.get(status, status)
+    look = "edit new" if change.new_file else "edit"
+    head = element("span", "dim", told) if told else ""
+    sums = counts(change.added, change.removed)
+    attributes = {"path": change.path, "value": [change.added, change.removed]}
+    return element("div", look, head, sums, slot(hunks), attributes=attributes)
+
+
+def pictures(tool: ToolView) -> Node:
+    """Return what a tool has given back that is no text; empty where there is nothing."""
+    blocks = [part.content for part in tool.content if isinstance(part, BlockContent)]
+    shown = [media(block) for block in blocks if not isinstance(block, TextContent | EmbeddedResource)]
+    return element("div", "pictures", *shown[:PICTURES]) if shown else ""
+
+
+# Questions
+
+
+def past_question(question: QuestionView, answer: AnswerView | None, *, over: bool) -> Node:
+    """Return the line of a question, with what became of it.
+
+    Args:
+        question: The question.
+        answer: Its answer; ``None``: there is none so far.
+        over: Whether the run is over.
+    """
+    status, told = _outcome(question, answer, over=over)
+    row = (
+        mark(status),
+        element("span", "verb", "asked"),
+        element("span", "target", line(question.title, 200)),
+        element("span", "end", element("span", "told", *told)),
+    )
+    verdicts = [element("div", "", questions.verdict_words(verdict)) for verdict in question.verdicts]
+    title = question.title
+    if not (verdicts or question.url or len(title) > 80 or "\n" in title or len(told) > 1):
+        return element("div", "fold", *row)
+    return element(
+        "details",
+        f"card {status}",
+        element("summary", "fold", *row),
+        element(
+            "div",
+            "body",
+            element("div", "asked", exact(shortened(title, DATA))),
+            element("div", "address", exact(question.url)) if question.url else "",
+            *verdicts,
+            element("div", "dim", *told),
+        ),
+    )
+
+
+def _outcome(
+    question: QuestionView, answer: AnswerView | None, *, over: bool
+) -> tuple[Status, Sequence[Node]]:
+    if answer is None:
+        return ("cancelled", ("not answered",)) if over else ("ask", ("waits for your answer",))
+    allowed = questions.allowed(answer)
+    status: Status = "cancelled" if allowed is None else "done" if allowed else "failed"
+    words = questions.outcome(answer)
+    told: list[Node] = [words.what]
+    if words.by or answer.by:
+        by = element(
+            "span", "by", words.by and f" {words.by}", attributes={"id": question.id, "name": answer.by}
+        )
+        told.append(by)
+    if words.why:
+        told.append(f": {words.why}")
+    return status, told
+
+
+# What else happens
+
+
+def attempt(attempt: ev.ResultAttempt) -> Node:
+    """Return a result that the agent gave, and why it was refused."""
+    errors = attempt.errors
+    row = (
+        mark("done" if attempt.accepted else "failed"),
+        icon("other"),
+        element("span", "verb", "result" if attempt.accepted else "result refused"),
+        element("span", "target dim", "" if attempt.accepted else line(errors[0] if errors else "", 200)),
+    )
+    problems = (element("div", "problem", clean(shortened(error, 2_000))) for error in errors[:50])
+    value = element("pre", "wrap", clean(shortened(as_json(attempt.value), DATA)))
+    body = element("div", "body", *problems, value)
+    return element("details", "card", element("summary", "fold", *row), body)
+
+
+def note(title: str, severity: str = "info", detail: str = "") -> Node:
+    """Return what the agent or the program has to say beside its work."""
+    told = ": ".join(filter(None, (line(title, 500), clean(shortened(detail, 4_000)))))
+    look = re.sub("[^a-z]", "", severity[:20])
+    return element("div", f"note {look}", icon("interrupted"), element("span", "", told))
+
+
+def turn(number: int, *, reminder: bool) -> Node:
+    """Return the line between two turns."""
+    return element("div", "divider", "asked again for the result" if reminder else f"turn {number}")
+
+
+def wait(text: str, at: float) -> Node:
+    """Return what is waited for, and since when."""
+    return element(
+        "div", "fold dim", mark("running"), element("span", "wait", text), element("span", "end", since(at))
+    )

@@ -1,0 +1,11 @@
+"""The items of a run: what the page shows of it, made by the server.
+
+Their format is the page's own. Other programs read the events of a run.
+"""
+
+from __future__ import annotations
+
+from thinkwell.web.items._feed import ItemFeeds
+from thinkwell.web.items._stream import ItemStream
+
+__all__ = ("ItemFeeds", "ItemStream")

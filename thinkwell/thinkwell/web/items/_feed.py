@@ -1,0 +1,185 @@
+"""The items of a run as those get them who watch it: made once for all, at most ten times a second."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import msgspec
+
+from thinkwell._core.exit import running_clock
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell.web._records import in_thread, read_entry
+from thinkwell.web._sse import sse_frame
+from thinkwell.web.items._log import RunItems
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from thinkwell.events import JsonValue
+    from thinkwell.journal import Entry, RunRecord
+    from thinkwell.web._watching import Watcher
+
+__all__ = ("ItemFeed", "ItemFeeds")
+
+QUIET: Final = 0.1
+"""Seconds between two drawings at least: text is seen so much later at most."""
+
+REST: Final = 9
+"""How many times as long as a drawing took it is rested after it."""
+
+SHORT: Final = 8 * 1024
+"""Bytes of entries that are drawn in the event loop; more of them take a thread."""
+
+UNUSED: Final = 8
+"""Runs whose items are kept though they are not watched any more."""
+
+PIECE: Final = 64 * 1024
+"""Bytes of items that are sent at once, about."""
+
+
+class ItemFeed:
+    """Makes the items of a run for all who watch it in this process.
+
+    It has no task: one of those who wait for news makes them for all.
+
+    Args:
+        agent: The agent that has the run.
+        schema: What its result has to fit; ``None``: it is not known.
+    """
+
+    def __init__(self, agent: str, schema: JsonValue) -> None:
+        self.name = secrets.token_hex(4)
+        """The name of this maker. Another one's versions mean something else."""
+        self._items = RunItems(agent, schema)
+        self._is_led = False
+        """Whether one of those who watch makes the items."""
+        self._is_drawing = False
+        self._changed = anyio.Event()
+        self._due = -1.0
+        """When it may be drawn again."""
+        self._undrawn = 0
+        """Bytes of entries that were taken since it was drawn."""
+        self._clock = running_clock()
+        self._frame: tuple[int, int, bytes] = (0, 0, b"")
+        """What was sent last, and from which version to which."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run is over, and all its items were made."""
+        return self._items.end is not None and self._items.is_drawn
+
+    async def next(self, version: int, watcher: Watcher) -> tuple[int, bytes] | None:
+        """Wait for items behind a version.
+
+        Args:
+            version: The version that the client has; 0: none.
+            watcher: The client's own reader of the run.
+
+        Returns:
+            The version behind them, and the items as server-sent events. ``None``: nothing more comes.
+        """
+        while True:
+            if not self._is_drawing and version < self._items.version:
+                return self._taken(version)
+            if self._is_led:
+                await self._changed.wait()
+                continue
+            self._is_led = True
+            try:
+                if not await self._advance(watcher):
+                    return None
+            finally:
+                self._is_led = False
+                self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def _taken(self, version: int) -> tuple[int, bytes]:
+        begin, end, frame = self._frame
+        if begin != version or end < min(self._items.version, version + 1):
+            end, items = self._items.after(version, PIECE)
+            frame = sse_frame(msgspec.json.encode(items), id=f"{self.name}.{end}")
+            self._frame = version, end, frame
+        return end, frame
+
+    async def _advance(self, watcher: Watcher) -> bool:
+        """Take entries and make their items, and return whether there may be more."""
+        if self._items.is_drawn:
+            if self._items.end is not None:
+                return False
+            watcher.skip(self._items.seq)
+            if (batch := await watcher.next()) is None:
+                return False
+            await self._take(batch.entries)
+            while self._items.end is None:
+                # Of what was there at the start, all is taken before anything is drawn: its end comes first.
+                left = math.inf if self._items.seq < watcher.record.last_seq else self._due - self._clock()
+                if left <= 0:
+                    break
+                with anyio.move_on_after(left):
+                    if (batch := await watcher.next()) is None:
+                        break
+                    await self._take(batch.entries)
+        await self._draw()
+        return True
+
+    async def _take(self, entries: Sequence[Entry]) -> None:
+        size = sum(len(entry.data) for entry in entries)
+        self._undrawn += size
+        if size <= SHORT:
+            self._items.take_all(map(read_entry, entries))
+        else:
+            with anyio.CancelScope(shield=True):  # else it is not known what was taken
+                await in_thread(lambda: self._items.take_all(map(read_entry, entries)))
+
+    async def _draw(self) -> None:
+        began = self._clock()
+        if self._undrawn <= SHORT:
+            self._items.draw()
+        else:
+            self._is_drawing = True
+            try:
+                with anyio.CancelScope(shield=True):
+                    await in_thread(self._items.draw)
+            finally:
+                self._is_drawing = False
+        ended = self._clock()
+        if self._items.is_drawn:
+            self._undrawn = 0
+            self._due = ended + max(QUIET, REST * (ended - began))
+
+
+class ItemFeeds:
+    """The feeds of the runs that are watched, and of those that were watched last."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[str, tuple[ItemFeed, int]] = {}
+        """The feeds by their runs, with how many watch; those that were used last come last."""
+
+    @contextmanager
+    def feed(self, record: RunRecord) -> Generator[ItemFeed]:
+        """Return the feed of a run for the time of a block."""
+        feed, watchers = self._feeds.pop(record.id, (None, 0))
+        if feed is None:
+            feed = ItemFeed(record.agent, _schema(record))
+        self._feeds[record.id] = feed, watchers + 1
+        try:
+            yield feed
+        finally:
+            _, watchers = self._feeds.pop(record.id)
+            self._feeds[record.id] = feed, watchers - 1
+            unused = [id_ for id_, (_, watchers) in self._feeds.items() if not watchers]
+            for id_ in unused[: max(len(unused) - UNUSED, 0)]:
+                del self._feeds[id_]
+
+
+def _schema(record: RunRecord) -> JsonValue:
+    """Return what the result of a run has to fit, as far as the page has kept it with the run."""
+    about = record.meta.get("page")
+    return about.get("output") if is_object(about) else None

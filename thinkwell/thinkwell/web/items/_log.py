@@ -1,0 +1,344 @@
+"""The items of a run, made of its entries.
+
+An item is a piece of what is shown: a row of the timeline, a block of a text, a hunk of a change, a panel.
+Its id is made of the log alone, so that two servers give it the same one. The last item of each id is kept,
+with the number of the entry after which it is so: together they are the run as it stands, and those up to a
+number are the run as it stood then.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thinkwell import ViewReducer
+from thinkwell import events as ev
+from thinkwell._display import changes as ch
+from thinkwell._display import diffs
+from thinkwell._display.items import rows
+from thinkwell._display.items.nodes import element
+from thinkwell.web._records import RunEnded
+from thinkwell.web.items._panels import Now, Panels, draft_of
+from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, More, Question, Row, Shown, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from thinkwell._display.changes import Block, Change
+    from thinkwell.events import JsonValue
+    from thinkwell.web._records import LogEntry
+
+__all__ = ("Item", "RunItems")
+
+WORK: Final = 0.2
+"""Seconds after which those rows wait that are not drawn yet; the newest ones come first."""
+
+APART: Final = 0.05
+"""By which part of a run's time its panels are apart that are drawn of many entries at once."""
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+class Item(Struct, frozen=True, array_like=True):
+    """An item, as it is sent."""
+
+    seq: int
+    """Number of the entry after which it is so."""
+    at: float
+    """When that was, in seconds of the run."""
+    id: str
+    place: tuple[str, int]
+    """The id of what it stands in, and where among its like."""
+    began: float
+    ended: float | None
+    """``None``: it goes on."""
+    node: Raw
+    """What it looks like; ``null``: it is gone."""
+    more: More
+
+
+class RunItems:
+    """The items of a run.
+
+    Take its entries, and draw from time to time.
+
+    Args:
+        agent: The agent that has the run.
+        schema: What its result has to fit; ``None``: it is not known.
+    """
+
+    def __init__(self, agent: str, schema: JsonValue = None) -> None:
+        self.seq = 0
+        """Number of the last entry that was taken."""
+        self.at = 0.0
+        """When that was, in seconds of the run."""
+        self.end: RunEnded | None = None
+        """How the run has ended."""
+        self.version = 0
+        """How many items were made."""
+        self._items: dict[tuple[str, int], tuple[int, Item]] = {}
+        """The items by their ids, with the versions in which they came, which rise. Those of panels and heads
+        are kept when they change: their keys have the number of the entry too."""
+        self._latest: dict[str, tuple[tuple[str, int], Item]] = {}
+        self._reader = ch.ChangeReader()
+        self._reducer = ViewReducer(agent=agent)
+        self._cwd = ""
+        self._texts: dict[Block, Text] = {}
+        self._calls: dict[int, Call] = {}
+        self._called: dict[str, Call] = {}
+        """The last call of each id."""
+        self._questions: dict[str, Question] = {}
+        self._compactions: set[str] = set()
+        self._last: Row | None = None
+        self._message: Text | None = None
+        self._draft: JsonValue = None
+        self._files: set[str] = set()
+        self._commands: set[Call] = set()
+        self._not_understood = 0
+        self._folds = Folds()
+        self._panels = Panels(schema)
+        self._dirty: dict[Row, None] = {}
+        """Rows that have changed, those that changed last at the end."""
+        self._regrouped: set[Call | None] = set()
+        """In whose places calls may share other lines than before."""
+        self._drawn_at = 0.0
+        """When the panels were drawn, in seconds of the run."""
+        self._is_behind = False
+        """Whether something was taken since the panels were drawn."""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether all that was taken is drawn."""
+        return not (self._dirty or self._is_behind)
+
+    # Taking entries
+
+    def take_all(self, entries: Iterable[LogEntry]) -> None:
+        """Take the next entries. Of many at once, the panels are drawn now and then, as they were."""
+        for entry in entries:
+            if self._is_behind and entry.at - self._drawn_at > max(STEP, self.at * APART):
+                self._draw_panels()
+            self.take(entry)
+
+    def take(self, entry: LogEntry) -> None:
+        """Take the next entry."""
+        self.seq, self.at = entry.seq, max(entry.at, self.at)
+        self._is_behind = True
+        if isinstance(entry, RunEnded):
+            self._end(entry)
+            return
+        self._reducer.apply((entry,))
+        for change in self._reader.take(entry):
+            self._change(change)
+
+    def _change(self, change: Change) -> None:
+        match change:
+            case ch.BlockGrown(block=block, text=text, seq=seq, at=at):
+                row = self._texts[block]
+                row.add(text, seq, at)
+                self._dirty[row] = None
+            case ch.BlockBegun(block=block, seq=seq, at=at):
+                row = self._texts[block] = Text(block.kind, seq, at)
+                self._add(row)
+                if block.kind == "message":
+                    self._message = row
+            case ch.BlockEnded(block=block, seq=seq, at=at):
+                row = self._texts[block]
+                row.end(seq, at)
+                self._dirty[row] = None
+            case ch.Media(content=content, seq=seq, at=at):
+                self._add(Fixed("p", seq, at, element("div", "text", rows.media(content))))
+            case ch.CallBegun() | ch.CallChanged() | ch.CallEnded():
+                self._call(change)
+            case ev.QuestionAsked() | ev.QuestionAnswered() | ev.QuestionVerdict():
+                self._question(change)
+            case _:
+                self._happened(change)
+
+    def _add(self, row: Row) -> None:
+        self._folds.add(row)
+        self._last = row
+        self._dirty[row] = None
+        self._regrouped.add(row.parent if isinstance(row, Call) else None)
+
+    def _call(self, change: ch.CallBegun | ch.CallChanged | ch.CallEnded) -> None:
+        view, seq, at = change.view, change.seq, change.at
+        if isinstance(change, ch.CallBegun):
+            parent = self._called.get(view.parent) if view.parent is not None else None
+            call = self._calls[change.number] = self._called[view.id] = Call(view, seq, at, parent)
+            self._add(call)
+            if parent is not None:
+                parent.again(seq, at)
+                self._dirty[parent] = None
+                self._regrouped.add(parent.parent)
+        else:
+            call = self._calls[change.number]
+            folded = call.folds
+            call.change(view, seq, at)
+            self._dirty[call] = None
+            if folded or call.folds:
+                self._regrouped.add(call.parent)
+        if view.kind == "execute":
+            self._commands.add(call)
+        self._files.update(change.path for change in diffs.changes_of(view, self._cwd))
+        draft = draft_of(view)
+        self._draft = self._draft if draft is None else draft
+
+    def _question(self, event: ev.QuestionAsked | ev.QuestionAnswered | ev.QuestionVerdict) -> None:
+        if isinstance(event, ev.QuestionAsked):
+            asked = self._questions[event.id] = Question(event)
+            self._add(asked)
+            if (call := self._called.get(event.tool_id or "")) is not None:
+                call.is_asked_about = True
+                self._regrouped.add(call.parent)
+            return
+        if (question := self._questions.get(event.id)) is None:
+            return
+        if isinstance(event, ev.QuestionAnswered):
+            question.end(event)
+        else:
+            question.judge(event)
+        self._dirty[question] = None
+
+    def _happened(self, event: ev.ThoughtEvent) -> None:
+        seq, at = event.seq, event.at
+        match event:
+            case ev.TurnStarted(number=number, reminder=reminder) if number > 1 or reminder:
+                self._add(Fixed("r", seq, at, rows.turn(number, reminder=reminder)))
+            case ev.ResultAttempt():
+                self._draft = None
+                self._add(Fixed("a", seq, at, rows.attempt(event)))
+            case ev.Notice(severity=severity, title=title, description=description):
+                more = More() if severity == "info" else More(say=title[:SAID])
+                self._add(Fixed("n", seq, at, rows.note(title, severity, description or ""), more))
+            case ev.Report(kind=kind, body=body):
+                self._add(Fixed("n", seq, at, rows.note(kind, "report", rows.as_json(body))))
+            case ev.Compaction(id=name) if name not in self._compactions:
+                self._compactions.add(name)
+                self._add(Fixed("n", seq, at, rows.note("the agent shortens its context")))
+            case ev.ReplayStarted():
+                self._add(Fixed("n", seq, at, rows.note("what follows was said before")))
+            case ev.ReplayEnded():
+                self._add(Fixed("n", seq, at, rows.note("that was the history of the session")))
+            case ev.SessionOpened(cwd=cwd):
+                self._cwd = cwd
+            case ev.UnknownUpdate():
+                self._not_understood += 1
+            case _:
+                pass
+
+    def _end(self, end: RunEnded) -> None:
+        self.end = end
+        for text in self._texts.values():
+            if text.ended is None:
+                text.end(end.seq, end.at)
+                self._dirty[text] = None
+        for call in self._calls.values():
+            if call.ended is None:
+                call.again(end.seq, end.at)
+                self._dirty[call] = None
+        for question in self._questions.values():
+            if question.answer is None:
+                question.again(end.seq, end.at)
+                self._dirty[question] = None
+
+    # Drawing
+
+    def draw(self) -> None:
+        """Make the items of what has changed, the newest first, as far as that does not take too long."""
+        until = time.monotonic() + WORK
+        over = self.end is not None
+        for call in self._folds.draw(self, self._cwd, self.seq, self.at, self._regrouped):
+            self._move(call)
+        self._regrouped.clear()
+        if self._is_behind:
+            self._draw_panels()
+        while self._dirty:
+            row, _ = self._dirty.popitem()
+            row.draw(self, self._cwd, over=over)
+            if time.monotonic() > until:
+                break
+
+    def _draw_panels(self) -> None:
+        self._is_behind = False
+        self._drawn_at = self.at
+        self._panels.draw(self._now(), self)
+
+    def _move(self, call: Call) -> None:
+        """Have a call drawn in its new place, where it was drawn."""
+        known = self._latest.get(call.id)
+        if known is not None and call not in self._dirty:
+            call.again(self.seq, self.at)
+            self._dirty[call] = None
+
+    def _now(self) -> Now:
+        return Now(
+            seq=self.seq,
+            at=self.at,
+            view=self._reducer.snapshot(None),
+            last=self._last,
+            message=self._message,
+            questions=self._questions,
+            draft=self._draft,
+            files=len(self._files),
+            commands=len(self._commands),
+            not_understood=self._not_understood,
+            end=self.end,
+        )
+
+    def put(self, shown: Shown) -> None:
+        """Make an item, where it has changed."""
+        node = Raw(_encoder.encode(shown.node))
+        known = self._latest.get(shown.id)
+        if known is None:
+            if shown.node is None:
+                return
+        else:
+            key, before = known
+            if (before.node, before.place, before.ended, before.more) == (
+                node,
+                shown.place,
+                shown.ended,
+                shown.more,
+            ):
+                return
+            if not shown.kept or before.seq == shown.seq:
+                del self._items[key]
+        item = Item(
+            shown.seq,
+            round(shown.at, 3),
+            shown.id,
+            shown.place,
+            round(shown.began, 3),
+            None if shown.ended is None else round(shown.ended, 3),
+            node,
+            shown.more,
+        )
+        key = (shown.id, shown.seq if shown.kept else -1)
+        self.version += 1
+        self._items[key] = self.version, item
+        self._latest[shown.id] = key, item
+
+    # Reading
+
+    def after(self, version: int, most: int) -> tuple[int, list[Item]]:
+        """Return the items that came behind a version, oldest first, and the version behind them.
+
+        Args:
+            version: The version; 0: from the beginning.
+            most: Bytes after which no more is returned, about.
+        """
+        found: list[tuple[int, Item]] = []
+        for each in reversed(self._items.values()):
+            if each[0] <= version:
+                break
+            found.append(each)
+        items: list[Item] = []
+        while found and most > 0:
+            version, item = found.pop()
+            items.append(item)
+            most -= len(cast("bytes", memoryview(item.node))) + len(item.id)
+        return version, items

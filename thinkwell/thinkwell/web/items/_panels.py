@@ -1,0 +1,189 @@
+"""What stands beside a run's timeline, and around it, as items."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell._display import phases
+from thinkwell._display.items import forms, panels, rows
+from thinkwell._display.items.nodes import element
+from thinkwell.web.items._rows import SAID, TIMELINE, More, Shown, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell._display.items.nodes import Node
+    from thinkwell._display.items.rows import Status
+    from thinkwell.events import JsonValue
+    from thinkwell.view import RunView, ToolView
+    from thinkwell.web._records import RunEnded
+    from thinkwell.web.items._rows import Question, Row, Sink
+
+__all__ = ("Now", "Panels", "draft_of")
+
+LAST: Final = 1 << 50
+"""A place behind all rows."""
+
+SILENT: Final = More()
+
+_RESULT_TOOL: Final = re.compile(r"(?:.*[^a-z])?return_result", re.DOTALL)
+
+
+def draft_of(tool: ToolView) -> JsonValue:
+    """Return the result that is being given in a call, as far as it is there; ``None``: none is."""
+    value = tool.input
+    name = tool.name or tool.title
+    if tool.ended_at is not None or not is_object(value) or not _RESULT_TOOL.fullmatch(name):
+        return None
+    return value["result"] if list(value) == ["result"] else value
+
+
+class Now(Struct, frozen=True, kw_only=True):
+    """A run as it stands."""
+
+    seq: int
+    """Number of its last entry."""
+    at: float
+    """When that was."""
+    view: RunView
+    last: Row | None
+    """The last row of its timeline."""
+    message: Text | None
+    """The last message."""
+    questions: Mapping[str, Question]
+    """Its questions, by their ids."""
+    draft: JsonValue
+    """The result that is being given."""
+    files: int
+    """How many files were changed."""
+    commands: int
+    """How many commands were run."""
+    not_understood: int
+    """How many events were of no known kind."""
+    end: RunEnded | None
+    """How it ended."""
+
+
+class Panels:
+    """Makes the panels of a run.
+
+    Args:
+        schema: What its result has to fit; ``None``: it is not known.
+    """
+
+    def __init__(self, schema: JsonValue) -> None:
+        self._schema = schema
+        self._docked: dict[str, Question] = {}
+        """The open questions."""
+        self._plans: set[str] = set()
+
+    def draw(self, now: Now, sink: Sink) -> None:
+        """Give all panels as they are now."""
+        view, end = now.view, now.end
+
+        def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = SILENT) -> None:
+            sink.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
+
+        put("head", "head", _head(now))
+        put("wait", TIMELINE, _wait(now), LAST)
+        if end is not None:
+            error = "" if end.error is None else end.error.message
+            more = More(say=f"The run is {rows.WORDS.get(end.status, end.status)}. {error}"[:SAID])
+            put("final", TIMELINE, _final(now, end), LAST, more)
+        for number, (name, plan) in enumerate(view.plans.items()):
+            put(f"plan.{name}", "plan", panels.plan(plan), number)
+        for name in self._plans - view.plans.keys():
+            put(f"plan.{name}", "plan", None)
+        self._plans = set(view.plans)
+        put("strip", "strip", panels.strip(view.plan) if view.plan else None)
+        waiting = {} if end is not None else {question.id: question for question in view.questions}
+        for name, question in (self._docked | dict(now.questions)).items():
+            if name in waiting:
+                self._docked[name] = question
+                put(f"{question.id}.form", "dock", forms.form(waiting[name], view), question.seq)
+            elif self._docked.pop(name, None):
+                put(f"{question.id}.form", "dock", None, question.seq)
+        put(
+            "usage",
+            "usage",
+            panels.usage_panel(
+                view, ended=end is not None, events=now.seq, not_understood=now.not_understood
+            ),
+        )
+        put("result", "result", self._result(now))
+        for name, text in _badges(now).items():
+            put(f"badge.{name}", "badges", text or None)
+
+    def _result(self, now: Now) -> Node:
+        view, end, schema = now.view, now.end, self._schema
+        accepted = next((one for one in reversed(view.attempts) if one.accepted), None)
+        refused = [one for one in view.attempts if not one.accepted]
+        parts: list[Node] = []
+        if end is not None and end.status == "completed":
+            parts.append(panels.result("Result", end.result, schema))
+        elif accepted is not None:
+            parts.append(panels.result("Result", accepted.value, schema))
+        elif now.draft is not None:
+            parts.append(panels.result("Being filled in", now.draft, schema))
+        elif view.attempts:
+            parts.append(panels.result("Refused; the agent may try again", refused[-1].value, schema))
+        elif schema is not None:
+            parts.append(panels.result("No result" if end else "Not given so far", None, schema))
+        elif now.message is not None:
+            said = element("div", "prose", rows.slot(now.message.id))
+            parts.append(panels.section("Last message" if end else "Last message so far", said))
+        else:
+            nothing = "The run has no result." if end else "There is no result so far."
+            parts.append(element("p", "empty", nothing))
+        if refused:
+            parts.append(panels.refused(refused))
+        return element("div", "", *parts)
+
+
+def _head(now: Now) -> Node:
+    end = now.end
+    if end is not None:
+        status: Status = end.status
+        words = rows.WORDS.get(end.status, end.status)
+    else:
+        status = "ask" if now.view.questions else "running"
+        words = phases.words(now.view)
+    return element("div", status, rows.mark(status), element("span", "words", words))
+
+
+def _wait(now: Now) -> Node | None:
+    """Return what is waited for, where nothing in the timeline shows it."""
+    if now.end is not None:
+        return None
+    view, last = now.view, now.last
+    if last is not None:
+        says = isinstance(last, Text) and last.kind != "user" and last.ended is None
+        if says or view.questions or phases.running(view):
+            return None
+    phase = view.phases[-1] if view.phases else None
+    since = phase.at if phase is not None and phase.phase != "responding" else now.at
+    return rows.wait(phases.words(view), since)
+
+
+def _final(now: Now, end: RunEnded) -> Node:
+    error = ""
+    if end.error is not None and end.status != "cancelled":
+        error = f"{end.error.name}: {end.error.message}"
+    return panels.final(now.view, end.status, end.stop_reason or "", end.at, error)
+
+
+def _badges(now: Now) -> dict[str, str]:
+    view, end = now.view, now.end
+    entries = [entry for plan in view.plans.values() for entry in plan.entries]
+    given = "✓" if end is not None and end.status == "completed" else "…" if view.attempts else ""
+    return {
+        "timeline": "?" if view.questions and end is None else "",
+        "plan": panels.progress(entries),
+        "changes": str(now.files or ""),
+        "terminal": str(now.commands or ""),
+        "result": given,
+    }

@@ -1,0 +1,391 @@
+"""The rows of a run's timeline, each with the items that it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct
+
+from thinkwell._display import diffs, tools
+from thinkwell._display.items import rows
+from thinkwell._display.items.growth import GrowingText
+from thinkwell._display.items.nodes import element
+from thinkwell.view import AnswerView, QuestionView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from thinkwell import events as ev
+    from thinkwell._display.changes import BlockKind
+    from thinkwell._display.items.nodes import Node
+    from thinkwell.view import ToolView
+
+__all__ = ("STEP", "TIMELINE", "Call", "Fixed", "Folds", "More", "Question", "Row", "Shown", "Sink", "Text")
+
+TIMELINE: Final = "timeline"
+
+STEP: Final = 0.1
+"""Seconds of a run in which what changes counts as one change."""
+
+DRAWN: Final = 300_000
+"""Characters of a text that are drawn."""
+
+SAID: Final = 300
+"""Characters of what is read out to those who do not see the page."""
+
+SHARED: Final = 200
+"""Calls that share a line at most."""
+
+OUTPUT: Final = 1_000
+"""Where the output of a call stands among its parts, behind its changes."""
+
+
+class More(Struct, frozen=True, omit_defaults=True):
+    """What an item has beside its node."""
+
+    open: bool = False
+    """Whether it is unfolded unasked."""
+    say: str = ""
+    """What is read out to those who do not see the page."""
+    urgent: bool = False
+    lane: str = ""
+    """The lane of the time axis on which it has a bar."""
+    look: str = ""
+    """What the bar looks like."""
+    cuts: Sequence[int] = ()
+    """How long a text was when: the number of an entry and a length, and so on; the last is the whole."""
+
+
+_NOTHING: Final = More()
+
+
+class Shown(Struct, frozen=True):
+    """What is to be an item."""
+
+    id: str
+    place: tuple[str, int]
+    node: Node | None
+    seq: int
+    at: float
+    began: float
+    ended: float | None = None
+    more: More = _NOTHING
+    kept: bool = False
+    """Whether it is kept when it changes, for those who look at the run as it was."""
+
+
+class Sink(Protocol):
+    """Takes what is to be an item."""
+
+    def put(self, shown: Shown, /) -> None:
+        """Take it, if it has changed."""
+        ...
+
+
+class Row:
+    """A row of the timeline.
+
+    Args:
+        letter: What its id begins with.
+        seq: Number of the entry that began it.
+        at: When that was, in seconds of the run.
+    """
+
+    def __init__(self, letter: str, seq: int, at: float) -> None:
+        self.id = f"{letter}{seq}"
+        self.seq = seq
+        self.began = at
+        self.ended: float | None = None
+        self.place = (TIMELINE, seq)
+
+    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+        """Give what has changed.
+
+        Args:
+            sink: Takes it.
+            cwd: The session's folder.
+            over: Whether the run is over.
+        """
+        raise NotImplementedError
+
+
+class Fixed(Row):
+    """A row that does not change."""
+
+    def __init__(self, letter: str, seq: int, at: float, node: Node, more: More = _NOTHING) -> None:
+        super().__init__(letter, seq, at)
+        self._node = node
+        self._more = more
+
+    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+        sink.put(
+            Shown(self.id, self.place, self._node, self.seq, self.began, self.began, self.began, self._more)
+        )
+
+
+_LETTERS: Final[dict[BlockKind, str]] = {"message": "m", "thought": "t", "user": "u"}
+_LANES: Final[dict[BlockKind, tuple[str, str]]] = {
+    "message": ("answer", "answer"),
+    "thought": ("thought", "thought"),
+    "user": ("", ""),
+}
+
+
+class Text(Row):
+    """A message, a thought, or what the user said."""
+
+    def __init__(self, kind: BlockKind, seq: int, at: float) -> None:
+        super().__init__(_LETTERS[kind], seq, at)
+        self.kind: BlockKind = kind
+        self.text = ""
+        """What was said, as far as it is drawn."""
+        self._growing = GrowingText()
+        self._length = 0
+        self._cuts: list[tuple[int, float, int]] = []
+        self._ends: tuple[int, float] = (seq, at)
+
+    def add(self, text: str, seq: int, at: float) -> None:
+        """Add a piece."""
+        self.ended = None
+        drawn = text[: max(DRAWN - self._length, 0)]
+        self._length += len(text)
+        self.text += drawn
+        self._growing.add(drawn)
+        if self._cuts and at - self._cuts[-1][1] < STEP:
+            self._cuts[-1] = seq, self._cuts[-1][1], self._length
+        else:
+            self._cuts.append((seq, at, self._length))
+
+    def end(self, seq: int, at: float) -> None:
+        """Say that something else comes next."""
+        self.ended = at
+        self._ends = seq, at
+
+    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+        self._draw_head(sink)
+        for part in self._growing.flush(whole=self.ended is not None):
+            id_ = ".".join(map(str, (self.id, *part.path)))
+            place = (self.id if len(part.path) == 1 else f"{self.id}.{part.path[0]}", part.path[-1])
+            sink.put(Shown(id_, place, part.node, self.seq, self.began, self.began))
+        if self._length > DRAWN:
+            missing = element("p", "dim", f"… and {self._length - DRAWN:,} more characters")
+            sink.put(
+                Shown(f"{self.id}.more", (self.id, self._length), missing, self.seq, self.began, self.began)
+            )
+        if self.kind == "thought":
+            end = rows.thinking(self.text) if self.ended is None else None
+            sink.put(Shown(f"{self.id}.now", (f"{self.id}.now", 0), end, self.seq, self.began, self.began))
+
+    def _draw_head(self, sink: Sink) -> None:
+        lane, look = _LANES[self.kind]
+        ended = self.ended
+        cuts: Sequence[int] = () if ended is None else [n for seq, _, size in self._cuts for n in (seq, size)]
+        say = (
+            "" if ended is None or self.kind != "message" else " ".join(self.text[: 4 * SAID].split())[:SAID]
+        )
+        more = More(lane=lane, look=look, cuts=cuts, say=say)
+        if self.kind != "thought":
+            node = element("div", "prose bubble" if self.kind == "user" else "prose text", rows.slot())
+            sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
+            return
+        node = rows.thought(self.text, None, self.id)
+        sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, None, more, kept=True))
+        if ended is not None:
+            node = rows.thought(self.text, ended - self.began, self.id)
+            seq, at = self._ends
+            sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
+
+
+class Call(Row):
+    """A tool call."""
+
+    def __init__(self, view: ToolView, seq: int, at: float, parent: Call | None) -> None:
+        super().__init__("c", seq, at)
+        self.view = view
+        self.parent = parent
+        self.has_calls = False
+        self.is_asked_about = False
+        self._versions: list[tuple[int, float, ToolView]] = [(seq, at, view)]
+        self._parts: frozenset[str] = frozenset()
+        if parent is not None:
+            parent.has_calls = True
+            self.place = (f"{parent.id}.calls", seq)
+
+    @property
+    def folds(self) -> bool:
+        """Whether it may share a line with those next to it."""
+        return tools.folds(self.view) and not self.has_calls and not self.is_asked_about
+
+    def change(self, view: ToolView, seq: int, at: float) -> None:
+        """Take what is new of it."""
+        self.view = view
+        self.ended = view.ended_at
+        if self._versions and at - self._versions[-1][1] < STEP:
+            at = self._versions.pop()[1]
+        self._versions.append((seq, at, view))
+
+    def again(self, seq: int, at: float) -> None:
+        """Have it drawn once more."""
+        self.change(self.view, seq, at)
+
+    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+        parts = dict(self._parts_of(cwd))
+        versions, self._versions = self._versions, []
+        look = rows.status_of(self.view, over=over)
+        verb = tools.describe(self.view, cwd).verb
+        more = More(open=rows.is_open(self.view, cwd, over=over), lane=verb, look=look)
+        for seq, at, view in versions:
+            node = rows.call(view, cwd, over=over, unfolds=bool(parts), inner=self._inner)
+            sink.put(Shown(self.id, self.place, node, seq, at, self.began, view.ended_at, more, kept=True))
+        if not versions:
+            return
+        seq, at, _ = versions[-1]
+        for name in self._parts - parts.keys():
+            sink.put(Shown(f"{self.id}.{name}", (self.id, 0), None, seq, at, self.began))
+        self._parts = frozenset(parts)
+        for name, (place, node) in parts.items():
+            sink.put(Shown(f"{self.id}.{name}", place, node, seq, at, self.began))
+        self._draw_panels(sink, cwd, seq, at, over=over)
+
+    @property
+    def _inner(self) -> str:
+        return f"{self.id}.calls" if self.has_calls else ""
+
+    def _parts_of(self, cwd: str) -> Iterator[tuple[str, tuple[tuple[str, int], Node]]]:
+        if asked_for := rows.arguments(self.view, cwd):
+            yield "a", ((self.id, 0), asked_for)
+        for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
+            yield f"d{number}", ((self.id, 1 + number), rows.change(change, rows.slot()))
+            for place, hunk in enumerate(change.hunks):
+                yield f"d{number}.{place}", ((f"{self.id}.d{number}", place), rows.hunk(hunk))
+        if pictures := rows.pictures(self.view):
+            yield "p", ((self.id, OUTPUT - 1), pictures)
+        if output := rows.output(self.view):
+            whole = element("pre", "wrap output", rows.slot(), attributes={"label": "Output"})
+            yield "o", ((self.id, OUTPUT), whole)
+            for place, part in enumerate(output):
+                if part:
+                    yield f"o.{place}", ((f"{self.id}.o", place), part)
+
+    def _draw_panels(self, sink: Sink, cwd: str, seq: int, at: float, *, over: bool) -> None:
+        status = rows.status_of(self.view, over=over)
+        if self.view.kind == "execute":
+            output = f"{self.id}.o" if "o" in self._parts else ""
+            node = rows.command(self.view, status, output)
+            sink.put(Shown(f"s{self.seq}", ("terminal", self.seq), node, seq, at, self.began))
+        for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
+            node = rows.edit(change, status, f"{self.id}.d{number}")
+            place = ("changes", self.seq * diffs.FULLY + number)
+            sink.put(Shown(f"e{self.seq}.{number}", place, node, seq, at, self.began))
+
+
+class Question(Row):
+    """A question, open or answered."""
+
+    def __init__(self, event: ev.QuestionAsked) -> None:
+        super().__init__("q", event.seq, event.at)
+        self.view = QuestionView(
+            id=event.id,
+            title=event.title,
+            asks=event.asks,
+            options=event.options,
+            fields=event.fields,
+            url=event.url,
+            tool_id=event.tool_id,
+            asked_at=event.at,
+            deadline=None if event.timeout is None else event.at + event.timeout,
+        )
+        self.answer: AnswerView | None = None
+        self._latest = (event.seq, event.at)
+
+    def judge(self, verdict: ev.QuestionVerdict) -> None:
+        """Take what one who was asked said of it."""
+        self.view = replace(self.view, verdicts=(*self.view.verdicts, verdict))
+        self._latest = verdict.seq, verdict.at
+
+    def again(self, seq: int, at: float) -> None:
+        """Have it drawn once more."""
+        self._latest = seq, at
+
+    def end(self, answer: ev.QuestionAnswered) -> None:
+        """Take its answer."""
+        self.answer = AnswerView(
+            id=answer.id,
+            title=self.view.title,
+            asks=self.view.asks,
+            tool_id=self.view.tool_id,
+            choice=answer.choice,
+            by=answer.by,
+            why=answer.why,
+            verdicts=self.view.verdicts,
+            asked_at=self.began,
+            answered_at=answer.at,
+        )
+        self.ended = answer.at
+        self._latest = answer.seq, answer.at
+
+    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+        seq, at = self._latest
+        node = rows.past_question(self.view, self.answer, over=over)
+        more = More(lane="questions", look="ask", say=f"Question: {self.view.title[:SAID]}", urgent=True)
+        sink.put(Shown(self.id, self.place, node, seq, at, self.began, self.ended, more, kept=True))
+
+
+class Folds:
+    """Finds the calls that share a line: those that only looked at something, next to each other."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Call | None, list[Row]] = {}
+        """The rows in the place of each call that has calls of its own, and those of the timeline."""
+        self._known: dict[str, tuple[ToolView, ...]] = {}
+
+    def add(self, row: Row) -> None:
+        """Add a row behind all that are there."""
+        parent = row.parent if isinstance(row, Call) else None
+        self._rows.setdefault(parent, []).append(row)
+
+    def draw(self, sink: Sink, cwd: str, seq: int, at: float, parents: set[Call | None]) -> list[Call]:
+        """Give the lines that calls share, and return the calls that have moved.
+
+        Args:
+            sink: Takes them.
+            cwd: The session's folder.
+            seq: Number of the last entry.
+            at: When that was.
+            parents: In whose places something has changed.
+        """
+        moved: list[Call] = []
+        for parent in parents:
+            home = TIMELINE if parent is None else f"{parent.id}.calls"
+            shared: list[Call] = []
+            for row in [*self._rows.get(parent, ()), None]:
+                if isinstance(row, Call) and row.folds and len(shared) < SHARED:
+                    shared.append(row)
+                    continue
+                moved += self._share(sink, cwd, seq, at, home, shared)
+                shared = [row] if isinstance(row, Call) and row.folds else []
+                if isinstance(row, Call) and not row.folds and row.place[0] != home:
+                    row.place = (home, row.seq)
+                    moved.append(row)
+        return moved
+
+    def _share(
+        self, sink: Sink, cwd: str, seq: int, at: float, home: str, shared: Sequence[Call]
+    ) -> Iterator[Call]:
+        if not shared:
+            return
+        first = shared[0]
+        line = f"f{first.seq}"
+        parent = line if len(shared) > 1 else home
+        for call in shared:
+            if call.place[0] != parent:
+                call.place = (parent, call.seq)
+                yield call
+        views = tuple(call.view for call in shared)
+        if len(shared) > 1 and self._known.get(line) != views:
+            self._known[line] = views
+            node = rows.calls(views, cwd)
+            sink.put(Shown(line, (home, first.seq), node, seq, at, first.began, kept=True))
+        elif len(shared) == 1 and self._known.pop(line, ()):
+            sink.put(Shown(line, (home, first.seq), None, seq, at, first.began, kept=True))
