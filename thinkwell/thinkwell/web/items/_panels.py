@@ -88,7 +88,7 @@ class Panels:
         def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = SILENT) -> None:
             sink.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
 
-        put("head", "head", _head(now))
+        put("head", "bar", _head(now))
         put("wait", TIMELINE, _wait(now), LAST)
         if end is not None:
             error = "" if end.error is None else end.error.message
@@ -99,7 +99,7 @@ class Panels:
         for name in self._plans - view.plans.keys():
             put(f"plan.{name}", "plan", None)
         self._plans = set(view.plans)
-        put("strip", "strip", panels.strip(view.plan) if view.plan else None)
+        put("strip", "bar", panels.strip(view.plan) if view.plan else None)
         waiting = {} if end is not None else {question.id: question for question in view.questions}
         for name, question in (self._docked | dict(now.questions)).items():
             if name in waiting:
@@ -109,12 +109,12 @@ class Panels:
                 put(f"{question.id}.form", "dock", None, question.seq)
         put(
             "usage",
-            "usage",
+            "panels",
             panels.usage_panel(
                 view, ended=end is not None, events=now.seq, not_understood=now.not_understood
             ),
         )
-        put("result", "result", self._result(now))
+        put("result", "panels", self._result(now))
         for name, text in _badges(now).items():
             put(f"badge.{name}", "badges", text or None)
 
