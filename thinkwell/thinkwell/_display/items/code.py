@@ -11,10 +11,9 @@ from pygments.token import Token
 from thinkwell._display.items.nodes import element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Iterator
 
     from pygments.lexer import Lexer
-    from pygments.token import _TokenType
 
     from thinkwell._display.items.nodes import Node
 
@@ -29,19 +28,19 @@ LANGUAGES: Final = frozenset((
 ))  # fmt: skip
 """The languages whose code is coloured. An agent may name any, and some take very long to be looked at."""
 
-_LOOKS: Final = {
-    Token.Comment: "comment",
-    Token.Keyword: "keyword",
-    Token.Name.Builtin: "builtin",
-    Token.Name.Class: "type",
-    Token.Name.Function: "function",
-    Token.Name.Tag: "keyword",
-    Token.Literal.Number: "number",
-    Token.Literal.String: "string",
-    Token.Generic.Deleted: "removed",
-    Token.Generic.Inserted: "added",
-    Token.Generic.Heading: "type",
-}
+_LOOKS: Final[tuple[tuple[Container[object], str], ...]] = (
+    (Token.Comment, "comment"),
+    (Token.Keyword, "keyword"),
+    (Token.Name.Builtin, "builtin"),
+    (Token.Name.Class, "type"),
+    (Token.Name.Function, "function"),
+    (Token.Name.Tag, "keyword"),
+    (Token.Literal.Number, "number"),
+    (Token.Literal.String, "string"),
+    (Token.Generic.Deleted, "removed"),
+    (Token.Generic.Inserted, "added"),
+    (Token.Generic.Heading, "type"),
+)
 
 
 def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
@@ -66,24 +65,32 @@ def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
     return element("lines", look, attributes={"text": "".join(text), "runs": runs}) if text else ""
 
 
-def coloured(text: str, language: str, begin: int = 0) -> Node:
-    """Return code with the looks of its words, where its language is known.
+def coloured(text: str, language: str) -> Node:
+    """Return code with the looks of its words, where its language is known."""
+    pieces = _pieces(text, language)
+    return text if pieces is None else styled(pieces)
 
-    Args:
-        text: The code from its beginning.
-        language: What it says that it is in.
-        begin: How many characters of it are left out of what is returned. They decide what the rest is.
-    """
+
+def coloured_lines(text: str, language: str, lines: int) -> Iterator[Node]:
+    """Yield code in parts of so many lines, with the looks of its words, where its language is known."""
+    part: list[tuple[str, str]] = []
+    ends = 0
+    for piece, look in _pieces(text, language) or ((text, ""),):
+        for line in piece.splitlines(keepends=True):
+            part.append((line, look))
+            ends += line.endswith("\n")
+            if ends == lines:
+                yield styled(part)
+                part, ends = [], 0
+    if part:
+        yield styled(part)
+
+
+def _pieces(text: str, language: str) -> list[tuple[str, str]] | None:
     language = language.casefold()
     if language not in LANGUAGES or len(text) > COLOURED:
-        return text[begin:]
-    pieces: list[tuple[str, str]] = []
-    done = 0
-    for kind, piece in _lexer(language).get_tokens(text):
-        done += len(piece)
-        if done > begin:
-            pieces.append((piece[begin - done :] if done - begin < len(piece) else piece, _look(kind)))
-    return styled(pieces)
+        return None
+    return [(piece, _look(kind)) for kind, piece in _lexer(language).get_tokens(text)]
 
 
 @cache
@@ -92,6 +99,6 @@ def _lexer(language: str) -> Lexer:
 
 
 @cache
-def _look(kind: _TokenType) -> str:
+def _look(kind: object) -> str:
     """Return the class of words of a kind: that of the kind itself, or of what it is a kind of."""
-    return next((look for known, look in _LOOKS.items() if kind in known), "")
+    return next((look for known, look in _LOOKS if kind in known), "")

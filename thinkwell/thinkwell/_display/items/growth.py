@@ -1,7 +1,7 @@
 """A text of Markdown while it grows: what is finished is told once, and only the open end again.
 
-The text is drawn in parts: its blocks, the items of a list, the rows of a table, forty lines of code, a
-thousand characters of a long paragraph. A part is closed by complete lines only: an unfinished line may turn
+The text is drawn in parts: its blocks, the items of a list, the rows of a table, eight lines of code, some
+characters of a long paragraph. A part is closed by complete lines only: an unfinished line may turn
 what stands above it into something else. Closed parts leave what is read again. However a text is cut into
 pieces, its parts come to the same in the end.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from thinkwell._display.items import markdown as md
-from thinkwell._display.items.code import coloured
+from thinkwell._display.items.code import coloured_lines
 from thinkwell._display.items.nodes import element
 from thinkwell._display.text import clean, settled, unfinished
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from thinkwell._display.items.nodes import Node
 
-CODE: Final = 40
+CODE: Final = 8
 """Lines of code that are a part."""
 
-PARAGRAPH: Final = 4_000
+PARAGRAPH: Final = 2_000
 """Characters of a paragraph from which on it grows in parts, without its marks until it has ended."""
 
-CHUNK: Final = 1_000
+CHUNK: Final = 160
 """Characters of such a part."""
 
 _FENCE_END: Final = re.compile(r"(`{3,}|~{3,})[ \t]*")
@@ -52,7 +52,7 @@ class TextPart(Struct, frozen=True):
 class GrowingText:
     """A text that grows.
 
-    Add what comes, and take with `flush` what has changed.
+    Add what comes, and take with `flush` what has changed, and with `end` the rest.
     """
 
     def __init__(self) -> None:
@@ -82,27 +82,32 @@ class GrowingText:
         """Add a piece, as the agent sent it."""
         self._raw += text
 
-    def flush(self, *, whole: bool = False) -> list[TextPart]:
-        """Return what has changed since the last time, parents before their parts.
-
-        Args:
-            whole: Whether nothing more comes for now: a long paragraph is drawn with its marks then.
-        """
-        rest = self._take(whole=whole)
-        if self._source:
-            self._close()
-        self._draw(self._source + rest, whole=whole)
-        told, self._told = self._told, []
-        return told
-
-    def _take(self, *, whole: bool) -> str:
-        """Move the complete lines into the source, and return the unfinished one. Both are clean."""
+    def flush(self) -> list[TextPart]:
+        """Return what has changed since the last time, parents before their parts."""
         cut = settled(self._raw)
         complete, self._raw = self._raw[:cut], self._raw[cut:]
         if complete:
             self._source += self._clean(complete)
             self._begun = True
-        return self._clean(self._raw if whole else self._raw[: unfinished(self._raw)])
+        if self._source:
+            self._close()
+        self._draw(self._source + self._clean(self._raw[: unfinished(self._raw)]))
+        return self._taken()
+
+    def end(self) -> list[TextPart]:
+        """Return what changes as nothing more comes."""
+        rest, self._raw = self._clean(self._raw), ""
+        self._begun = self._begun or bool(rest)
+        self._source += rest
+        if self._source:
+            self._source += "\n"
+            self._close(over=True)
+        self._draw("")
+        return self._taken()
+
+    def _taken(self) -> list[TextPart]:
+        told, self._told = self._told, []
+        return told
 
     def _clean(self, text: str) -> str:
         # A mark that stands on the character before it stands on a line end here, as in the whole text.
@@ -110,18 +115,21 @@ class GrowingText:
 
     # What is closed
 
-    def _close(self) -> None:
+    def _close(self, *, over: bool = False) -> None:
         references = self._references.copy()
         blocks = md.blocks(self._source, references)
         lines = self._source.split("\n")
         head: list[str] = []
         done = 0
         for number, block in enumerate(blocks, 1):
-            if number == len(blocks) and not _has_ended(block, lines):
+            if number == len(blocks) and not over and not _has_ended(block, lines):
                 head, done = self._close_parts(block, lines, references, done)
                 break
             for part in self._parts_of(block, 0, lines, references):
                 self._end(part, references)
+            if block.type == "fence":
+                for part in self._coloured(block):
+                    self._end(part, references)
             self._number += 1
             self._parts, self._head, self._code = 0, None, ""
             done = md.lines_of(block)[1]
@@ -167,6 +175,16 @@ class GrowingText:
             if label not in references:
                 self._waiting.setdefault(label, []).append(part)
 
+    def _coloured(self, block: SyntaxTreeNode) -> Iterator[_Part]:
+        """Return the parts of code that has ended, with the looks of its words. Those closed come again."""
+        language = md.language(block)
+        if not language:
+            return
+        code = self._code + "".join(_code_lines(block))
+        for place, node in enumerate(coloured_lines(code, language, CODE)):
+            if not isinstance(node, str):
+                yield _Part((self._number, place), node)
+
     def _draw_waiting(self, references: md.References) -> None:
         """Draw closed parts once more that have names in them which are given only now."""
         if not self._waiting or len(references) == len(self._references):
@@ -181,7 +199,7 @@ class GrowingText:
 
     # What is open
 
-    def _draw(self, source: str, *, whole: bool) -> None:
+    def _draw(self, source: str) -> None:
         references = self._references.copy()
         shown: dict[tuple[int, ...], Node] = {}
         if source.strip():
@@ -189,7 +207,7 @@ class GrowingText:
             blocks = md.blocks(source, references)
             for number, block in enumerate(blocks):
                 parts = self._parts_of(block, number, lines, references)
-                if block.type == "paragraph" and number == len(blocks) - 1 and not whole:
+                if block.type == "paragraph" and number == len(blocks) - 1:
                     parts = _long(block, self._number + number) or parts
                 shown |= {part.path: part.node for part in parts}
         for path in [path for path in self._shown if path not in shown]:
@@ -209,7 +227,7 @@ class GrowingText:
         number = self._number + behind
         if behind or not self._parts:
             return _parts_of(block, number, lines, references)
-        return _parts_of(block, number, lines, references, (self._parts, self._head, self._code))
+        return _parts_of(block, number, lines, references, self._parts, self._head)
 
 
 class _Part(Struct):
@@ -224,7 +242,8 @@ def _parts_of(
     number: int,
     lines: Sequence[str],
     references: md.References,
-    closed: tuple[int, SyntaxTreeNode | None, str] = (0, None, ""),
+    first: int = 0,
+    head: SyntaxTreeNode | None = None,
 ) -> Iterator[_Part]:
     """Return a block, and then its parts, where it has some.
 
@@ -233,10 +252,10 @@ def _parts_of(
         number: Its number.
         lines: The text that it is from.
         references: The names that are given.
-        closed: How many parts of it are closed and not in that text, how it began, and its closed code.
+        first: How many parts of it are closed and not in that text.
+        head: How it was when the first of these was closed.
     """
     begin, end = md.lines_of(block)
-    first, head, before = closed
     match block.type:
         case "bullet_list" | "ordered_list":
             yield _Part((number,), md.list_of(head or block, SLOT))
@@ -253,10 +272,9 @@ def _parts_of(
             yield _Part((number,), md.code(block, SLOT))
             code = _code_lines(block)
             for place in count(first):
-                if not (chunk := "".join(islice(code, CODE))):
+                if not (part := "".join(islice(code, CODE))):
                     break
-                begun, before = len(before), before + chunk
-                yield _Part((number, place), coloured(before, md.language(block), begun))
+                yield _Part((number, place), part)
         case _:
             yield _Part((number,), md.draw(block, references), "\n".join(lines[begin:end]))
 

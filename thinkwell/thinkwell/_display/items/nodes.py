@@ -25,16 +25,16 @@ Attributes: TypeAlias = "Mapping[str, JsonValue]"
 Part: TypeAlias = "str | Attributes | Node"
 
 Tag: TypeAlias = Literal[
-    "a", "bar", "blockquote", "br", "button", "code", "dd", "del", "details", "div", "dl", "dt", "em", "form",
-    "h3", "h4", "h5", "h6", "hr", "icon", "img", "ins", "li", "lines", "meter", "ol", "p", "pre", "slot",
+    "a", "blockquote", "br", "button", "code", "dd", "del", "details", "div", "dl", "dt", "em", "form",
+    "h3", "h4", "h5", "h6", "hr", "icon", "img", "li", "lines", "mark", "meter", "ol", "p", "pre", "slot",
     "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
 ]  # fmt: skip
 """The elements. Those that HTML does not have:
 
-- ``slot``: the place of the items whose parent this one is;
+- ``slot``: the place of the items whose parent its class names, or else the item itself;
 - ``lines``: ``text`` with ``runs`` of characters that have a style, as ``[length, class, length, class, …]``;
-- ``icon``: a picture of ours, by its ``name``;
-- ``bar``: a piece of the time axis.
+- ``icon``: a picture of ours, called by its class;
+- ``mark``: a picture of how far something is, by its class, with a name for those who do not see it.
 """
 
 ATTRIBUTES: Final = frozenset((

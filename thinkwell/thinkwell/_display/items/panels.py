@@ -9,7 +9,7 @@ from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers, phases, summary, usage
 from thinkwell._display.items.markdown import prose
 from thinkwell._display.items.nodes import element
-from thinkwell._display.items.rows import DATA, as_json, icon, mark, shortened
+from thinkwell._display.items.rows import DATA, as_json, mark, shortened, word
 from thinkwell._display.plans import current
 from thinkwell._display.text import clean, line
 
@@ -36,11 +36,7 @@ COLUMNS: Final = 8
 TEXT: Final = 20_000
 """Characters of a text in a result."""
 
-_STEPS: Final[dict[str, tuple[Status, str]]] = {
-    "completed": ("done", "done"),
-    "in_progress": ("running", "being done"),
-    "pending": ("pending", "to do"),
-}
+_STEPS: Final[dict[str, Status]] = {"completed": "done", "in_progress": "doing", "pending": "todo"}
 
 _TOKENS: Final = {
     "input": "Input",
@@ -99,13 +95,11 @@ def plan(update: ev.PlanUpdate) -> Node:
 
 
 def _step(entry: ev.PlanEntry) -> Node:
-    status, label = _STEPS[entry.status]
-    glyph = "fold" if status == "running" else status
     high = entry.priority == "high" and entry.status != "completed"
     return element(
         "li",
         entry.status,
-        icon(glyph, f"mark {status}", label),
+        mark(_STEPS[entry.status]),
         element("span", "what", line(entry.content, 1_000)),
         element("span", "badge", "high") if high else "",
     )
@@ -159,7 +153,7 @@ def usage_panel(view: RunView, *, ended: bool, events: int, not_understood: int)
         ("Folder", line(view.cwd, 500)),
         ("Session", line(view.session_id or "", 200)),
         ("Turns", str(view.turns) if view.turns > 1 else ""),
-        ("Tools", tools),
+        ("Tools", tools if ended else ""),
         ("Stop reason", line(view.stop_reason or "", 100)),
         ("Events", f"{events:,}" if ended else ""),
         ("Not understood", numbers.plural(not_understood, "event") if not_understood else ""),
@@ -323,7 +317,7 @@ def final(view: RunView, status: Status, reason: str, seconds: float, error: str
     sums = summary.summary(view, seconds)
     work = (f"in {numbers.seconds(seconds)}", sums.work, *usage.usage_parts(view))
     why = f" ({line(reason, 60).replace('_', ' ')})" if reason not in ("", "end_turn") else ""
-    head = element("div", "words", mark(status), WORDS.get(status, status), element("span", "dim", why))
+    head = element("div", "words", mark(status), word(status), element("span", "dim", why))
     return element(
         "div",
         f"final {status}",
@@ -335,5 +329,3 @@ def final(view: RunView, status: Status, reason: str, seconds: float, error: str
 
 
 INTERRUPTED: Final = "The server ended before the run did. What is here is complete up to then."
-
-WORDS: Final[dict[str, str]] = {"completed": "done"}

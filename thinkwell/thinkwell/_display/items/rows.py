@@ -33,12 +33,9 @@ if TYPE_CHECKING:
     from thinkwell.view import AnswerView, QuestionView, ToolView
 
 Status: TypeAlias = Literal[
-    "pending", "running", "done", "failed", "cancelled", "interrupted", "ask", "completed"
+    "pending", "running", "done", "failed", "cancelled", "interrupted", "ask", "completed", "doing", "todo"
 ]
 """How far a call, a question or a run is, as a mark shows it."""
-
-WORDS: Final[dict[str, str]] = {"completed": "done"}
-"""What marks say to those who do not see them, where that is not their name."""
 
 LEAST: Final = 0.1
 """Seconds that are worth a word."""
@@ -71,14 +68,19 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 # What rows are made of
 
 
-def icon(name: str, look: str = "icon", label: str = "") -> Node:
-    """Return a picture of ours. Without a label, those who do not see it are not told of it."""
-    return element("icon", look, attributes={"name": name, "label": label} if label else {"name": name})
+def icon(name: str) -> Node:
+    """Return a picture of ours, beside words that say the same."""
+    return element("icon", name)
 
 
 def mark(status: Status) -> Node:
-    """Return how far something is."""
-    return icon(status, f"mark {status}", WORDS.get(status, status))
+    """Return how far something is, as a picture that has a name."""
+    return element("mark", status)
+
+
+def word(status: Status) -> str:
+    """Return how a run or a call has ended, in a word."""
+    return "done" if status == "completed" else status
 
 
 def slot(name: str = "") -> Node:
@@ -449,10 +451,3 @@ def note(title: str, severity: str = "info", detail: str = "") -> Node:
 def turn(number: int, *, reminder: bool) -> Node:
     """Return the line between two turns."""
     return element("div", "divider", "asked again for the result" if reminder else f"turn {number}")
-
-
-def wait(text: str, at: float) -> Node:
-    """Return what is waited for, and since when."""
-    return element(
-        "div", "fold dim", mark("running"), element("span", "wait", text), element("span", "end", since(at))
-    )

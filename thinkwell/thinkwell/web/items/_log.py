@@ -205,6 +205,8 @@ class RunItems:
 
     def _happened(self, event: ev.ThoughtEvent) -> None:
         seq, at = event.seq, event.at
+        if isinstance(event, ev.TurnStarted):
+            self._end_texts(seq, at)
         match event:
             case ev.TurnStarted(number=number, reminder=reminder) if number > 1 or reminder:
                 self._add(Fixed("r", seq, at, rows.turn(number, reminder=reminder)))
@@ -230,12 +232,18 @@ class RunItems:
             case _:
                 pass
 
-    def _end(self, end: RunEnded) -> None:
-        self.end = end
+    def _end_texts(self, seq: int, at: float) -> None:
+        """Have the texts drawn to their ends: those of another turn are others."""
         for text in self._texts.values():
             if text.ended is None:
-                text.end(end.seq, end.at)
-                self._dirty[text] = None
+                text.end(seq, at)
+            text.is_over = True
+            self._dirty[text] = None
+        self._texts.clear()
+
+    def _end(self, end: RunEnded) -> None:
+        self.end = end
+        self._end_texts(end.seq, end.at)
         for call in self._calls.values():
             if call.ended is None:
                 call.again(end.seq, end.at)

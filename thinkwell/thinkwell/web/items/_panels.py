@@ -89,10 +89,9 @@ class Panels:
             sink.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
 
         put("head", "bar", _head(now))
-        put("wait", TIMELINE, _wait(now), LAST)
         if end is not None:
             error = "" if end.error is None else end.error.message
-            more = More(say=f"The run is {rows.WORDS.get(end.status, end.status)}. {error}"[:SAID])
+            more = More(say=f"The run is {rows.word(end.status)}. {error}"[:SAID])
             put("final", TIMELINE, _final(now, end), LAST, more)
         for number, (name, plan) in enumerate(view.plans.items()):
             put(f"plan.{name}", "plan", panels.plan(plan), number)
@@ -145,28 +144,26 @@ class Panels:
 
 
 def _head(now: Now) -> Node:
-    end = now.end
+    """Return what the run is doing, and since when, where nothing in the timeline shows that."""
+    view, end = now.view, now.end
     if end is not None:
-        status: Status = end.status
-        words = rows.WORDS.get(end.status, end.status)
-    else:
-        status = "ask" if now.view.questions else "running"
-        words = phases.words(now.view)
-    return element("div", status, rows.mark(status), element("span", "words", words))
-
-
-def _wait(now: Now) -> Node | None:
-    """Return what is waited for, where nothing in the timeline shows it."""
-    if now.end is not None:
-        return None
-    view, last = now.view, now.last
-    if last is not None:
-        says = isinstance(last, Text) and last.kind != "user" and last.ended is None
-        if says or view.questions or phases.running(view):
-            return None
+        return element("div", "head", rows.mark(end.status), element("span", "words", rows.word(end.status)))
+    status: Status = "ask" if view.questions else "running"
+    words = element("span", "words", phases.words(view))
+    if _shows(now):
+        return element("div", "head", rows.mark(status), words)
     phase = view.phases[-1] if view.phases else None
     since = phase.at if phase is not None and phase.phase != "responding" else now.at
-    return rows.wait(phases.words(view), since)
+    return element("div", "head waits", rows.mark(status), words, rows.since(since))
+
+
+def _shows(now: Now) -> bool:
+    """Return whether the end of the timeline shows what the run is doing."""
+    view, last = now.view, now.last
+    if last is None:
+        return False
+    says = isinstance(last, Text) and last.kind != "user" and last.ended is None
+    return says or bool(view.questions or phases.running(view))
 
 
 def _final(now: Now, end: RunEnded) -> Node:

@@ -140,6 +140,8 @@ class Text(Row):
         self.kind: BlockKind = kind
         self.text = ""
         """What was said, as far as it is drawn."""
+        self.is_over = False
+        """Whether nothing more can come."""
         self._growing = GrowingText()
         self._length = 0
         self._cuts: list[tuple[int, float, int]] = []
@@ -164,7 +166,7 @@ class Text(Row):
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
         self._draw_head(sink)
-        for part in self._growing.flush(whole=self.ended is not None):
+        for part in self._growing.end() if self.is_over else self._growing.flush():
             id_ = ".".join(map(str, (self.id, *part.path)))
             place = (self.id if len(part.path) == 1 else f"{self.id}.{part.path[0]}", part.path[-1])
             sink.put(Shown(id_, place, part.node, self.seq, self.began, self.began))
