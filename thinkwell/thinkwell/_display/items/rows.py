@@ -11,7 +11,7 @@ from thinkwell._core.policy.arguments import command_line
 from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.items.ansi import output_pieces
 from thinkwell._display.items.code import styled
-from thinkwell._display.items.nodes import element, link, safe_link
+from thinkwell._display.items.nodes import element, link, safe_link, text_of
 from thinkwell._display.paths import relative
 from thinkwell._display.text import clean, exact, line
 from thinkwell._display.urls import url_host
@@ -387,7 +387,7 @@ def past_question(question: QuestionView, answer: AnswerView | None, *, over: bo
     )
     verdicts = [element("div", "", questions.verdict_words(verdict)) for verdict in question.verdicts]
     title = question.title
-    if not (verdicts or question.url or len(title) > 80 or "\n" in title or len(told) > 1):
+    if not (verdicts or question.url or len(title) > 80 or "\n" in title or len(text_of(*told)) > 40):
         return element("div", "fold", *row)
     return element(
         "details",

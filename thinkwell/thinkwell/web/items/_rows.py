@@ -299,16 +299,17 @@ class Question(Row):
             deadline=None if event.timeout is None else event.at + event.timeout,
         )
         self.answer: AnswerView | None = None
-        self._latest = (event.seq, event.at)
+        self._versions: list[tuple[int, float, QuestionView, AnswerView | None]] = []
+        self.again(event.seq, event.at)
 
     def judge(self, verdict: ev.QuestionVerdict) -> None:
         """Take what one who was asked said of it."""
         self.view = replace(self.view, verdicts=(*self.view.verdicts, verdict))
-        self._latest = verdict.seq, verdict.at
+        self.again(verdict.seq, verdict.at)
 
     def again(self, seq: int, at: float) -> None:
         """Have it drawn once more."""
-        self._latest = seq, at
+        self._versions.append((seq, at, self.view, self.answer))
 
     def end(self, answer: ev.QuestionAnswered) -> None:
         """Take its answer."""
@@ -325,13 +326,15 @@ class Question(Row):
             answered_at=answer.at,
         )
         self.ended = answer.at
-        self._latest = answer.seq, answer.at
+        self.again(answer.seq, answer.at)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
-        seq, at = self._latest
-        node = rows.past_question(self.view, self.answer, over=over)
         more = More(lane="questions", look="ask", say=f"Question: {self.view.title[:SAID]}", urgent=True)
-        sink.put(Shown(self.id, self.place, node, seq, at, self.began, self.ended, more, kept=True))
+        versions, self._versions = self._versions, []
+        for seq, at, view, answer in versions:
+            node = rows.past_question(view, answer, over=over)
+            ended = None if answer is None else answer.answered_at
+            sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
 
 class Folds:

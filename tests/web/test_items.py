@@ -1,0 +1,443 @@
+"""The items of a run: what the page shows of it, made once for all who watch."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+import pytest
+from asking import answered, permission
+from kept_runs import keep_run
+from msgspec.structs import replace
+from web_stage import Client, Stage, served
+
+from thinkwell import events as ev
+from thinkwell.journal import MemoryJournal, RunRecord
+from thinkwell.web import RunEnded, web_app
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Sequence
+
+    from scripted import Script, Turn
+    from web_stage import Sse
+
+RECORDINGS = Path(__file__).parents[1] / "progress" / "recordings"
+
+TAGS = frozenset(
+    (
+        *("a", "blockquote", "br", "button", "code", "dd", "del", "details", "div", "dl", "dt", "em", "form"),
+        *("h3", "h4", "h5", "h6", "hr", "icon", "img", "li", "lines", "mark", "meter", "ol", "p", "pre"),
+        *("slot", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul"),
+    )
+)
+
+ATTRIBUTES = frozenset(
+    (
+        *("asks", "data", "deadline", "does", "fields", "href", "id", "label", "lang", "name", "numbers"),
+        *("options", "path", "runs", "since", "start", "text", "type", "value"),
+    )
+)
+
+
+class Items(dict[str, Any]):
+    """The last item of each id."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+        """All items that came."""
+        self.last_id: str | None = None
+
+    def take(self, frame: Sse) -> None:
+        self.last_id = frame.id
+        for item in frame.json():
+            self.seen.append(item)
+            if item[6] is None:
+                self.pop(item[2], None)
+            else:
+                self[item[2]] = item
+
+    def now(self) -> dict[str, Any]:
+        """What is shown: each id with its place, its end and its node."""
+        return {id_: [item[3], item[5], item[6]] for id_, item in self.items()}
+
+    def inside(self, parent: str) -> list[Any]:
+        """The items in a place, in order."""
+        return sorted((item for item in self.values() if item[3][0] == parent), key=lambda item: item[3][1])
+
+    def text(self, parent: str = "timeline") -> str:
+        """What can be read in a place: a line for each item."""
+        return "\n".join("".join(self._texts(item[6], item[2])) for item in self.inside(parent))
+
+    def _texts(self, node: Any, id_: str) -> Iterator[str]:
+        if isinstance(node, str):
+            yield node
+            return
+        tag, look, *inner = node
+        if tag == "slot":
+            for item in self.inside(look or id_):
+                yield from self._texts(item[6], item[2])
+        for each in inner:
+            if isinstance(each, dict):
+                yield str(each["text"]) if tag == "lines" else ""
+            else:
+                yield from self._texts(each, id_)
+
+
+def elements(node: Any) -> Iterator[list[Any]]:
+    if isinstance(node, list):
+        yield node
+        for each in node[2:]:
+            yield from elements(each)
+
+
+@asynccontextmanager
+async def browser(*scripts: Script, **options: Any) -> AsyncGenerator[tuple[Client, Stage]]:
+    async with served(*scripts, **options) as stage:
+        yield Client(web_app(stage.server)), stage
+
+
+@asynccontextmanager
+async def frames_of(
+    client: Client, run: str, after: str | None = None
+) -> AsyncGenerator[AsyncGenerator[Sse]]:
+    """The server-sent events of a run's items."""
+    headers = {} if after is None else {"last-event-id": after}
+    async with client.stream("GET", f"/api/runs/{run}/items", headers=headers) as answer:
+        assert answer.status == 200
+        async with aclosing(answer.events()) as frames:
+            yield frames
+
+
+async def items_of(client: Client, run: str, *, after: str | None = None) -> Items:
+    """All items of a run, up to its end."""
+    items = Items()
+    async with frames_of(client, run, after) as frames:
+        async for frame in frames:
+            if frame.event == "end":
+                return items
+            if frame.event is None:
+                items.take(frame)
+    raise AssertionError("it ended before the run")
+
+
+def recorded(name: str) -> list[ev.ThoughtEvent]:
+    lines = (RECORDINGS / f"{name}.ndjson").read_text("utf-8").split("\n")
+    found = [json.loads(line) for line in lines if line]
+    return [msgspec.convert(one["event"], ev.ThoughtEvent) for one in found if one["type"] == "event"]
+
+
+@asynccontextmanager
+async def kept(log: Sequence[ev.ThoughtEvent], end: RunEnded | None = None) -> AsyncGenerator[Client]:
+    """A client of a server that has a run with this log, called ``kept``."""
+    journal = MemoryJournal()
+    at = log[-1].at if log else 0.0
+    end = RunEnded(seq=0, at=at, status="completed", result="Done.") if end is None else end
+    async with browser(journal=journal) as (client, _):
+        await keep_run(
+            journal, RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go"), log, end
+        )
+        yield client
+
+
+async def told(*log: ev.ThoughtEvent, end: RunEnded | None = None) -> Items:
+    """The items of a run with this log."""
+    async with kept(log, end) as client:
+        return await items_of(client, "kept")
+
+
+def message(text: str, at: float = 0.0) -> ev.Message:
+    return ev.Message(content=ev.TextContent(text=text), at=at)
+
+
+# What they say
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in RECORDINGS.glob("*.ndjson")))
+async def test_nodes_are_of_closed_lists_and_stand_in_places_that_are_there(name: str) -> None:
+    items = await told(*recorded(name))
+    roots = {"bar", "timeline", "dock", "plan", "changes", "terminal", "panels", "badges"}
+    slots = {
+        look or item[2] for item in items.values() for tag, look, *_ in elements(item[6]) if tag == "slot"
+    }
+    for item in items.values():
+        assert item[3][0] in roots | slots, item
+        for tag, _, *inner in elements(item[6]):
+            assert tag in TAGS
+            assert {key for each in inner if isinstance(each, dict) for key in each} <= ATTRIBUTES
+    assert [item[2] for item in items.seen if item[0] < 1 or item[4] > item[1]] == []
+
+
+async def test_a_text_a_call_and_a_question_stand_in_the_order_in_which_they_began() -> None:
+    items = await told(
+        message("I *look*."),
+        ev.ToolStart(id="1", title="pytest -q", kind="execute", input={"command": "pytest -q"}, at=1),
+        ev.QuestionAsked(id="q", title="May it run?", tool_id="1", timeout=9, at=2),
+        ev.QuestionAnswered(id="q", choice="allow_once", by="human", why="", at=3),
+        ev.ToolDone(
+            id="1",
+            status="failed",
+            content=(ev.BlockContent(content=ev.TextContent(text="\x1b[31m1 failed\x1b[0m")),),
+            output={"exit_code": 1},
+            at=4,
+        ),
+        ev.Notice(severity="warning", title="slow", at=5),
+    )
+    assert items.text().split("\n")[:4] == [
+        "I look.",
+        "runpytest -qexit 13.0spytest -q1 failed",
+        "askedMay it run?allowed elsewhere",
+        "slow",
+    ]
+    assert items.inside("c2.o")[0][6] == ["lines", "", {"text": "1 failed", "runs": [8, "t-f1"]}]
+    assert items.text("terminal") == "$pytest -qexit 13.0s1 failed"
+    assert items["badge.terminal"][6] == "1"
+    assert items["c2"][7] == {"open": True, "lane": "run", "look": "failed"}
+
+
+async def test_calls_that_only_looked_share_a_line_and_those_asked_about_do_not() -> None:
+    reads = [
+        event
+        for number in range(5)
+        for event in (
+            ev.ToolStart(id=str(number), title=f"{number}.py", kind="read", at=number),
+            ev.ToolDone(id=str(number), status="completed", at=number + 0.5),
+        )
+    ]
+    items = await told(*reads)
+    assert [item[2] for item in items.inside("timeline")] == ["f1", "final"]
+    assert [item[2] for item in items.inside("f1")] == ["c1", "c3", "c5", "c7", "c9"]
+    assert "0.py, 1.py (+3)" in items.text()
+    asked = ev.QuestionAsked(id="q", title="Read?", tool_id="2", at=9)
+    items = await told(*reads, asked)
+    assert [item[2] for item in items.inside("timeline")] == ["f1", "c5", "f7", "q11", "final"]
+
+
+async def test_calls_of_a_sub_agent_stand_in_its_place() -> None:
+    items = await told(
+        ev.ToolStart(id="a", title="Look", kind="think"),
+        ev.ToolStart(id="b", title="x.py", kind="edit", parent="a"),
+        ev.ToolStart(id="c", title="y.py", kind="edit", parent="b"),
+    )
+    assert [item[2] for item in items.inside("timeline")] == ["c1", "final"]
+    assert [item[2] for item in items.inside("c1.calls")] == ["c2"]
+    assert [item[2] for item in items.inside("c2.calls")] == ["c3"]
+
+
+async def test_changes_of_files_come_by_hunks_and_by_files() -> None:
+    old, new = "\n".join(map(str, range(40))), "\n".join(["x", *map(str, range(1, 39)), "y"])
+    diff = ev.DiffContent(path="/w/a.py", old_text=f"{old}\n", new_text=f"{new}\n")
+    items = await told(
+        ev.SessionOpened(agent="scripted", session_id="s", cwd="/w"),
+        ev.ToolStart(id="1", title="Edit", kind="edit", content=(diff,)),
+        ev.ToolDone(id="1", status="completed", content=(diff,)),
+    )
+    hunks = items.inside("c2.d0")
+    assert [hunk[6][2]["text"] for hunk in hunks] == ["-0\n+x\n 1\n 2", " 37\n 38\n-39\n+y"]
+    assert [hunk[6][2]["numbers"][0] for hunk in hunks] == [[1, None], [38, 38]]
+    (edit,) = items.inside("changes")
+    assert edit[6][:3] == ["div", "edit", {"path": "a.py", "value": [2, 2]}]
+    assert "a.py+2−2-0" in items.text().replace("\n", "")
+
+
+async def test_a_result_stands_in_its_panel_by_its_fields() -> None:
+    items = await told(
+        ev.ResultAttempt(accepted=False, value={"a": 1}, errors=("a: too small",)),
+        end=RunEnded(seq=0, at=1, status="completed", result={"a": [{"b": 1}, {"b": 2}], "c": "x"}),
+    )
+    assert items.text("panels").startswith("Run") or "Resultalist of 2" in items.text("panels")
+    assert "1 refused attempt" in items.text("panels")
+    assert items["badge.result"][6] == "✓"
+
+
+async def test_without_a_schema_the_last_message_is_the_result_so_far() -> None:
+    async with browser(slow) as (client, stage):
+        run = await stage.start(caller="")
+        items = await followed(client, run.id, until="Half")
+        assert "Last message so farHalf" in items.text("panels")
+
+
+async def slow(turn: Turn) -> None:
+    turn.say("Half")
+    await anyio.sleep(60)
+    turn.say(" and half.")
+
+
+async def followed(client: Client, run: str, *, until: str) -> Items:
+    """The items of a run up to those in which a text is."""
+    items = Items()
+    async with frames_of(client, run) as frames:
+        async for frame in frames:
+            if frame.event is None:
+                items.take(frame)
+            if until in items.text():
+                return items
+    raise AssertionError(f"never: {until}")
+
+
+async def test_how_a_run_failed_stands_at_its_end() -> None:
+    end = RunEnded(seq=0, at=3, status="interrupted")
+    items = await told(ev.ToolStart(id="1", title="x", status="in_progress"), end=end)
+    assert "The server ended before the run did" in items.text()
+    assert items["c1"][7]["look"] == "interrupted"
+
+
+# The past
+
+
+@pytest.mark.parametrize("name", ["rich", "nested", "hostile"])
+async def test_those_up_to_a_number_are_the_run_as_it_stood(name: str) -> None:
+    log = recorded(name)
+    whole = await told(*log)
+    for part in range(5, len(log), 11):
+        at = log[part - 1].at
+        earlier = await told(*log[:part], end=RunEnded(seq=0, at=at, status="interrupted"))
+        heads = {id_ for id_ in earlier if id_[0] in "cqtm" and id_[1:].isdigit()}
+        known: dict[str, Any] = {}
+        for item in whole.seen:
+            if item[0] <= part:
+                known[item[2]] = item
+        assert heads <= known.keys()
+        for id_ in heads & {id_ for id_ in known if id_[0] == "c"}:
+            done = earlier[id_][5] is not None
+            assert known[id_][5] == earlier[id_][5] or not done
+
+
+async def test_how_long_a_text_was_when_is_told_with_it() -> None:
+    items = await told(message("One ", 0), message("two ", 1), message("three", 2))
+    assert items["m1"][7]["cuts"] == [1, 4, 2, 8, 3, 13]
+
+
+# Those who watch
+
+
+@pytest.mark.virtual_time
+async def test_who_comes_late_sees_the_same_as_who_was_there() -> None:
+    async def talks(turn: Turn) -> None:
+        for number in range(30):
+            turn.say(f"- item {number}, which is *long*\n")
+            await anyio.sleep(0.07)
+
+    async with browser(talks) as (client, stage):
+        run = await stage.start(caller="")
+        early = await items_of(client, run.id)
+        late = await items_of(client, run.id)
+    assert early.now() == late.now()
+    assert len(late.seen) < len(early.seen)
+
+
+@pytest.mark.virtual_time
+async def test_text_is_there_within_a_tenth_of_a_second_and_not_more_often() -> None:
+    async def talks(turn: Turn) -> None:
+        for number in range(50):
+            turn.say(f"{number} ")
+            await anyio.sleep(0.02)
+
+    async with browser(talks) as (client, stage):
+        run = await stage.start(caller="")
+        frames: list[tuple[float, str]] = []
+        items = Items()
+        async with frames_of(client, run.id) as sent:
+            async for frame in sent:
+                if frame.event is None:
+                    items.take(frame)
+                    frames.append((anyio.current_time(), items.text()))
+        begun = frames[0][0]
+        for number in range(50):
+            seen = min(at for at, text in frames if str(number) in text.split())
+            assert seen - begun <= number * 0.02 + 0.2
+        assert len(frames) <= 16
+
+
+@pytest.mark.virtual_time
+async def test_a_client_that_comes_back_gets_what_it_has_not() -> None:
+    async def talks(turn: Turn) -> None:
+        turn.say("One.\n\n")
+        await anyio.sleep(5)
+        turn.say("Two.")
+
+    async with browser(talks) as (client, stage):
+        run = await stage.start(caller="")
+        first = await followed(client, run.id, until="One.")
+        rest = await items_of(client, run.id, after=first.last_id)
+        whole = await items_of(client, run.id)
+        assert "m" not in "".join(item[2] for item in rest.seen if item[6] == ["p", "", "One."])
+        assert {**first.now(), **rest.now()} == whole.now()
+        other = await items_of(client, run.id, after="0badcafe.7")
+        assert other.now() == whole.now()
+
+
+async def test_a_stream_says_its_format_first() -> None:
+    async with kept([message("Hi.")]) as client:
+        first, *_, last = await client.events("/api/runs/kept/items")
+        assert (first.event, first.json()) == ("begin", {"format": 1})
+        assert (last.event, last.json()) == ("end", {})
+        answered = await client.get("/api/runs/other/items")
+        assert answered.status == 404
+
+
+@pytest.mark.virtual_time
+async def test_many_who_watch_are_sent_the_same_and_one_that_leaves_takes_nothing_with_it() -> None:
+    async def talks(turn: Turn) -> None:
+        for number in range(10):
+            turn.say(f"{number}\n\n")
+            await anyio.sleep(1)
+
+    async with browser(talks) as (client, stage):
+        run = await stage.start(caller="")
+        seen: list[Items] = []
+
+        async def watch() -> None:
+            seen.append(await items_of(client, run.id))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(watch)
+            await followed(client, run.id, until="3")  # it may be the one that makes them for all
+    assert len(seen) == 5
+    assert all(items.now() == seen[0].now() for items in seen)
+    assert "9" in seen[0].text()
+
+
+@pytest.mark.virtual_time
+async def test_an_open_question_is_a_form_until_it_is_answered() -> None:
+    call = s.ToolCallUpdate(tool_call_id="1", title="May it?")
+
+    async def asks(turn: Turn) -> None:
+        await answered(turn, permission(turn.session_id, call))
+        await anyio.sleep(1)
+
+    async with browser(asks) as (client, stage):
+        run = await stage.start(caller="")
+        items = Items()
+        async with frames_of(client, run.id) as sent:
+            async for frame in sent:
+                if frame.event is None:
+                    items.take(frame)
+                if form := items.inside("dock"):
+                    break
+        (form,) = form
+        assert form[6][:2] == ["form", "permission"]
+        about = form[6][2]
+        assert about["label"] == "May it?"
+    X
+        assert items.text().endswith("waits for your answer")
+        said = {"question": about["id"], "answer": about["options"][0][2]}
+        assert (await client.post(f"/api/runs/{run.id}/answer", said)).status == 204
+        items = await items_of(client, run.id, after=items.last_id)
+        assert [item for item in items.seen if item[3][0] == "dock"][-1][6] is None
+        assert "allowed elsewhere" in str(items.now())
+
+
+async def test_a_long_run_shows_its_end_first() -> None:
+    log = [message(f"Message {number}.\n\n" * 200, number) for number in range(100)]
+    log = [replace(each, message_id=str(number)) for number, each in enumerate(log)]
+    items = await told(*log)
+    rows = [item[2] for item in items.seen if item[2][0] == "m" and item[2][1:].isdigit()]
+    assert rows[0] == "m100"
+    assert len(items.inside("timeline")) == 101
+    assert items.text("m100").count("Message 99.") == 200
