@@ -424,7 +424,7 @@ async def test_an_open_question_is_a_form_until_it_is_answered() -> None:
         assert form[6][:2] == ["form", "permission"]
         about = form[6][2]
         assert about["label"] == "May it?"
-            labels = {key: label for key, label, *_ in about["options"]}
+        labels = {key: label for key, label, *_ in about["options"]}
         assert labels == {"a": "Always allow", "y": "Allow once", "d": "Always deny", "n": "Deny"}
         assert items.text().endswith("waits for your answer")
         said = {"question": about["id"], "answer": about["options"][0][2]}
