@@ -431,7 +431,7 @@ async def test_an_open_question_is_a_form_until_it_is_answered() -> None:
         assert (await client.post(f"/api/runs/{run.id}/answer", said)).status == 204
         items = await items_of(client, run.id, after=items.last_id)
         assert [item for item in items.seen if item[3][0] == "dock"][-1][6] is None
-        assert "allowed elsewhere" in str(items.now())
+        assert "allowed for good" in str(items.now())
 
 
 async def test_a_long_run_shows_its_end_first() -> None:
