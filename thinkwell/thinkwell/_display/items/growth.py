@@ -89,7 +89,6 @@ class GrowingText:
         if complete:
             self._source += self._clean(complete)
             self._begun = True
-        if self._source:
             self._close()
         self._draw(self._source + self._clean(self._raw[: unfinished(self._raw)]))
         return self._taken()
