@@ -309,7 +309,7 @@ async def test_those_up_to_a_number_are_the_run_as_it_stood(name: str) -> None:
 
 async def test_how_long_a_text_was_when_is_told_with_it() -> None:
     items = await told(message("One ", 0), message("two ", 1), message("three", 2))
-    assert items["m1"][7]["cuts"] == [1, 4, 2, 8, 3, 13]
+    assert items["m1"][7]["cuts"] == [0, 4, 1, 8, 2, 13]
 
 
 # Those who watch

@@ -35,6 +35,9 @@ _BLOCKS.core.ruler.enableOnly(["normalize", "block"])  # what stands in a block 
 
 _LABEL: Final = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]", re.DOTALL)
 _ADDRESS: Final = re.compile(r"(?<![^\W_])https?://[^\s<>\"'`|*]{1,2000}")
+_SPECIAL: Final = re.compile(r"[\\`*_~\[<&!\n]|://")
+"""What may begin a mark. Most texts have none, and need no parser."""
+
 _ENDS: Final = ".,;:!?_~"
 _TASK: Final = re.compile(r"\[([ xX])\] ")
 _SIDES: Final = {"text-align:right": "right", "text-align:center": "middle"}
@@ -182,8 +185,8 @@ def _cell(block: SyntaxTreeNode, references: References) -> Node:
 
 def inline(content: str, references: References) -> list[Node]:
     """Return the marks in a text: emphasis, code and links."""
-    if len(content) > MARKED:
-        return [content]
+    if len(content) > MARKED or _SPECIAL.search(content) is None:
+        return [content] if content else []
     tokens: list[Token] = []
     PARSER.inline.parse(content, PARSER, references.env, tokens)
     return _joined(_marks(SyntaxTreeNode(tokens).children, links=True)) if tokens else []

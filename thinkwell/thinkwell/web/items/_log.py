@@ -136,9 +136,9 @@ class RunItems:
 
     def _change(self, change: Change) -> None:
         match change:
-            case ch.BlockGrown(block=block, text=text, seq=seq, at=at):
+            case ch.BlockGrown(block=block, text=text, at=at):
                 row = self._texts[block]
-                row.add(text, seq, at)
+                row.add(text, at)
                 self._dirty[row] = None
             case ch.BlockBegun(block=block, seq=seq, at=at):
                 row = self._texts[block] = Text(block.kind, seq, at)

@@ -53,8 +53,8 @@ class More(Struct, frozen=True, omit_defaults=True):
     """The lane of the time axis on which it has a bar."""
     look: str = ""
     """What the bar looks like."""
-    cuts: Sequence[int] = ()
-    """How long a text was when: the number of an entry and a length, and so on; the last is the whole."""
+    cuts: Sequence[float] = ()
+    """How long a text was when: seconds of the run and a length, and so on; the last is the whole."""
 
 
 _NOTHING: Final = More()
@@ -77,6 +77,16 @@ class Shown(Struct, frozen=True):
 
 class Sink(Protocol):
     """Takes what is to be an item."""
+
+    @property
+    def seq(self) -> int:
+        """Number of the last entry."""
+        ...
+
+    @property
+    def at(self) -> float:
+        """When that was, in seconds of the run."""
+        ...
 
     def put(self, shown: Shown, /) -> None:
         """Take it, if it has changed."""
@@ -144,20 +154,20 @@ class Text(Row):
         """Whether nothing more can come."""
         self._growing = GrowingText()
         self._length = 0
-        self._cuts: list[tuple[int, float, int]] = []
+        self._cuts: list[tuple[float, int]] = []
         self._ends: tuple[int, float] = (seq, at)
 
-    def add(self, text: str, seq: int, at: float) -> None:
+    def add(self, text: str, at: float) -> None:
         """Add a piece."""
         self.ended = None
         drawn = text[: max(DRAWN - self._length, 0)]
         self._length += len(text)
         self.text += drawn
         self._growing.add(drawn)
-        if self._cuts and at - self._cuts[-1][1] < STEP:
-            self._cuts[-1] = seq, self._cuts[-1][1], self._length
+        if self._cuts and at - self._cuts[-1][0] < STEP:
+            self._cuts[-1] = self._cuts[-1][0], self._length
         else:
-            self._cuts.append((seq, at, self._length))
+            self._cuts.append((at, self._length))
 
     def end(self, seq: int, at: float) -> None:
         """Say that something else comes next."""
@@ -169,20 +179,21 @@ class Text(Row):
         for part in self._growing.end() if self.is_over else self._growing.flush():
             id_ = ".".join(map(str, (self.id, *part.path)))
             place = (self.id if len(part.path) == 1 else f"{self.id}.{part.path[0]}", part.path[-1])
-            sink.put(Shown(id_, place, part.node, self.seq, self.began, self.began))
+            sink.put(Shown(id_, place, part.node, sink.seq, sink.at, self.began))
         if self._length > DRAWN:
             missing = element("p", "dim", f"… and {self._length - DRAWN:,} more characters")
-            sink.put(
-                Shown(f"{self.id}.more", (self.id, self._length), missing, self.seq, self.began, self.began)
-            )
+            place = (self.id, self._length)
+            sink.put(Shown(f"{self.id}.more", place, missing, sink.seq, sink.at, self.began))
         if self.kind == "thought":
             end = rows.thinking(self.text) if self.ended is None else None
-            sink.put(Shown(f"{self.id}.now", (f"{self.id}.now", 0), end, self.seq, self.began, self.began))
+            sink.put(Shown(f"{self.id}.now", (f"{self.id}.now", 0), end, sink.seq, sink.at, self.began))
 
     def _draw_head(self, sink: Sink) -> None:
         lane, look = _LANES[self.kind]
         ended = self.ended
-        cuts: Sequence[int] = () if ended is None else [n for seq, _, size in self._cuts for n in (seq, size)]
+        cuts: list[float] = []
+        if ended is not None:
+            cuts = [number for at, size in self._cuts for number in (round(at, 2), size)]
         say = (
             "" if ended is None or self.kind != "message" else " ".join(self.text[: 4 * SAID].split())[:SAID]
         )
