@@ -1,15 +1,21 @@
-"""The pure parts of the page's script, in Node.js."""
+"""The modules of the page: their pure parts in Node.js, and how all of them are written."""
 
 from __future__ import annotations
 
+import re
 import subprocess
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 from node_packages import node_command, node_environment, node_packages
 
 SCRIPTS = sorted(Path(__file__).with_name("script").glob("*.test.mjs"))
-PAGE = Path(__file__).parents[2] / "thinkwell" / "thinkwell" / "web" / "page" / "page.js"
+FOLDER = Path(__file__).parents[2] / "thinkwell" / "thinkwell" / "web" / "page"
+MODULES = sorted(FOLDER.glob("*.js"))
+
+IMPORT = re.compile(r'^(?: \* |/\*\* )?@?import .*?from "\./([^"]+)"', re.MULTILINE | re.DOTALL)
+"""What a module imports, also for the types in its comments."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name.partition(".")[0])
@@ -22,13 +28,21 @@ def test_script(script: Path) -> None:
     assert "pass 0" not in done.stdout
 
 
+def test_imports_form_no_circle_and_leave_no_module_out() -> None:
+    imports = {module.name: set(IMPORT.findall(module.read_text("utf-8"))) for module in MODULES}
+    order = list(TopologicalSorter(imports).static_order())  # what is imported comes first
+    assert sorted(order) == [module.name for module in MODULES]
+    unused = set(order) - set().union(*imports.values())
+    assert unused == {"page.js"}
+
+
 @pytest.mark.long
 def test_types() -> None:
-    """What its comments say of types is right, as strictly as TypeScript can look."""
+    """What their comments say of types is right, as strictly as TypeScript can look."""
     packages = node_packages()
     options = ("--noEmit", "--allowJs", "--checkJs", "--strict", "--noUnusedLocals", "--noImplicitReturns")
     target = ("--target", "esnext", "--module", "esnext", "--lib", "esnext,dom,dom.iterable")
     compiler = packages / "node_modules" / "typescript" / "lib" / "tsc.js"
-    command = node_command(compiler, *options, *target, str(PAGE))
+    command = node_command(compiler, *options, *target, *map(str, MODULES))
     done = subprocess.run(command, env=node_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

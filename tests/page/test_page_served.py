@@ -96,7 +96,7 @@ async def test_the_page_may_do_little() -> None:
     assert len(styles) == 1
 
 
-@pytest.mark.parametrize("path", ["/", "/page.js"])
+@pytest.mark.parametrize("path", ["/", "/page.js", "/server.js"])
 async def test_who_has_it_is_not_sent_it_again(path: str) -> None:
     async with clients() as client:
         tag = (await client.get(path)).headers["etag"]

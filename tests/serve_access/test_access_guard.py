@@ -73,7 +73,7 @@ async def test_two_tokens_are_none() -> None:
     assert (reply.status, reply.code) == (400, "malformed")
 
 
-@pytest.mark.parametrize("path", ["/", "/page.js", "/healthz"])
+@pytest.mark.parametrize("path", ["/", "/page.js", "/server.js", "/healthz"])
 async def test_what_everybody_may_get(path: str) -> None:
     guarded = Guarded()
     for method in ("GET", "HEAD"):
