@@ -6,6 +6,7 @@ import re
 import subprocess
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Final
 
 import pytest
 from node_packages import node_command, node_environment, node_packages
@@ -13,6 +14,9 @@ from node_packages import node_command, node_environment, node_packages
 SCRIPTS = sorted(Path(__file__).with_name("script").glob("*.test.mjs"))
 FOLDER = Path(__file__).parents[2] / "thinkwell" / "thinkwell" / "web" / "page"
 MODULES = sorted(FOLDER.glob("*.js"))
+
+LONGEST: Final = 300
+"""Lines of code in a module: no comments, no blank lines."""
 
 IMPORT = re.compile(r'^(?: \* |/\*\* )?@?import .*?from "\./([^"]+)"', re.MULTILINE | re.DOTALL)
 """What a module imports, also for the types in its comments."""
@@ -26,6 +30,16 @@ def test_script(script: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "pass 0" not in done.stdout
+
+
+def code_lines(text: str) -> int:
+    """Lines that are neither blank nor a comment: in these modules a line of a comment begins like one."""
+    return sum(not line.strip().startswith(("//", "/*", "*")) for line in text.splitlines() if line.strip())
+
+
+def test_no_module_is_long() -> None:
+    lengths = {module.name: code_lines(module.read_text("utf-8")) for module in MODULES}
+    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
 def test_imports_form_no_circle_and_leave_no_module_out() -> None:

@@ -22,7 +22,11 @@ export function el(tag, attributes = {}, ...inner) {
   return element;
 }
 
-/** @param {Element} element @param {Attributes} attributes */
+/**
+ * Set attributes and listeners; null, undefined and false take an attribute away.
+ * @param {Element} element
+ * @param {Attributes} attributes
+ */
 export function set(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
@@ -36,6 +40,7 @@ export function byId(id) {
   return /** @type {any} */ (document.getElementById(id));
 }
 
+/** Whether the window has room for one column only. */
 export function isNarrow() {
   return window.matchMedia("(max-width: 860px)").matches;
 }
@@ -86,6 +91,7 @@ export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, path);
 }
 
+/** How runs end, in a word. */
 export const ENDS = table({
   completed: "done",
   failed: "failed",

@@ -23,6 +23,7 @@ const VERBS = table({
 
 const OTHER = ["tool", "using", "using a tool"];
 
+/** How far tool calls are, in a word. */
 export const STATUSES = table({
   pending: "pending",
   in_progress: "running",
