@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from page.browsing import Browser
     from scripted import Turn
 
-FOLDER = Path(__file__).parents[2] / "thinkwell" / "thinkwell" / "web" / "page"
 ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "thinkwell" / "thinkwell" / "web" / "page"
+MODULES = sorted(file.name for file in FOLDER.glob("*.js"))
+FILES = {"/": ("page.html", "text/html"), **{f"/{name}": (name, "text/javascript") for name in MODULES}}
+"""The page's files and their types, by where they are served."""
 
 HEADERS = {
     "cache-control": "no-cache",
@@ -49,16 +52,28 @@ async def clients(*, page: bool = True, guarded: bool = False) -> AsyncGenerator
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-@pytest.mark.parametrize(
-    ("path", "name", "kind"), [("/", "page.html", "text/html"), ("/page.js", "page.js", "text/javascript")]
-)
-async def test_everybody_gets_the_page(path: str, name: str, kind: str, guarded: bool) -> None:
+async def test_everybody_gets_the_page(guarded: bool) -> None:
     async with clients(guarded=guarded) as client:
-        answered = await client.get(path)
-        assert answered.status == 200
-        assert await answered.body() == (FOLDER / name).read_bytes()
-        assert answered.headers["content-type"] == f"{kind}; charset=utf-8"
-        assert HEADERS.items() <= answered.headers.items()
+        for path, (name, kind) in FILES.items():
+            answered = await client.get(path)
+            assert answered.status == 200, path
+            assert await answered.body() == (FOLDER / name).read_bytes()
+            assert answered.headers["content-type"] == f"{kind}; charset=utf-8"
+            assert HEADERS.items() <= answered.headers.items()
+
+
+async def test_nothing_else_beside_it_is_served() -> None:
+    async with clients() as client:
+        for path in ("/page.html", "/other.js", "/page", "/page/page.js", "/page.js/", "/../_page.py"):
+            assert (await client.get(path)).status == 404, path
+
+
+def test_the_browser_is_told_at_once_which_modules_it_needs() -> None:
+    """Else it would find them one import after another, and wait for each round."""
+    html = (FOLDER / "page.html").read_text("utf-8")
+    lines = re.findall(r'^<link rel="modulepreload" href="(.*)">$', html, re.MULTILINE)
+    assert lines == [name for name in MODULES if name != "page.js"]
+    assert html.index('<script type="module" src="page.js"></script>') > html.rfind('rel="modulepreload"')
 
 
 async def test_the_page_may_do_little() -> None:
@@ -81,7 +96,7 @@ async def test_the_page_may_do_little() -> None:
     assert len(styles) == 1
 
 
-@pytest.mark.parametrize("path", ["/", "/page.js"])
+@pytest.mark.parametrize("path", ["/", "/page.js", "/server.js"])
 async def test_who_has_it_is_not_sent_it_again(path: str) -> None:
     async with clients() as client:
         tag = (await client.get(path)).headers["etag"]
@@ -91,6 +106,12 @@ async def test_who_has_it_is_not_sent_it_again(path: str) -> None:
             assert answered.headers["etag"] == tag
         for unknown in ('"other"', "nonsense", ""):
             assert (await client.get(path, headers={"if-none-match": unknown})).status == 200
+
+
+async def test_each_file_has_a_tag_of_its_own() -> None:
+    async with clients() as client:
+        tags = [(await client.get(path)).headers["etag"] for path in FILES]
+    assert len(set(tags)) == len(FILES)
 
 
 async def test_other_methods_get_nothing() -> None:
@@ -103,13 +124,16 @@ async def test_other_methods_get_nothing() -> None:
 
 async def test_a_server_without_it_has_none() -> None:
     async with clients(page=False) as client:
-        assert (await client.get("/")).status == 404
-        assert (await client.get("/page.js")).status == 404
+        for path in FILES:
+            assert (await client.get(path)).status == 404, path
 
 
 def test_it_is_in_the_wheel() -> None:
     files = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
-    assert {"thinkwell/web/page/page.html", "thinkwell/web/page/page.js"} <= files
+    folder = "thinkwell/web/page"
+    assert {file for file in files if Path(file).parent.as_posix() == folder} == {
+        f"{folder}/{name}" for name in ("page.html", *MODULES)
+    }
 
 
 def test_it_works_below_any_path(browser: Browser) -> None:

@@ -73,7 +73,7 @@ async def test_two_tokens_are_none() -> None:
     assert (reply.status, reply.code) == (400, "malformed")
 
 
-@pytest.mark.parametrize("path", ["/", "/page.js", "/healthz"])
+@pytest.mark.parametrize("path", ["/", "/page.js", "/server.js", "/healthz"])
 async def test_what_everybody_may_get(path: str) -> None:
     guarded = Guarded()
     for method in ("GET", "HEAD"):
@@ -86,7 +86,11 @@ async def test_what_everybody_may_get(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "//", "/api", "/page.js/", "/PAGE.JS", "/healthz/x", "/api/../healthz", "/v1/runs", "/docs"]
+    "path",
+    [
+        *("", "//", "/api", "/page.js/", "/PAGE.JS", "/page.html", "/other.js", "/page/page.js"),
+        *("/healthz/x", "/api/../healthz", "/v1/runs", "/docs"),
+    ],
 )
 async def test_what_nobody_else_may_get(path: str) -> None:
     assert (await Guarded().ask(path=path)).status in (400, 401)

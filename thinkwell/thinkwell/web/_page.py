@@ -1,17 +1,17 @@
-"""The page: one file of HTML and one script, served as they are in the package."""
+"""The page: one file of HTML and its modules, served as they are in the package."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
 from hashlib import sha256
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 from starlette.routing import Route
 
 from thinkwell.web._http import Resource
+from thinkwell.web._page_files import FOLDER, HTML, SCRIPTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ _POLICY: Final = (
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
 )
-"""What the page may do (Content Security Policy Level 3, Trusted Types): run its script, talk to its server,
+"""What the page may do (Content Security Policy Level 3, Trusted Types): run its scripts, talk to its server,
 and show pictures that are in what an agent has sent. Nothing is loaded from elsewhere, and no text can become
 a script or a style."""
 
@@ -52,14 +52,15 @@ _STYLE: Final = re.compile(b"<style>(.*?)</style>", re.DOTALL)
 
 
 def routes(server: RunServer) -> list[Route]:
-    """Return the page: ``/`` and its script. They say nothing about who may use the server."""
-    html, script = (
-        files("thinkwell.web").joinpath("page", name).read_bytes() for name in ("page.html", "page.js")
-    )
-    return [
-        Route("/", _File(html, "text/html", {"Content-Security-Policy": _policy(html)}).resource),
-        Route("/page.js", _File(script, "text/javascript").resource),
-    ]
+    """Return the page: ``/`` and its modules. They say nothing about who may use the server."""
+    html = FOLDER.joinpath(HTML).read_bytes()
+    page = _File(html, "text/html", {"Content-Security-Policy": _policy(html)})
+    return [Route("/", page.resource), *(Route(f"/{name}", _script(name).resource) for name in SCRIPTS)]
+
+
+def _script(name: str) -> _File:
+    """Return a module of the page as it is served."""
+    return _File(FOLDER.joinpath(name).read_bytes(), "text/javascript")
 
 
 def _policy(html: bytes) -> str:

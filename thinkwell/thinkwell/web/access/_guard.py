@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from thinkwell.journal import JournalError, MemoryJournal
+from thinkwell.web._page_files import PATHS
 from thinkwell.web._refusals import (
     Forbidden,
     NotJson,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ("PUBLIC", "AccessGuard")
 
-PUBLIC: Final = frozenset({"/", "/page.js", "/healthz"})
+PUBLIC: Final = frozenset({*PATHS, "/healthz"})
 """What everybody may get: the page, which asks for the secret, and whether the server is there."""
 
 SESSION_PATH: Final = "/api/session"

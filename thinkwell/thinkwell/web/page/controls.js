@@ -1,0 +1,73 @@
+// @ts-check
+/** Buttons, fields and tabs, and what they do. */
+
+import { byId, icon } from "./elements.js";
+import { start, wireForm } from "./form.js";
+import { notify } from "./notices.js";
+import { page } from "./screen.js";
+import { messageOf } from "./server.js";
+import { remember } from "./storage.js";
+
+/** Listen to the controls of the page. */
+export function wireControls() {
+  byId("notice-close").onclick = () => notify("");
+  byId("skip").onclick = () => byId(page.run ? "timeline" : "prompt").focus();
+  wireRun();
+  wireHome();
+}
+
+/** Seconds by which a slider may miss what it was moved to: it does not have every digit. */
+const SLACK = 0.0005;
+
+function wireRun() {
+  byId("stop").onclick = () => page.run?.stop();
+  byId("latest").prepend(icon("down"));
+  byId("latest").onclick = () => page.run?.timeline.toLatest();
+  byId("plan-strip").onclick = () => page.run?.panels.show("plan");
+  byId("play").onclick = () => page.run?.playback.playOrPause();
+  byId("speed").onchange = () => page.run && (page.run.playback.speed = Number(byId("speed").value));
+  byId("scrub").oninput = () => {
+    if (page.run) page.run.playback.playing = false;
+    page.run?.playback.seek(Number(byId("scrub").value) + SLACK);
+  };
+  byId("tabs").onkeydown = tabKeys;
+  wireForm("further", "more", sendFurther);
+  window.addEventListener("resize", () => page.run?.panels.resized());
+  new ResizeObserver(() => {
+    if (byId("run").dataset.tab === "changes") page.run?.panels.redraw();
+  }).observe(byId("panel"));
+}
+
+/** @param {KeyboardEvent} event */
+function tabKeys(event) {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (by === undefined) return;
+  event.preventDefault();
+  page.run?.panels.turn(by);
+  byId("tabs").querySelector('[aria-selected="true"]')?.focus();
+}
+
+async function sendFurther() {
+  const [field, problem, go] = ["more", "more-problem", "more-go"].map(byId);
+  if (!field.value.trim() || page.run === null) return field.focus();
+  problem.hidden = go.disabled = true;
+  try {
+    await page.run.conversation.further(field.value);
+    field.value = "";
+  } catch (error) {
+    problem.textContent = messageOf(error);
+    problem.hidden = false;
+  } finally {
+    go.disabled = false;
+  }
+}
+
+function wireHome() {
+  byId("filter").onchange = () => page.home?.look();
+  byId("older").onclick = () => {
+    if (page.home) page.home.pages++;
+    page.home?.look();
+  };
+  byId("prompt").oninput = () => remember(sessionStorage, "prompt", byId("prompt").value);
+  wireForm("start", "prompt", () => page.home && start());
+}

@@ -1,0 +1,116 @@
+// @ts-check
+/** The conversation that a run is a turn of. */
+
+import { byId, el, set } from "./elements.js";
+import { fill } from "./form.js";
+import { info, request, startRun } from "./requests.js";
+import { runAddress } from "./server.js";
+import { Sources } from "./sources.js";
+import { isObject, line } from "./text.js";
+
+/**
+ * @import {Log} from "./log.js"
+ * @import {Json} from "./text.js"
+ */
+
+/** Turns of a conversation that are known, and those before and behind the one that is open that have links. */
+const TURNS = 500;
+const AROUND_TURN = 10;
+
+/** The conversation that a run is a turn of. */
+export class Conversation {
+  /**
+   * @param {{
+   *   id: string,
+   *   record: Json,
+   *   log: Log,
+   *   moment: number | null,
+   *   timeline: {host: HTMLElement},
+   *   schedule: () => void,
+   * }} view
+   */
+  constructor(view) {
+    this.view = view;
+    /** Its turns, the first one first. @type {Json[]} */
+    this.turns = [];
+    this.sources = new Sources();
+  }
+
+  /** The other turns of the conversation that the run is one of. */
+  async load() {
+    const { data } = await request(
+      "GET",
+      `api/runs?limit=${TURNS}&thread=${encodeURIComponent(this.view.record.thread)}`,
+    );
+    this.turns = data.runs.toReversed();
+    this.view.schedule();
+  }
+
+  /** Draw links to the other turns, and offer to go on. */
+  draw() {
+    const { id, record, log, moment, timeline } = this.view;
+    const { turns } = this;
+    const agent = info?.agents.find((/** @type {Json} */ each) => each.name === record?.agent);
+    const may = Boolean(record?.thread && agent && log.state.end && moment === null);
+    byId("further").hidden = !may;
+    if (!this.sources.changed("conversation", [turns, may])) return;
+    if (may) this.drawOffer(agent);
+    byId("conversation")?.remove();
+    if (turns.length < 2) return;
+    const at = turns.findIndex((run) => run.id === id);
+    const from = Math.max(at - AROUND_TURN, 0);
+    const links = turns.slice(from, at + AROUND_TURN + 1).map((run, i) => {
+      const number = String(from + i + 1);
+      return run.id === id
+        ? el("strong", { "aria-current": "page" }, number)
+        : el("a", { href: runAddress(run.id), title: line(run.title, 300) }, number);
+    });
+    const name = `Turns of the conversation, ${turns.length} in all`;
+    timeline.host.before(
+      el("nav", { id: "conversation", "aria-label": name }, from ? "Turns …" : "Turns", ...links),
+    );
+  }
+
+  /**
+   * Offer what has to be known to go on with the conversation, where a program has begun it: with another folder,
+   * or other permissions, it would be another conversation.
+   * @param {Json} agent
+   */
+  drawOffer(agent) {
+    const turns = this.turns.length;
+    const isLast = !turns || this.turns[turns - 1].id === this.view.id;
+    const label = isLast
+      ? "Go on with this conversation"
+      : `Go on with this conversation, after turn ${turns}`;
+    set(byId("more"), { placeholder: label, "aria-label": label });
+    const known = this.choices();
+    for (const name of /** @type {const} */ (["folder", "permissions"])) {
+      const offered = agent[name === "folder" ? "folders" : "permissions"];
+      const open = known === null && offered.length > 1;
+      const options = [["", "which?"], ...offered.map((/** @type {string} */ each) => [each, each])];
+      fill(`more-${name}`, open ? options : [], undefined);
+    }
+  }
+
+  /** What was chosen for the conversation; null: nothing here knows that. @returns {Json} */
+  choices() {
+    const turns = [this.view.record, ...this.turns.toReversed()];
+    return turns.map((run) => run.meta?.page).find(isObject) ?? null;
+  }
+
+  /** Go on with the conversation in another run. @param {string} prompt */
+  async further(prompt) {
+    const picks = ["folder", "permissions"].filter((name) => !byId(`pick-more-${name}`).hidden);
+    const open = picks.filter((name) => !byId(`more-${name}`).value);
+    if (open.length) {
+      byId(`more-${open[0]}`).focus();
+      throw new Error(
+        `Choose the ${open.join(" and the ")} that the conversation has: with others it begins anew.`,
+      );
+    }
+    const picked = Object.fromEntries(picks.map((name) => [name, byId(`more-${name}`).value]));
+    const { folder, permissions } = this.choices() ?? picked;
+    const { agent, thread } = this.view.record;
+    return startRun({ prompt, agent, thread, folder, permissions, output: null });
+  }
+}

@@ -1,0 +1,98 @@
+// @ts-check
+/** The login: a token that the server takes. */
+
+import { byId } from "./elements.js";
+import { notify } from "./notices.js";
+import { read, send } from "./server.js";
+
+/** @import {Refused} from "./server.js" */
+
+/**
+ * The wait for a token that the server takes; null: nobody waits for one.
+ * @type {{over: Promise<void>, end: () => void} | null}
+ */
+let waiting = null;
+
+/** Ask for a token until the server takes one. @param {string} [problem] What is wrong with one that it was given. */
+export function login(problem) {
+  const { over } = waiting ?? beginWaiting();
+  if (problem) refused(problem);
+  return over;
+}
+
+function beginWaiting() {
+  /** @type {PromiseWithResolvers<void>} */
+  const { promise, resolve } = Promise.withResolvers();
+  byId("login").showModal();
+  byId("token").focus();
+  refused("");
+  return (waiting = { over: promise, end: resolve });
+}
+
+/** Go on with what a token was needed for. */
+function letIn() {
+  const asked = waiting;
+  waiting = null;
+  byId("token").value = "";
+  byId("login").close();
+  asked?.end();
+}
+
+/** @param {string} problem */
+function refused(problem) {
+  byId("login-problem").textContent = problem;
+  byId("login-problem").hidden = !problem;
+}
+
+async function giveToken() {
+  const field = byId("token");
+  const problem = await tellToken(field.value);
+  refused(problem);
+  if (problem) field.select();
+  else letIn();
+}
+
+/**
+ * Give the server a token, and return what is wrong with it.
+ * @param {string} token
+ * @param {string} [what] What it is called.
+ */
+async function tellToken(token, what = "That token") {
+  try {
+    await read(await send("POST", "api/session", { secret: token.trim() }));
+    return "";
+  } catch (error) {
+    const { status, message } = /** @type {Refused} */ (error);
+    if (status === 404) return ""; // nobody needs one here
+    if (status === 401)
+      return `${what} is not accepted. A server that makes its own has a new one each time it is started.`;
+    if (status === 429) return `${what} is not accepted, and too many were tried. Wait for a minute.`;
+    return `${what} could not be checked. ${message}.`;
+  }
+}
+
+/** Use the token of an address. @param {string} token */
+export async function enter(token) {
+  const problem = await tellToken(token, "The token in the address");
+  if (!problem) return letIn();
+  const known = await send("GET", "api").catch(() => null);
+  if (known?.status === 401) login(problem);
+  else if (known?.ok) notify(`${problem} This browser is known from before.`);
+}
+
+/** See whether a token was given in another window meanwhile. */
+export async function lookAgain() {
+  if (!waiting) return;
+  const known = await send("GET", "api").catch(() => null);
+  if (waiting && known?.ok) letIn();
+}
+
+/** Listen to the login. */
+export function wireLogin() {
+  byId("login-form").onsubmit = (/** @type {globalThis.Event} */ event) => {
+    event.preventDefault();
+    giveToken();
+  };
+  byId("login").oncancel = (/** @type {globalThis.Event} */ event) => event.preventDefault();
+  byId("login").onclose = () => waiting && byId("login").showModal(); // some browsers close it all the same
+}

@@ -1,0 +1,76 @@
+// @ts-check
+/** What the page asks the server for, after a login where the server wants one. */
+
+import { login } from "./login.js";
+import { read, runAddress, send } from "./server.js";
+import { cut, json } from "./text.js";
+
+/** @import {Json} from "./text.js" */
+
+/**
+ * Ask the server for something; where it wants a token, ask for that first.
+ * @param {string} method
+ * @param {string} path
+ * @param {{body?: Json, headers?: {[name: string]: string}}} [about]
+ * @returns {Promise<{data: Json, response: Response}>}
+ */
+export async function request(method, path, { body, headers = {} } = {}) {
+  const response = await send(method, path, body, headers);
+  if (response.status !== 401) return read(response);
+  await login();
+  return request(method, path, { body, headers });
+}
+
+/** What the server is, and what it offers; null: it was not asked so far. @type {Json} */
+export let info = null;
+
+/** What the server is, and what it offers; asked for once. @returns {Promise<Json>} */
+export async function about() {
+  return (info ??= (await request("GET", "api")).data);
+}
+
+/** Characters of a prompt, and of a schema, that are kept with a run. */
+const KEPT_WITH_RUN = 8000;
+
+/**
+ * Start a run and show it.
+ * @param {{prompt: string, agent?: string, folder?: string, permissions?: string, output: Json, thread?: string}} about
+ */
+export async function startRun({ prompt, agent, folder, permissions, output, thread }) {
+  // The list of runs has that of each, so it is kept short.
+  const short = json(output, 0).length <= KEPT_WITH_RUN ? output : null;
+  const kept = { prompt: cut(prompt, KEPT_WITH_RUN), folder, permissions, output: short };
+  const body = {
+    prompt,
+    agent,
+    folder,
+    permissions,
+    thread,
+    output: output ?? undefined,
+    meta: { page: kept },
+  };
+  const { data } = await request("POST", "api/runs", {
+    body,
+    headers: { "Idempotency-Key": requestName(body) },
+  });
+  requestNames.clear();
+  location.hash = runAddress(data.run.id);
+}
+
+/** @type {Map<string, string>} */
+const requestNames = new Map();
+
+/** The same name for the same request, until it was answered: then it is not done twice. @param {Json} body */
+function requestName(body) {
+  const key = json(body, 0);
+  const known = requestNames.get(key) ?? freshName();
+  requestNames.set(key, known);
+  return known;
+}
+
+/** A name for a request that nobody else uses. */
+export function freshName() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}

@@ -1,0 +1,182 @@
+// @ts-check
+/** The replay of a run, and its bar. */
+
+import { button, byId, el, icon, set } from "./elements.js";
+import { lanesOf } from "./lanes.js";
+import { clock } from "./numbers.js";
+import { Sources } from "./sources.js";
+import { line } from "./text.js";
+import { words } from "./words.js";
+
+/**
+ * @import {Log} from "./log.js"
+ * @import {State} from "./state.js"
+ */
+
+/** Which moment of a run is shown, and how that goes on. */
+export class Playback {
+  /**
+   * @param {{log: Log, schedule: () => void, save: () => void}} view
+   * @param {number | null} moment
+   */
+  constructor(view, moment) {
+    this.view = view;
+    /** The moment that is shown, in seconds of the run; null: the latest. @type {number | null} */
+    this.moment = moment;
+    this.playing = false;
+    this.speed = Number(byId("speed").value);
+    this.played = 0;
+    this.sources = new Sources();
+  }
+
+  /** Show a moment of the run; null: the latest. @param {number | null} moment */
+  seek(moment) {
+    this.moment = moment !== null && moment >= this.view.log.end ? null : moment;
+    if (this.moment === null) this.playing = false;
+    this.view.schedule();
+    this.view.save();
+  }
+
+  playOrPause() {
+    if (!this.view.log.events.length) return;
+    this.playing = !this.playing;
+    this.played = performance.now();
+    if (this.playing && this.moment === null) this.moment = this.view.log.begin;
+    this.view.schedule();
+  }
+
+  /** Move on by the time that has passed since the last frame. */
+  play() {
+    if (!this.playing) return;
+    const now = performance.now();
+    const moment = (this.moment ?? this.view.log.begin) + ((now - this.played) / 1000) * this.speed;
+    this.played = now;
+    this.seek(moment);
+  }
+
+  /** Say that what is shown is not what happens now, where that is so. */
+  draw() {
+    const { log } = this.view;
+    const host = byId("replaying");
+    byId("run").classList.toggle("replaying", this.moment !== null);
+    host.hidden = this.moment === null;
+    if (this.moment === null || !this.sources.changed("replaying", [log.state.end === null])) return;
+    const label = log.state.end ? "Back to the end" : "Back to now";
+    host.replaceChildren(
+      el("span", { class: "grow" }, "This is how it was; nothing here is happening now."),
+      button(label, { class: "button small", onclick: () => this.seek(null) }),
+    );
+  }
+}
+
+const LANE_HEIGHT = 13;
+
+/** Half of the width of a slider's thumb: so far from its ends begins and ends what it stands for. */
+const THUMB = 8;
+
+/** Milliseconds after which the lanes of a run that goes on are drawn again. */
+const REDRAW = 500;
+
+/** @type {{[look: string]: string}} */
+const LANE_COLOURS = {
+  thought: "--strong-line",
+  answer: "--accent",
+  ask: "--ask",
+  failed: "--bad",
+  cancelled: "--ask",
+  done: "--ok",
+};
+
+/** The scrubber of a run, and what went on when above it. */
+export class ReplayBar {
+  /** @param {{log: Log, state: State, playback: Playback}} view */
+  constructor(view) {
+    this.view = view;
+    /** @type {HTMLCanvasElement} */
+    this.canvas = byId("lanes").querySelector("canvas");
+    /** @type {HTMLInputElement} */
+    this.scrub = byId("scrub");
+    /** @type {HTMLElement} */
+    this.needle = byId("needle");
+    this.drawnAt = -Infinity;
+    /** @type {unknown[]} */
+    this.drawnOf = [];
+    this.sizes = new ResizeObserver(() => this.lanes(true));
+    this.sizes.observe(byId("lanes"));
+  }
+
+  close() {
+    this.sizes.disconnect();
+    clearTimeout(this.later);
+  }
+
+  draw() {
+    const { log, playback } = this.view;
+    const { moment, playing } = playback;
+    const { begin, end } = log;
+    const at = moment ?? end;
+    set(this.scrub, { min: begin, max: Math.max(end, begin + 0.001) });
+    this.scrub.value = String(at);
+    this.scrub.disabled = !log.events.length;
+    set(this.scrub, { "aria-valuetext": `${clock(at)} of ${clock(end)}: ${words(this.view.state)}` });
+    set(byId("play"), { "aria-label": playing ? "Pause" : "Replay", title: playing ? "Pause" : "Replay" });
+    const glyph = playing ? "pause" : "play";
+    if (byId("play").dataset.glyph !== glyph) {
+      byId("play").dataset.glyph = glyph;
+      byId("play").replaceChildren(icon(glyph));
+    }
+    byId("play").disabled = !log.events.length;
+    const latest = log.state.end ? clock(end) : log.events.length ? "now" : "";
+    byId("moment").textContent = moment === null ? latest : `${clock(at)} / ${clock(end)}`;
+    this.needle.hidden = moment === null;
+    const share = end > begin ? (at - begin) / (end - begin) : 1;
+    this.needle.style.left = `calc(${THUMB}px + ${share} * (100% - ${2 * THUMB}px))`;
+    this.lanes(false);
+  }
+
+  /** @param {boolean} forced */
+  lanes(forced) {
+    const { log } = this.view;
+    const now = performance.now();
+    const of = [log.state.items, log.state.end];
+    if (!forced && of.every((each, i) => each === this.drawnOf[i])) return;
+    clearTimeout(this.later);
+    if (!forced && now - this.drawnAt < REDRAW && log.state.end === null) {
+      this.later = setTimeout(() => this.lanes(true), REDRAW);
+      return;
+    }
+    [this.drawnAt, this.drawnOf] = [now, of];
+    const lanes = lanesOf(log.state);
+    byId("lane-names").replaceChildren(...lanes.map((lane) => el("div", {}, line(lane.name, 40))));
+    const { canvas } = this;
+    const width = canvas.parentElement?.clientWidth ?? 0;
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(lanes.length * LANE_HEIGHT * ratio);
+    canvas.style.height = `${lanes.length * LANE_HEIGHT}px`;
+    const pen = canvas.getContext("2d");
+    if (pen === null || !width) return;
+    pen.scale(ratio, ratio);
+    const style = getComputedStyle(document.body);
+    const probe = byId("needle");
+    const colour = (/** @type {string} */ look) => {
+      probe.style.color = `var(${LANE_COLOURS[look] ?? "--now"})`;
+      return getComputedStyle(probe).color || style.color;
+    };
+    const known = new Map(["", ...Object.keys(LANE_COLOURS)].map((look) => [look, colour(look)]));
+    const span = Math.max(log.end - log.begin, 0.001);
+    const place = (/** @type {number} */ time) => THUMB + ((time - log.begin) / span) * (width - 2 * THUMB);
+    lanes.forEach((lane, row) => {
+      for (const bar of lane.bars) {
+        pen.fillStyle = known.get(bar.look) ?? known.get("") ?? "";
+        const from = place(bar.from);
+        pen.fillRect(
+          from,
+          row * LANE_HEIGHT + 3,
+          Math.max(place(bar.to ?? log.end) - from, 2),
+          LANE_HEIGHT - 6,
+        );
+      }
+    });
+  }
+}

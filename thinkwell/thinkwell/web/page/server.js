@@ -1,0 +1,66 @@
+// @ts-check
+/** Requests to the server, each answered or refused. */
+
+import { line } from "./text.js";
+
+/** @import {Json} from "./text.js" */
+
+/** What the server does not do, or that it cannot be reached (status 0). */
+export class Refused extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What went wrong, in words. @param {unknown} error */
+export function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Where the server has a run, or something of it. @param {string} id @param {string} [what] */
+export function runPath(id, what = "") {
+  return `api/runs/${encodeURIComponent(id)}${what}`;
+}
+
+/** Where the page has a run. @param {string} id */
+export function runAddress(id) {
+  return `#run=${encodeURIComponent(id)}`;
+}
+
+/** @param {string} path */
+export function address(path) {
+  return new URL(path, document.baseURI).href;
+}
+
+/** What was answered, where that is no refusal. @param {Response} response */
+export async function read(response) {
+  const data = (response.headers.get("content-type") ?? "").includes("json") ? await response.json() : null;
+  const why = line(data?.error?.message) || `the server answered ${response.status}`;
+  if (!response.ok) throw new Refused(response.status, why);
+  return { data, response };
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Json} [body]
+ * @param {{[name: string]: string}} [headers]
+ */
+export async function send(method, path, body, headers = {}) {
+  const all = new Headers({ Accept: "application/json", ...headers });
+  if (body !== undefined) all.set("Content-Type", "application/json");
+  const sent = body === undefined ? null : JSON.stringify(body);
+  try {
+    return await fetch(address(path), {
+      method,
+      credentials: "same-origin",
+      cache: "no-store",
+      headers: all,
+      body: sent,
+    });
+  } catch {
+    throw new Refused(0, "The server cannot be reached: see whether it runs, and try again");
+  }
+}

@@ -1,0 +1,54 @@
+// @ts-check
+/** Settings: the colours, and how wide the details are. */
+
+import { byId, icon, set } from "./elements.js";
+import { page } from "./screen.js";
+import { recall, remember } from "./storage.js";
+
+/** The share of the width that the details have, in percent. @param {number} share */
+function widen(share) {
+  const width = Math.max(20, Math.min(share, 75));
+  document.documentElement.style.setProperty("--side", `${width}%`);
+  set(byId("splitter"), { "aria-valuenow": Math.round(width), "aria-valuemin": 20, "aria-valuemax": 75 });
+  remember(localStorage, "side", width);
+}
+
+function wireSplitter() {
+  const splitter = byId("splitter");
+  widen(recall(localStorage, "side") ?? 44);
+  splitter.onpointerdown = (/** @type {PointerEvent} */ event) => {
+    splitter.setPointerCapture(event.pointerId);
+    splitter.onpointermove = (/** @type {PointerEvent} */ move) =>
+      widen(100 - (100 * move.clientX) / window.innerWidth);
+  };
+  splitter.onpointerup = () => {
+    splitter.onpointermove = null;
+  };
+  splitter.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    const by = { ArrowLeft: 3, ArrowRight: -3 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    widen(Number(splitter.getAttribute("aria-valuenow")) + by);
+  };
+}
+
+const THEMES = ["system", "light", "dark"];
+
+/** @param {string} theme */
+function colour(theme) {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  set(byId("theme"), { "aria-label": `Colours: ${theme}`, title: `Colours: ${theme}` });
+  byId("theme").replaceChildren(icon(theme));
+  remember(localStorage, "theme", theme);
+  page.run?.replay.lanes(true);
+}
+
+/** Take the settings that were kept, and let them be changed. */
+export function wireSettings() {
+  byId("theme").onclick = () =>
+    colour(THEMES[(THEMES.indexOf(recall(localStorage, "theme") ?? "system") + 1) % 3]);
+  wireSplitter();
+  colour(recall(localStorage, "theme") ?? "system");
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.run?.replay.lanes(true));
+}

@@ -1,0 +1,175 @@
+// @ts-check
+/** The timeline of a run. */
+
+import { byId, el, set } from "./elements.js";
+import { paint, sameDrawn } from "./paint.js";
+import { LONG, NEAR, topsOf, windowOf } from "./windows.js";
+
+/**
+ * @import {RowView} from "./folds.js"
+ * @import {Drawn} from "./paint.js"
+ */
+
+/** What is taken for the height of a row that was never in the document. */
+const GUESS = 38;
+
+/** The rows of a run in the document: all of them, or those near what is visible. */
+export class Timeline {
+  /** @param {RowView & {schedule: () => void, save: () => void}} view */
+  constructor(view) {
+    this.view = view;
+    /** @type {HTMLElement} */
+    this.host = byId("timeline");
+    this.above = el("div");
+    this.below = el("div");
+    this.host.replaceChildren(this.above, this.below);
+    /** @type {Map<string, {node: HTMLElement, row: Drawn | null}>} */
+    this.nodes = new Map();
+    /** @type {Map<string, number>} */
+    this.heights = new Map();
+    /** @type {Drawn[]} */
+    this.rows = [];
+    this.tops = new Float64Array(1);
+    this.stick = true;
+    /** How far it was scrolled. */
+    this.top = 0;
+    /** Whether rows look otherwise than when they were drawn, though they are the same. */
+    this.stale = new Set();
+    this.sizes = new ResizeObserver((entries) => this.measured(entries));
+    this.sizes.observe(this.host);
+    this.onscroll = () => this.scrolled();
+    this.host.addEventListener("scroll", this.onscroll, { passive: true });
+  }
+
+  close() {
+    this.sizes.disconnect();
+    this.host.removeEventListener("scroll", this.onscroll);
+    this.host.replaceChildren();
+  }
+
+  scrolled() {
+    const { scrollTop, clientHeight, scrollHeight } = this.host;
+    const atEnd = scrollTop + clientHeight >= scrollHeight - NEAR;
+    // That more has come below is no reason to stay behind; only who scrolls up wants to.
+    if (atEnd || scrollTop < this.top) this.stick = atEnd;
+    this.top = scrollTop;
+    byId("latest").hidden = this.stick;
+    if (this.rows.length > LONG) this.view.schedule();
+    this.view.save();
+  }
+
+  /** @param {ResizeObserverEntry[]} entries */
+  measured(entries) {
+    for (const { target } of entries) {
+      const { key } = /** @type {HTMLElement} */ (target).dataset;
+      const height = /** @type {HTMLElement} */ (target).offsetHeight;
+      if (key !== undefined && height) this.heights.set(key, height);
+    }
+    if (this.stick) this.toEnd();
+    else if (this.rows.length > LONG) this.view.schedule();
+  }
+
+  toEnd() {
+    this.host.scrollTop = this.host.scrollHeight;
+    this.top = this.host.scrollTop;
+  }
+
+  /** Go to the end, and stay there while more comes. */
+  toLatest() {
+    this.stick = true;
+    byId("latest").hidden = true;
+    this.view.schedule();
+    this.toEnd();
+  }
+
+  /** @param {Drawn[]} rows */
+  draw(rows) {
+    const long = rows.length > LONG;
+    this.host.style.overflowAnchor = long ? "none" : "auto";
+    const anchor = this.stick || !long ? null : this.anchor();
+    this.rows = rows;
+    this.tops = topsOf(rows, this.heights, GUESS);
+    const [from, to] = this.shown();
+    const keys = new Set(rows.slice(from, to).map((row) => row.key));
+    for (const [key, { node }] of this.nodes) {
+      if (keys.has(key)) continue;
+      this.sizes.unobserve(node);
+      node.remove();
+      this.nodes.delete(key);
+    }
+    /** @type {ChildNode} */
+    let place = this.above;
+    for (let i = from; i < to; i++) {
+      const node = this.node(rows[i], i);
+      if (place.nextSibling !== node) place.after(node);
+      place = node;
+    }
+    this.above.style.height = `${this.tops[from]}px`;
+    this.below.style.height = `${this.tops[rows.length] - this.tops[to]}px`;
+    this.stale.clear();
+    if (this.stick) this.toEnd();
+    else if (anchor) this.restore(anchor);
+  }
+
+  /** Which rows are to be in the document. @returns {[number, number]} */
+  shown() {
+    const height = this.host.clientHeight || 800;
+    const top = this.stick ? this.tops[this.rows.length] - height : this.host.scrollTop;
+    return windowOf(this.tops, top, height);
+  }
+
+  /** @param {Drawn} row @param {number} i */
+  node(row, i) {
+    let known = this.nodes.get(row.key);
+    if (known === undefined) {
+      const node = el("article", { class: "row", "data-key": row.key, tabindex: "-1" });
+      known = { node, row: null };
+      this.nodes.set(row.key, known);
+      this.sizes.observe(node);
+    }
+    set(known.node, { "aria-posinset": i + 1, "aria-setsize": this.rows.length });
+    if (known.row === null || this.stale.has(row.key) || !sameDrawn(known.row, row)) {
+      paint(known.node, row, this.view);
+      known.row = row;
+    }
+    return known.node;
+  }
+
+  /** The row at the top of what is visible, and how far it is from there. */
+  anchor() {
+    const top = this.host.scrollTop;
+    for (const node of this.host.children) {
+      if (!(node instanceof HTMLElement) || node.dataset.key === undefined) continue;
+      if (node.offsetTop + node.offsetHeight > top)
+        return { key: node.dataset.key, offset: node.offsetTop - top };
+    }
+    return null;
+  }
+
+  /** @param {{key: string, offset: number}} anchor */
+  restore({ key, offset }) {
+    const node = this.nodes.get(key)?.node;
+    const index = node ? -1 : this.rows.findIndex((row) => row.key === key);
+    const top = node ? node.offsetTop : index >= 0 ? this.tops[index] : null;
+    if (top !== null && Math.abs(top - offset - this.host.scrollTop) > 1) this.host.scrollTop = top - offset;
+  }
+
+  /** Move the focus to the next row, or the one before. @param {number} by */
+  step(by) {
+    const { activeElement } = document;
+    const current = activeElement?.closest?.(".row");
+    const key = current instanceof HTMLElement ? current.dataset.key : (this.anchor()?.key ?? null);
+    const at = this.rows.findIndex((row) => row.key === key);
+    const index = Math.max(0, Math.min(at + (current ? by : 0), this.rows.length - 1));
+    const row = this.rows[index];
+    if (row === undefined) return;
+    this.stick = false;
+    if (!this.nodes.has(row.key)) {
+      this.host.scrollTop = this.tops[index];
+      this.draw(this.rows);
+    }
+    const node = this.nodes.get(row.key)?.node;
+    node?.focus({ preventScroll: true });
+    node?.scrollIntoView({ block: "nearest" });
+  }
+}
