@@ -160,7 +160,7 @@ def message(text: str, at: float = 0.0) -> ev.Message:
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECORDINGS.glob("*.ndjson")))
 async def test_nodes_are_of_closed_lists_and_stand_in_places_that_are_there(name: str) -> None:
     items = await told(*recorded(name))
-    roots = {"bar", "timeline", "dock", "plan", "changes", "terminal", "panels", "badges"}
+    roots = {"bar", "timeline", "dock", "plan", "changes", "terminal", "result", "usage", "badges"}
     slots = {
         look or item[2] for item in items.values() for tag, look, *_ in elements(item[6]) if tag == "slot"
     }
@@ -249,8 +249,8 @@ async def test_a_result_stands_in_its_panel_by_its_fields() -> None:
         ev.ResultAttempt(accepted=False, value={"a": 1}, errors=("a: too small",)),
         end=RunEnded(seq=0, at=1, status="completed", result={"a": [{"b": 1}, {"b": 2}], "c": "x"}),
     )
-    assert items.text("panels").startswith("Run") or "Resultalist of 2" in items.text("panels")
-    assert "1 refused attempt" in items.text("panels")
+    assert items.text("result").startswith("Run") or "Resultalist of 2" in items.text("result")
+    assert "1 refused attempt" in items.text("result")
     assert items["badge.result"][6] == "✓"
 
 
@@ -258,7 +258,7 @@ async def test_without_a_schema_the_last_message_is_the_result_so_far() -> None:
     async with browser(slow) as (client, stage):
         run = await stage.start(caller="")
         items = await followed(client, run.id, until="Half")
-        assert "Last message so farHalf" in items.text("panels")
+        assert "Last message so farHalf" in items.text("result")
 
 
 async def slow(turn: Turn) -> None:

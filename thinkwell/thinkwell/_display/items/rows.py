@@ -354,10 +354,11 @@ def edit(change: FileChange, status: Status, hunks: str) -> Node:
     """
     told = {"done": "", "pending": "proposed"}.get(status, status)
     look = "edit new" if change.new_file else "edit"
-    head = element("span", "dim", told) if told else ""
+    name = element("span", "mono", f"{'new ' if change.new_file else ''}{change.path}")
     sums = counts(change.added, change.removed)
+    head = element("div", "path", name, element("span", "dim", told) if told else "", sums)
     attributes = {"path": change.path, "value": [change.added, change.removed]}
-    return element("div", look, head, sums, slot(hunks), attributes=attributes)
+    return element("div", look, head, slot(hunks), attributes=attributes)
 
 
 def pictures(tool: ToolView) -> Node:

@@ -107,13 +107,13 @@ class Panels:
             elif self._docked.pop(name, None):
                 put(f"{question.id}.form", "dock", None, question.seq)
         put(
+            "panel.usage",
             "usage",
-            "panels",
             panels.usage_panel(
                 view, ended=end is not None, events=now.seq, not_understood=now.not_understood
             ),
         )
-        put("result", "panels", self._result(now))
+        put("panel.result", "result", self._result(now))
         for name, text in _badges(now).items():
             put(f"badge.{name}", "badges", text or None)
 

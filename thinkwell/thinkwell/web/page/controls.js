@@ -25,7 +25,8 @@ function wireRun() {
   byId("latest").onclick = () => page.run?.timeline.toLatest();
   byId("plan-strip").onclick = () => page.run?.panels.show("plan");
   byId("play").onclick = () => page.run?.playback.playOrPause();
-  byId("speed").onchange = () => page.run && (page.run.playback.speed = Number(byId("speed").value));
+  byId("speed").onchange = () =>
+    page.run && (page.run.playback.speed = Number(byId("speed").value));
   byId("scrub").oninput = () => {
     if (page.run) page.run.playback.playing = false;
     page.run?.playback.seek(Number(byId("scrub").value) + SLACK);

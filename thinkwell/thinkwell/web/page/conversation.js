@@ -9,7 +9,7 @@ import { Sources } from "./sources.js";
 import { isObject, line } from "./text.js";
 
 /**
- * @import {Log} from "./log.js"
+ * @import {ItemLog} from "./items.js"
  * @import {Json} from "./text.js"
  */
 
@@ -23,7 +23,7 @@ export class Conversation {
    * @param {{
    *   id: string,
    *   record: Json,
-   *   log: Log,
+   *   log: ItemLog,
    *   moment: number | null,
    *   timeline: {host: HTMLElement},
    *   schedule: () => void,
@@ -51,7 +51,7 @@ export class Conversation {
     const { id, record, log, moment, timeline } = this.view;
     const { turns } = this;
     const agent = info?.agents.find((/** @type {Json} */ each) => each.name === record?.agent);
-    const may = Boolean(record?.thread && agent && log.state.end && moment === null);
+    const may = Boolean(record?.thread && agent && log.over && moment === null);
     byId("further").hidden = !may;
     if (!this.sources.changed("conversation", [turns, may])) return;
     if (may) this.drawOffer(agent);
@@ -87,7 +87,10 @@ export class Conversation {
     for (const name of /** @type {const} */ (["folder", "permissions"])) {
       const offered = agent[name === "folder" ? "folders" : "permissions"];
       const open = known === null && offered.length > 1;
-      const options = [["", "which?"], ...offered.map((/** @type {string} */ each) => [each, each])];
+      const options = [
+        ["", "which?"],
+        ...offered.map((/** @type {string} */ each) => [each, each]),
+      ];
       fill(`more-${name}`, open ? options : [], undefined);
     }
   }

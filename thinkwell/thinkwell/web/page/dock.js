@@ -1,28 +1,27 @@
 // @ts-check
 /** The open questions of a run. */
 
-import { wasAllowed } from "./choices.js";
 import { button, byId, el, isNarrow, mark } from "./elements.js";
-import { find, get } from "./lists.js";
+import { textOf } from "./items.js";
 import { say } from "./notices.js";
 import { QuestionCard } from "./questions.js";
-import { line } from "./text.js";
 
 /**
+ * @import {Shown} from "./items.js"
+ * @import {ItemNode} from "./nodes.js"
  * @import {QuestionView} from "./questions.js"
- * @import {QuestionItem} from "./state.js"
+ * @import {Json} from "./text.js"
  */
 
 /** Milliseconds for which it is said that others have answered a question. */
 const SETTLED = 15000;
 
+/** Questions that are shown at a time. */
+const CARDS = 20;
+
 /**
  * What the dock knows of the run.
- * @typedef {QuestionView & {
- *   moment: number | null,
- *   panels: {tab: string},
- *   outcome: (question: QuestionItem) => string,
- * }} DockView
+ * @typedef {QuestionView & {moment: number | null, shown: Shown, panels: {tab: string}}} DockView
  */
 
 /** The open questions of a run, below its timeline. */
@@ -30,46 +29,50 @@ export class Dock {
   /** @param {DockView} view */
   constructor(view) {
     this.view = view;
-    /** @type {Map<string, QuestionCard>} */
+    /** By the ids of their items. @type {Map<string, QuestionCard>} */
     this.cards = new Map();
   }
 
   draw() {
-    const { state, live, moment, panels } = this.view;
-    const open = live
-      ? state.asked.map((number) => /** @type {QuestionItem} */ (get(state.items, number)))
-      : [];
-    const ids = new Set(open.map((question) => question.id));
+    const { shown, live, moment, panels } = this.view;
+    const open = live ? shown.inside("dock") : [];
+    const ids = new Set(open.map(({ id }) => id));
     for (const [id, card] of this.cards) {
       if (ids.has(id)) continue;
       const focused = card.node.contains(document.activeElement);
-      card.node.replaceWith(...(moment === null ? this.settled(id) : []));
+      card.node.replaceWith(...(moment === null ? this.settled(id, card) : []));
       this.cards.delete(id);
       const below = byId(isNarrow() && panels.tab !== "timeline" ? "panel" : "timeline");
       if (focused) ([...this.cards.values()][0]?.node ?? below).focus();
     }
-    for (const question of open.slice(0, 20)) {
-      const known = this.cards.get(question.id);
-      if (known) known.update(question);
+    for (const { id, node } of open.slice(0, CARDS)) {
+      const known = this.cards.get(id);
+      if (known) known.update(/** @type {ItemNode} */ (node));
       else {
-        const card = new QuestionCard(question, this.view);
-        this.cards.set(question.id, card);
+        const card = new QuestionCard(/** @type {ItemNode} */ (node), this.view);
+        this.cards.set(id, card);
         byId("dock").append(card.node);
       }
     }
   }
 
-  /** What is said for a while in the place of a question that others have answered. @param {string} id */
-  settled(id) {
-    const number = find(this.view.state.where, `question/${id}`);
-    const question = /** @type {QuestionItem} */ (get(this.view.state.items, number));
-    if (this.view.answered.has(id) || question.answer === null || question.answer.choice === null) return [];
-    const text = `${line(question.title, 200) || "The question"}: ${this.view.outcome(question)}`;
+  /** What is said for a while in the place of a question that others have answered. @param {string} id @param {QuestionCard} card */
+  settled(id, card) {
+    const row = this.view.shown.items.get(id.replace(/\.form$/, ""))?.node ?? "";
+    const status = find(row, "mark")?.[1];
+    const told = find(row, "span", "told");
+    if (
+      this.view.answered.has(card.id) ||
+      told === null ||
+      (status !== "done" && status !== "failed")
+    )
+      return [];
+    const text = `${card.title}: ${textOf(told)}`;
     const close = button("Dismiss", { class: "button small", onclick: () => node.remove() });
     const node = el(
       "div",
       { class: "settled" },
-      mark(wasAllowed(question) ? "done" : "failed"),
+      mark(status),
       el("span", { class: "grow" }, text),
       close,
     );
@@ -91,7 +94,20 @@ export class Dock {
   press(key, target) {
     const cards = [...this.cards.values()];
     const card =
-      cards.find((each) => each.node.contains(target)) ?? cards.find((each) => each.inSight) ?? cards[0];
+      cards.find((each) => each.node.contains(target)) ??
+      cards.find((each) => each.inSight) ??
+      cards[0];
     return card?.press(key) ?? false;
   }
+}
+
+/** The first element with a tag in a node, and with a class where one is given. @param {ItemNode} node @param {string} tag @param {string} [look] @returns {Json} */
+function find(node, tag, look) {
+  if (typeof node === "string") return null;
+  if (node[0] === tag && (look === undefined || node[1] === look)) return node;
+  for (const part of node.slice(2)) {
+    const found = Array.isArray(part) ? find(/** @type {ItemNode} */ (part), tag, look) : null;
+    if (found !== null) return found;
+  }
+  return null;
 }

@@ -30,7 +30,8 @@ export function el(tag, attributes = {}, ...inner) {
 export function set(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
-    else if (value === null || value === undefined || value === false) element.removeAttribute(name);
+    else if (value === null || value === undefined || value === false)
+      element.removeAttribute(name);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
 }
@@ -103,7 +104,11 @@ export const ENDS = table({
 export function mark(status) {
   const shape = status === "completed" ? "done" : status;
   const inner = status === "running" ? el("span", { class: "spinner" }) : icon(shape);
-  return el("span", { class: `mark ${status}`, role: "img", "aria-label": ENDS[status] ?? status }, inner);
+  return el(
+    "span",
+    { class: `mark ${status}`, role: "img", "aria-label": ENDS[status] ?? status },
+    inner,
+  );
 }
 
 /** @param {string} text @param {Attributes} attributes @param {...Inner} more */

@@ -2,34 +2,25 @@
 /** Fields of a form, as they are filled in. */
 
 import { el, set } from "./elements.js";
-import { clean, json, line, table } from "./text.js";
+import { json, line, table } from "./text.js";
+
+/** @import {Json} from "./text.js" */
 
 /**
- * @import {Field} from "./state.js"
- * @import {Json} from "./text.js"
+ * A field of a form, as the server tells of it.
+ * @typedef {object} Field
+ * @property {string} name
+ * @property {string} type
+ * @property {string} label
+ * @property {string} hint What may stand in it.
+ * @property {string} [description]
+ * @property {boolean} [required]
+ * @property {Json} [default]
+ * @property {{value: string, title: string, description?: string}[]} [choices]
+ * @property {number} [minimum]
+ * @property {number} [maximum]
+ * @property {string} [format]
  */
-
-const FIELD_TYPES = table({
-  string: "text",
-  number: "number",
-  integer: "whole number",
-  boolean: "yes or no",
-  choice: "one of these",
-  choices: "any of these",
-});
-
-/** What may stand in a field: ``whole number, 1 to 10, required``. @param {Field} field */
-export function hintOf(field) {
-  const of = { string: " characters", choices: " of them" }[field.type] ?? "";
-  const { minimum: least, maximum: most } = field;
-  const hints = [FIELD_TYPES[field.type] ?? "value"];
-  if (least !== undefined && most !== undefined) hints.push(`${least} to ${most}${of}`);
-  else if (least !== undefined) hints.push(`at least ${least}${of}`);
-  else if (most !== undefined) hints.push(`at most ${most}${of}`);
-  if (field.format) hints.push(line(field.format, 60));
-  if (field.required) hints.push("required");
-  return hints.join(", ");
-}
 
 /** Choices of a field that are all shown at once. */
 const AT_ONCE = 7;
@@ -40,12 +31,17 @@ export class FieldInput {
   constructor(field, question) {
     this.field = field;
     this.id = `field-${question}-${field.name}`.replace(/[^\w-]/g, "_");
-    this.wrong = el("span", { class: "wrong", id: `${this.id}-wrong`, role: "alert", hidden: true });
-    const label = line(field.title || field.name, 200);
+    this.wrong = el("span", {
+      class: "wrong",
+      id: `${this.id}-wrong`,
+      role: "alert",
+      hidden: true,
+    });
+    const { label } = field;
     const hint = el(
       "span",
       { class: "hint", id: `${this.id}-hint` },
-      [clean((field.description ?? "").slice(0, 5000)).trim(), hintOf(field)].filter(Boolean).join("\n"),
+      [field.description, field.hint].filter(Boolean).join("\n"),
     );
     const inner = this.make();
     const isGroup = inner.classList.contains("pickable");
@@ -58,7 +54,14 @@ export class FieldInput {
           inner,
           this.wrong,
         )
-      : el("div", { class: "field" }, el("label", { for: this.id }, label), hint, inner, this.wrong);
+      : el(
+          "div",
+          { class: "field" },
+          el("label", { for: this.id }, label),
+          hint,
+          inner,
+          this.wrong,
+        );
   }
 
   /** @returns {HTMLElement} */
@@ -104,7 +107,11 @@ export class FieldInput {
       return el("select", about, el("option", { value: "" }, ""), ...options);
     }
     const value =
-      given === undefined || given === null ? "" : typeof given === "string" ? given : json(given, 0);
+      given === undefined || given === null
+        ? ""
+        : typeof given === "string"
+          ? given
+          : json(given, 0);
     if (field.type === "string" && !field.format && (field.maximum ?? Infinity) > 200) {
       const area = /** @type {HTMLTextAreaElement} */ (el("textarea", { ...about, rows: 1 }));
       area.value = value;
@@ -126,7 +133,9 @@ export class FieldInput {
   value() {
     const { field } = this;
     const picked = [
-      .../** @type {NodeListOf<HTMLInputElement>} */ (this.node.querySelectorAll(".pickable input:checked")),
+      .../** @type {NodeListOf<HTMLInputElement>} */ (
+        this.node.querySelectorAll(".pickable input:checked")
+      ),
     ].map((box) => box.value);
     const nothing = field.default === undefined || field.default === null ? undefined : null;
     if (field.type === "choices") return picked.length ? picked : nothing;
@@ -152,7 +161,8 @@ export class FieldInput {
     const length = typeof value === "string" || Array.isArray(value) ? [...value].length : value;
     let why = "";
     if (value === undefined || value === null) why = field.required ? "A value is required." : "";
-    else if (field.type === "integer" && !Number.isInteger(value)) why = "It has to be a whole number.";
+    else if (field.type === "integer" && !Number.isInteger(value))
+      why = "It has to be a whole number.";
     else if (field.minimum !== undefined && length < field.minimum)
       why = `It has to be at least ${field.minimum}.`;
     else if (field.maximum !== undefined && length > field.maximum)

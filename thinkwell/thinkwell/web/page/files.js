@@ -1,23 +1,47 @@
 // @ts-check
 /** The files that a run has changed. */
 
-import { filesChanged, sumsOf } from "./changes.js";
-import { diffNode } from "./difftable.js";
 import { counts, el, icon, nothing } from "./elements.js";
 import { plural } from "./numbers.js";
 import { line } from "./text.js";
 
 /**
- * @import {ChangedFile} from "./changes.js"
- * @import {State} from "./state.js"
+ * @import {Board} from "./board.js"
+ * @import {Item} from "./items.js"
+ * @import {Json} from "./text.js"
  */
 
 /**
+ * @typedef {{path: string, added: number, removed: number, isNew: boolean, edits: Item[]}} ChangedFile
+ *
  * @typedef {object} Folder A folder of a tree of changed files.
  * @property {string} name
  * @property {Folder[]} folders
  * @property {ChangedFile[]} files
  */
+
+/** The files of changes. @param {Item[]} edits @returns {ChangedFile[]} */
+export function filesOf(edits) {
+  /** @type {Map<string, ChangedFile>} */
+  const files = new Map();
+  for (const edit of edits) {
+    const [, look, attributes] = /** @type {Json[]} */ (edit.node);
+    const path = String(attributes.path);
+    /** @type {ChangedFile} */
+    const file = files.get(path) ?? {
+      path,
+      added: 0,
+      removed: 0,
+      isNew: look.includes("new"),
+      edits: [],
+    };
+    files.set(path, file);
+    file.added += attributes.value[0];
+    file.removed += attributes.value[1];
+    file.edits.push(edit);
+  }
+  return [...files.values()];
+}
 
 /** @param {ChangedFile[]} files @returns {Folder} */
 export function treeOf(files) {
@@ -53,25 +77,32 @@ const TWO_SIDES = 700;
 /** Files that are listed. */
 const LISTED_FILES = 2000;
 
-/** @param {HTMLElement} host @param {State} state @param {{file: string | null, choose: (path: string) => void}} view */
-export function drawChanges(host, state, view) {
-  const files = filesChanged(state);
+/** Changes of a file that are drawn, from the last one. */
+const EDITS = 50;
+
+/**
+ * @param {HTMLElement} host
+ * @param {Item[]} edits
+ * @param {{board: Board, file: string | null, choose: (path: string) => void}} view
+ */
+export function drawChanges(host, edits, view) {
+  const files = filesOf(edits);
   if (!files.length) return host.replaceChildren(nothing("The agent has changed no files so far."));
   const chosen = files.find((file) => file.path === view.file) ?? files[0];
-  const head = el("h2", {}, `${plural(files.length, "file")} changed`, counts(...sumsOf(files)));
+  const [added, removed] = files.reduce(
+    (sums, file) => [sums[0] + file.added, sums[1] + file.removed],
+    [0, 0],
+  );
+  const head = el("h2", {}, `${plural(files.length, "file")} changed`, counts(added, removed));
   const two = host.clientWidth >= TWO_SIDES;
-  const edits = chosen.edits.slice(-50);
+  const shown = chosen.edits.slice(-EDITS).map(({ id }) => {
+    const edit = el("div", { class: "diff" });
+    view.board.mount(edit, "changes", { two, only: id });
+    return edit;
+  });
+  const tree = treeNode(treeOf(files.slice(0, LISTED_FILES)), chosen, view);
   host.replaceChildren(
-    el(
-      "div",
-      { class: "files" },
-      el("section", { class: "section" }, head, treeNode(treeOf(files.slice(0, LISTED_FILES)), chosen, view)),
-      ...edits.map(({ change, status }) => {
-        const about =
-          status === "done" ? null : el("span", { class: "dim" }, status === "pending" ? "proposed" : status);
-        return diffNode(change, { two, title: line(chosen.path, 500), about });
-      }),
-    ),
+    el("div", { class: "files" }, el("section", { class: "section" }, head, tree), ...shown),
   );
 }
 
@@ -91,7 +122,11 @@ function treeNode(folder, chosen, view) {
       {},
       el(
         "button",
-        { type: "button", "aria-current": String(file === chosen), onclick: () => view.choose(file.path) },
+        {
+          type: "button",
+          "aria-current": String(file === chosen),
+          onclick: () => view.choose(file.path),
+        },
         icon(file.isNew ? "edit" : "read"),
         el("span", { class: "name" }, line(file.path.split("/").at(-1), 300)),
         counts(file.added, file.removed),

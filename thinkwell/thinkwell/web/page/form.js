@@ -13,7 +13,9 @@ import { isObject, line } from "./text.js";
 export function fill(id, options, chosen) {
   byId(`pick-${id}`).hidden = options.length < 1;
   byId(id).replaceChildren(
-    ...options.map(([value, label]) => el("option", { value, selected: value === chosen }, line(label, 100))),
+    ...options.map(([value, label]) =>
+      el("option", { value, selected: value === chosen }, line(label, 100)),
+    ),
   );
 }
 
@@ -41,7 +43,8 @@ export function drawChoices() {
     kept.agent,
   );
   const draw = () => {
-    const agent = agents.find((/** @type {Json} */ each) => each.name === byId("agent").value) ?? agents[0];
+    const agent =
+      agents.find((/** @type {Json} */ each) => each.name === byId("agent").value) ?? agents[0];
     for (const name of ["folder", "permissions"]) {
       const names = agent[name === "folder" ? "folders" : "permissions"] ?? [];
       fill(

@@ -1,29 +1,45 @@
 // @ts-check
 /** The bar above a run. */
 
-import { byId, el, mark, meter } from "./elements.js";
+import { byId, el, mark } from "./elements.js";
+import { textOf } from "./items.js";
+import { build } from "./nodes.js";
 import { count } from "./numbers.js";
 import { Sources } from "./sources.js";
 import { line } from "./text.js";
-import { words } from "./words.js";
 
 /**
- * @import {Log} from "./log.js"
- * @import {State} from "./state.js"
+ * @import {ItemLog, Shown} from "./items.js"
+ * @import {Maker} from "./nodes.js"
  * @import {Json} from "./text.js"
  */
+
+/**
+ * What a run does at a moment.
+ * @param {Shown} shown
+ * @returns {{status: string, words: string, since: number | null}} `since`: null where the timeline shows it.
+ */
+export function doing(shown) {
+  const [, , mark, words, time] = /** @type {Json[]} */ (shown.items.get("head")?.node ?? []);
+  return {
+    status: mark ? String(mark[1]) : "running",
+    words: words ? textOf(words) : "",
+    since: time ? Number(time[2].since) : null,
+  };
+}
 
 /** The bar above a run: its title, what it does, and how far its plan is. */
 export class Header {
   /**
    * @param {{
-   *   log: Log,
-   *   state: State,
+   *   log: ItemLog,
+   *   shown: Shown,
    *   record: Json,
    *   link: string,
    *   target: number,
    *   stopping: boolean,
    *   timeline: {host: HTMLElement},
+   *   maker: (id: string) => Maker,
    * }} view
    */
   constructor(view) {
@@ -33,10 +49,9 @@ export class Header {
 
   /** @param {boolean} loading */
   draw(loading) {
-    const { link, log, record, stopping, target } = this.view;
-    const { state } = log;
+    const { link, log, record, shown, stopping, target } = this.view;
     const title = line(record?.title, 300) || (link === "gone" ? "No such run" : "Run");
-    const status = this.view.state.end?.status ?? (this.view.state.asked.length ? "ask" : "running");
+    const { status, words } = doing(shown);
     byId("title").textContent = title;
     byId("title").title = title;
     byId("state").hidden = link === "gone";
@@ -44,42 +59,28 @@ export class Header {
       byId("mark").dataset.status = status;
       byId("mark").replaceChildren(mark(status));
     }
-    const loaded = loading ? `loading ${count(state.seq)} of ${count(target)} events` : "";
-    byId("phase").textContent = loaded || words(this.view.state, { stopping });
+    const loaded = loading ? `loading ${count(log.seq)} of ${count(target)} events` : "";
+    byId("phase").textContent = loaded || (stopping && !log.over ? "stopping" : words);
     byId("phase").title = byId("phase").textContent;
     const told = link === "reconnecting" ? link : "";
     byId("link").hidden = !told;
     if (byId("link").textContent !== told)
       byId("link").replaceChildren(...(told ? [el("span", { class: "spinner" }), told] : []));
     const stop = byId("stop");
-    const goesOn = record?.status === "running" && state.end === null && link !== "gone";
+    const goesOn = record?.status === "running" && !log.over && link !== "gone";
     if (!goesOn && stop === document.activeElement) this.view.timeline.host.focus();
     stop.hidden = !goesOn;
     stop.disabled = stopping;
     stop.textContent = stopping ? "Stopping" : "Stop";
-    const sign = state.asked.length
-      ? "? "
-      : state.end
-        ? ({ completed: "✔ ", failed: "✘ " }[state.end.status] ?? "⊘ ")
-        : "▸ ";
+    const now = doing(log.now).status;
+    const sign = { ask: "? ", running: "▸ ", completed: "✔ ", failed: "✘ " }[now] ?? "⊘ ";
     document.title = `${sign}${title} – thinkwell`;
   }
 
   drawStrip() {
-    const strip = byId("plan-strip");
-    const { plans } = this.view.state;
-    const plan = plans.find((each) => each.id === "main") ?? plans[0];
-    const entries = plan?.entries ?? [];
-    strip.hidden = !entries.length;
-    if (!entries.length || !this.sources.changed("strip", [entries])) return;
-    const done = entries.filter((step) => step.status === "completed").length;
-    const step =
-      entries.find((each) => each.status === "in_progress") ??
-      entries.find((each) => each.status === "pending");
-    strip.replaceChildren(
-      el("span", { class: "dim" }, `plan ${done}/${entries.length}`),
-      meter(done / entries.length),
-      el("span", { class: "step" }, step ? line(step.content, 300) : "done"),
-    );
+    const node = this.view.shown.items.get("strip")?.node ?? null;
+    byId("plan-strip").hidden = node === null;
+    if (node === null || !this.sources.changed("strip", [node])) return;
+    byId("plan-strip").replaceChildren(build(node, this.view.maker("strip")));
   }
 }

@@ -118,7 +118,8 @@ export class Home {
     const waiting = this.runs.filter((run) => run.input_required);
     document.title = waiting.length ? "? thinkwell" : "thinkwell";
     for (const run of waiting)
-      if (!this.waiting.has(run.id)) say(`${line(run.title, 100) || "A run"} is waiting for your answer`);
+      if (!this.waiting.has(run.id))
+        say(`${line(run.title, 100) || "A run"} is waiting for your answer`);
     this.waiting = new Set(waiting.map((run) => run.id));
   }
 

@@ -43,14 +43,25 @@ const DOES = {
 /** @param {KeyboardEvent} event */
 function pressed(event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  const typing = target.matches?.("input:not([type=range], [type=radio], [type=checkbox]), textarea, select");
+  const typing = target.matches?.(
+    "input:not([type=range], [type=radio], [type=checkbox]), textarea, select",
+  );
   if (event.key === "Escape" && typing) target.blur();
-  if (typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat)
+  if (
+    typing ||
+    event.defaultPrevented ||
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    event.repeat
+  )
     return;
   if (document.querySelector("dialog[open]") || !keysOn()) return;
-  if (event.key === "Enter" && target.matches(".row")) return target.querySelector("button")?.click();
+  if (event.key === "Enter" && target.matches(".row"))
+    return /** @type {HTMLElement | null} */ (target.querySelector("summary"))?.click();
   const done =
-    page.run?.dock.press(event.key, target) || (Object.hasOwn(DOES, event.key) && (DOES[event.key](), true));
+    page.run?.dock.press(event.key, target) ||
+    (Object.hasOwn(DOES, event.key) && (DOES[event.key](), true));
   if (done) event.preventDefault();
 }
 

@@ -66,7 +66,8 @@ async function tellToken(token, what = "That token") {
     if (status === 404) return ""; // nobody needs one here
     if (status === 401)
       return `${what} is not accepted. A server that makes its own has a new one each time it is started.`;
-    if (status === 429) return `${what} is not accepted, and too many were tried. Wait for a minute.`;
+    if (status === 429)
+      return `${what} is not accepted, and too many were tried. Wait for a minute.`;
     return `${what} could not be checked. ${message}.`;
   }
 }

@@ -12,7 +12,11 @@ export function seconds(value) {
 export function clock(value) {
   const whole = Math.max(Math.round(Number.isFinite(value) ? value : 0), 0);
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const [hours, minutes, rest] = [
+    Math.floor(whole / 3600),
+    Math.floor(whole / 60) % 60,
+    whole % 60,
+  ];
   return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 

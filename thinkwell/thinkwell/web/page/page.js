@@ -52,7 +52,11 @@ function takeAddress() {
   const token = asked.get("secret");
   if (token !== null) {
     asked.delete("secret");
-    history.replaceState(null, "", `${location.pathname}${location.search}${asked.size ? `#${asked}` : ""}`);
+    history.replaceState(
+      null,
+      "",
+      `${location.pathname}${location.search}${asked.size ? `#${asked}` : ""}`,
+    );
   }
   return { run: asked.get("run"), token };
 }

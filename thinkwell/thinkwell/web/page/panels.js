@@ -1,104 +1,46 @@
 // @ts-check
 /** Panels beside the timeline. */
 
-import { filesChanged } from "./changes.js";
-import { byId, el, isNarrow, set } from "./elements.js";
+import { button, byId, el, isNarrow, nothing, set } from "./elements.js";
 import { drawChanges } from "./files.js";
-import { drawPlans, planCount } from "./plans.js";
-import { drawResult } from "./results.js";
+import { textOf } from "./items.js";
+import { plural } from "./numbers.js";
 import { Sources } from "./sources.js";
-import { drawTerminal } from "./terminal.js";
-import { drawUsage } from "./usage.js";
+import { NEAR } from "./windows.js";
 
 /**
- * @import {State} from "./state.js"
+ * @import {Board} from "./board.js"
+ * @import {Shown} from "./items.js"
  * @import {Json} from "./text.js"
  */
 
 /**
- * What panels show beside the state of a run, and what can be done in them.
+ * What panels show, and what can be done in them.
  * @typedef {object} PanelView
- * @property {Json} about What this page has kept with the run when it was started.
- * @property {Json} record The server's record of the run; null: it is not there yet.
+ * @property {Board} board
+ * @property {Shown} shown The run as it is shown.
  * @property {string | null} file The file whose changes are shown; null: the first one.
  * @property {(path: string) => void} choose Show the changes of a file.
- * @property {Map<string, number>} more How often more was asked for, by what is shown.
- * @property {(key: string) => void} drawMore
+ * @property {number} commands How many commands are shown at most.
+ * @property {() => void} moreCommands
+ * @property {{cards: {size: number}}} dock
+ * @property {() => void} schedule
+ * @property {() => void} save
  */
 
-/**
- * A panel beside the timeline.
- * @typedef {object} Panel
- * @property {string} label
- * @property {(state: State) => string} badge What stands beside its name; may be empty.
- * @property {(state: State) => unknown[]} needs What it is drawn from: it is drawn again when one of these changes.
- * @property {(host: HTMLElement, state: State, view: PanelView) => void} draw
- */
-
-/** @type {{[tab: string]: Panel}} */
-const PANELS = {
-  timeline: {
-    label: "Timeline",
-    badge: (state) => (state.asked.length ? "?" : ""),
-    needs: (state) => [state.asked.length],
-    draw: () => {},
-  },
-  plan: {
-    label: "Plan",
-    badge: (state) => (state.plans.length ? planCount(state.plans) : ""),
-    needs: (state) => [state.plans],
-    draw: drawPlans,
-  },
-  changes: {
-    label: "Changes",
-    badge: (state) => (state.edits.length ? String(filesChanged(state).length) : ""),
-    needs: (state) => [state.edits.length && state.items],
-    draw: drawChanges,
-  },
-  terminal: {
-    label: "Terminal",
-    badge: (state) => (state.commands.length ? String(state.commands.length) : ""),
-    needs: (state) => [state.commands.length && state.items, state.end],
-    draw: drawTerminal,
-  },
-  result: {
-    label: "Result",
-    badge: (state) => (state.end?.status === "completed" ? "✓" : state.attempts.length ? "…" : ""),
-    needs: (state) => [state.end, state.attempts, state.draft, state.end ? "" : state.last],
-    draw: drawResult,
-  },
-  usage: {
-    label: "Usage",
-    badge: () => "",
-    needs: ({ usage, tokens, phases, turns, tools, failed, session, model, mode, unknown, dropped, end }) => [
-      usage,
-      tokens,
-      phases,
-      turns,
-      tools,
-      failed,
-      session,
-      model,
-      mode,
-      unknown,
-      dropped,
-      end,
-    ],
-    draw: drawUsage,
-  },
-};
+/** The tabs, with what they are called and what is said where there is nothing in them. */
+const PANELS = /** @type {{[tab: string]: {label: string, nothing: string}}} */ ({
+  timeline: { label: "Timeline", nothing: "" },
+  plan: { label: "Plan", nothing: "The agent has made no plan so far." },
+  changes: { label: "Changes", nothing: "The agent has changed no files so far." },
+  terminal: { label: "Terminal", nothing: "The agent has run no commands so far." },
+  result: { label: "Result", nothing: "" },
+  usage: { label: "Usage", nothing: "" },
+});
 
 /** The tabs of a run, and the panel of the one that is shown. */
 export class Panels {
-  /**
-   * @param {PanelView & {
-   *   state: State,
-   *   dock: {cards: {size: number}},
-   *   schedule: () => void,
-   *   save: () => void,
-   * }} view
-   * @param {Json} kept What was remembered of them.
-   */
+  /** @param {PanelView} view @param {Json} kept What was remembered of them. */
   constructor(view, kept) {
     this.view = view;
     this.tab = PANELS[kept.tab] ? kept.tab : isNarrow() ? "timeline" : "plan";
@@ -145,7 +87,8 @@ export class Panels {
   resized() {
     const { narrow } = this;
     this.narrow = isNarrow();
-    if (this.narrow && !narrow && this.view.dock.cards.size) [this.beside, this.tab] = [this.tab, "timeline"];
+    if (this.narrow && !narrow && this.view.dock.cards.size)
+      [this.beside, this.tab] = [this.tab, "timeline"];
     else if (narrow && !this.narrow) {
       if (this.tab === "timeline") this.tab = this.beside ?? this.tab;
       this.beside = null;
@@ -160,43 +103,66 @@ export class Panels {
     this.view.schedule();
   }
 
+  /** What stands beside the name of a tab. @param {string} name */
+  badge(name) {
+    return textOf(this.view.shown.items.get(`badge.${name}`)?.node ?? "");
+  }
+
   drawBadges() {
-    for (const [name, { label, badge, needs }] of Object.entries(PANELS)) {
-      if (!this.sources.changed(`badge ${name}`, needs(this.view.state))) continue;
-      const text = badge(this.view.state);
-      byId(`tab-${name}`).replaceChildren(label, ...(text ? [el("span", { class: "badge" }, text)] : []));
+    for (const [name, { label }] of Object.entries(PANELS)) {
+      const text = this.badge(name);
+      if (!this.sources.changed(`badge ${name}`, [text])) continue;
+      byId(`tab-${name}`).replaceChildren(
+        label,
+        ...(text ? [el("span", { class: "badge" }, text)] : []),
+      );
     }
   }
 
+  /** Draw the panel. The board keeps what is in it up to date. */
   draw() {
     if (!this.chosen && !isNarrow()) this.follow();
     const tab = byId("run").dataset.tab;
-    const { needs, draw } = PANELS[tab];
-    const { state, file, record, more } = this.view;
-    if (
-      tab !== "timeline" &&
-      this.sources.changed("panel", [tab, file, record, more.get("terminal"), ...needs(state)])
-    ) {
-      const focus =
-        byId("panel").contains(document.activeElement) && document.activeElement !== byId("panel");
-      draw(byId("panel"), state, this.view);
-      if (focus) byId("panel").querySelector('[aria-current="true"]')?.focus();
+    if (tab === "timeline") return;
+    const { board, shown, file, commands } = this.view;
+    const inside = shown.inside(tab);
+    const atEnd =
+      byId("panel").scrollTop + byId("panel").clientHeight >= byId("panel").scrollHeight - NEAR;
+    const isNew = this.sources.changed("panel", [
+      tab,
+      inside.length > 0,
+      ...(tab === "changes" ? [file, ...inside] : []),
+      ...(tab === "terminal" ? [commands, Math.max(inside.length - commands, 0)] : []),
+    ]);
+    if (isNew) {
+      const host = byId("panel");
+      const focus = host.contains(document.activeElement) && document.activeElement !== host;
+      if (!inside.length) host.replaceChildren(nothing(PANELS[tab].nothing));
+      else if (tab === "changes") drawChanges(host, inside, this.view);
+      else if (tab === "terminal") this.drawTerminal(host, inside.length);
+      else board.mount(host, tab);
+      if (focus) host.querySelector('[aria-current="true"]')?.focus();
     }
+    if (tab === "terminal" && atEnd) byId("panel").scrollTop = byId("panel").scrollHeight;
+  }
+
+  /** @param {HTMLElement} host @param {number} all */
+  drawTerminal(host, all) {
+    const { board, commands, moreCommands } = this.view;
+    const shell = el("div", { class: "shell" });
+    board.mount(shell, "terminal", { most: commands });
+    const label = `${plural(all - commands, "earlier command")}: show more`;
+    const more =
+      all > commands ? button(label, { class: "button small", onclick: moreCommands }) : "";
+    host.replaceChildren(more, shell);
   }
 
   /** Show what there is something of, as long as nobody has chosen. */
   follow() {
-    const { state } = this.view;
-    const has =
-      state.end?.status === "completed"
-        ? "result"
-        : state.plans.length
-          ? "plan"
-          : state.edits.length
-            ? "changes"
-            : state.commands.length
-              ? "terminal"
-              : "plan";
+    const filled = ["plan", "changes", "terminal"].find(
+      (name) => this.view.shown.inside(name).length,
+    );
+    const has = this.badge("result") === "✓" ? "result" : (filled ?? "plan");
     if (has !== this.tab) {
       this.tab = has;
       this.drawTab();

@@ -1,65 +1,92 @@
 // @ts-check
 /** The run that is open. */
 
-import { outcome } from "./choices.js";
+import { Board } from "./board.js";
 import { Conversation } from "./conversation.js";
 import { Dock } from "./dock.js";
 import { byId, el } from "./elements.js";
-import { Header } from "./header.js";
-import { Log } from "./log.js";
+import { doing, Header } from "./header.js";
+import { ItemLog } from "./items.js";
 import { Announcer, notify } from "./notices.js";
 import { clock, seconds } from "./numbers.js";
 import { Panels } from "./panels.js";
-import { DRAWN } from "./prose.js";
 import { about, info, request } from "./requests.js";
-import { rowsOf } from "./rows.js";
 import { Playback, ReplayBar } from "./scrub.js";
 import { messageOf, Refused, runPath } from "./server.js";
-import { Sources } from "./sources.js";
-import { BEGINNING } from "./state.js";
 import { recall, remember } from "./storage.js";
-import { isObject } from "./text.js";
+import { exact, isObject, shortened } from "./text.js";
 import { Timeline } from "./timeline.js";
 import { Watch } from "./watch.js";
-import { waits, waitsSince, words } from "./words.js";
 
 /**
- * @import {Drawn} from "./paint.js"
- * @import {Event, QuestionItem} from "./state.js"
+ * @import {Sent} from "./items.js"
+ * @import {ItemNode} from "./nodes.js"
+ * @import {Row} from "./timeline.js"
  * @import {Json} from "./text.js"
  */
 
-/** Milliseconds of a frame in which events are taken. */
+/** Milliseconds of a frame in which items are taken. */
 const FRAME = 20;
 
-/** Milliseconds after which a frame is drawn though more events have come than were taken. */
+/** Milliseconds after which a frame is drawn though more items have come than were taken. */
 const BEHIND = 200;
 
 /** Milliseconds between frames while nobody looks. */
 const UNSEEN = 400;
 
-/** Events that are still to come when a run is opened, from which on nothing is drawn before they are there. */
+/** Entries of the run that are still to come when it is opened, from which on that is said. */
 const MANY = 50;
 
 /** What was unfolded or folded that is remembered. */
 const REMEMBERED = 500;
 
-/** The run that is open: its events, how it is shown, and what the user has done with that. */
+/** Commands that are shown, unless earlier ones are asked for. */
+const COMMANDS = 100;
+
+/** Characters of a prompt that are shown. */
+const PROMPT = 100000;
+
+/** Kinds of rows, by the letters that their ids begin with. @type {{[letter: string]: string}} */
+const KINDS = {
+  a: "attempt",
+  c: "tool",
+  f: "tool",
+  m: "message",
+  n: "note",
+  p: "content",
+  q: "question",
+  r: "turn",
+  t: "thought",
+  u: "user",
+};
+
+/** The run that is open: its items, how it is shown, and what the user has done with that. */
 export class RunView {
   /** @param {string} id */
   constructor(id) {
     this.id = id;
-    this.log = new Log();
-    /** @type {[Event, number][]} */
+    this.log = new ItemLog();
+    /** The items that come anew from another server, until they are as many as those that are there. @type {ItemLog | null} */
+    this.anew = null;
+    /** @type {[Sent, number][]} */
     this.queue = [];
     this.taken = 0;
+    /** Places in which items have changed. @type {Set<string>} */
+    this.changed = new Set();
     /** The run as it is shown. */
-    this.state = BEGINNING;
+    this.shown = this.log.now;
+    this.board = new Board({
+      isOpen: (id) => this.isOpen(id),
+      toggle: (id, open) => this.toggle(id, open),
+      by: (question, by) => this.decider(question, by),
+    });
     /** @type {Json} */
     this.record = null;
     /** What this page has kept with the run when it was started. @type {Json} */
     this.about = {};
     this.target = 0;
+    /** What the run was asked, and that as a node. @type {[string, ItemNode]} */
+    this.prompt = ["", ""];
     this.link = "connecting";
     this.stopping = false;
     /** When the run began, in seconds of this page's clock; null: not known. @type {number | null} */
@@ -71,8 +98,8 @@ export class RunView {
     const kept = recall(sessionStorage, `run:${id}`) ?? {};
     /** @type {Map<string, boolean>} */
     this.folds = new Map(kept.folds ?? []);
-    /** @type {Map<string, number>} */
-    this.more = new Map();
+    /** Commands that are shown at most. */
+    this.commands = COMMANDS;
     /** @type {string | null} */
     this.file = kept.file ?? null;
     /** Ids of the questions that were answered in this window. @type {Set<string>} */
@@ -82,6 +109,7 @@ export class RunView {
     this.anchor = kept.anchor ?? null;
     this.header = new Header(this);
     /** @type {Panels} */
+    this.moreCommands = this.moreCommands.bind(this);
     this.panels = new Panels(this, kept);
     /** @type {Dock} */
     this.dock = new Dock(this);
@@ -89,7 +117,6 @@ export class RunView {
     this.playback = new Playback(this, kept.moment ?? null);
     this.replay = new ReplayBar(this);
     this.announcer = new Announcer();
-    this.sources = new Sources();
     /** @type {Watch | null} */
     this.watch = null;
     this.ticking = setInterval(() => this.tick(), 500);
@@ -126,7 +153,8 @@ export class RunView {
         this.began = performance.now() / 1000 - Math.max(now - data.run.created, 0);
       this.watch = new Watch(
         this.id,
-        (event, size) => this.receive(event, size),
+        (items, size) => this.receive(items, size),
+        () => this.begin(),
         (link) => this.linked(link),
       );
       if (this.record.thread) this.conversation.load().catch(() => {}); // it can do without
@@ -145,14 +173,21 @@ export class RunView {
     this.schedule();
   }
 
-  // Events
+  // Items
 
-  /** @param {Event} event @param {number} size */
-  receive(event, size) {
-    this.queue.push([event, size]);
+  /** All items come anew: what is there is shown until they are as many. */
+  begin() {
+    [this.queue, this.taken] = [[], 0];
+    this.anew = this.log.versions.size ? new ItemLog() : null;
+  }
+
+  /** @param {Sent[]} items @param {number} size Their characters. */
+  receive(items, size) {
+    for (const item of items) this.queue.push([item, size / items.length]);
     const now = performance.now() / 1000;
-    const isNew = (event.seq ?? 0) > this.target && event.type !== "end";
-    if (isNew) this.began = Math.min(this.began === null ? Infinity : this.began, now - (event.at ?? 0));
+    const [seq, at] = items[items.length - 1] ?? [0, 0];
+    const isNew = seq > this.target && this.record?.status === "running";
+    if (isNew) this.began = Math.min(this.began === null ? Infinity : this.began, now - at);
     this.schedule();
   }
 
@@ -177,7 +212,7 @@ export class RunView {
     const until = performance.now() + FRAME;
     while (this.taken < this.queue.length && performance.now() < until) {
       for (let i = 0; i < 50 && this.taken < this.queue.length; i++)
-        this.log.add(...this.queue[this.taken++]);
+        this.take(...this.queue[this.taken++]);
     }
     if (this.taken === this.queue.length) [this.queue, this.taken] = [[], 0];
     this.playback.play();
@@ -189,6 +224,21 @@ export class RunView {
     if (this.queue.length || this.playback.playing) this.schedule();
   }
 
+  /** @param {Sent} sent @param {number} size */
+  take(sent, size) {
+    const log = this.anew ?? this.log;
+    const before = log.now.items.get(sent[2]);
+    const isNew = log.seq >= this.target && log.versions.size > 0;
+    const item = log.add(sent, size);
+    if (this.anew !== null) {
+      if (log.seq < this.log.seq) return;
+      [this.log, this.anew] = [log, null];
+      for (const parent of this.board.slots.keys()) this.changed.add(parent);
+    } else this.announcer.tell(item, isNew && item.seq > this.target);
+    if (before !== undefined) this.changed.add(before.parent);
+    this.changed.add(item.parent);
+  }
+
   /** The moment that is shown, in seconds of the run; null: the latest. */
   get moment() {
     return this.playback.moment;
@@ -196,25 +246,31 @@ export class RunView {
 
   /** Whether the run goes on and is shown as it is now. */
   get live() {
-    return this.moment === null && this.log.state.end === null;
+    return this.moment === null && !this.log.over;
   }
 
   /** Seconds from the start of the run to what is shown. */
   get now() {
     if (this.moment !== null) return this.moment;
-    const { state } = this.log;
-    if (state.end) return state.end.at;
-    return this.began === null ? state.at : Math.max(performance.now() / 1000 - this.began, state.at);
+    const { end, over } = this.log;
+    if (over) return end;
+    return this.began === null ? end : Math.max(performance.now() / 1000 - this.began, end);
   }
 
   // Drawing
 
   draw() {
-    this.state = this.moment === null ? this.log.state : this.log.at(this.moment);
-    const loading = this.log.state.seq < this.target && this.target - this.log.state.seq > MANY;
+    const before = this.shown;
+    this.shown = this.moment === null ? this.log.now : this.log.at(this.moment);
+    // Of another moment anything may be otherwise.
+    this.board.show(
+      this.shown,
+      before === this.shown ? this.changed : [...this.board.slots.keys()],
+    );
+    this.changed = new Set();
+    const loading = this.log.seq < this.target && this.target - this.log.seq > MANY;
     this.header.draw(loading);
     if (this.link === "gone") return this.drawGone();
-    if (loading) return;
     this.header.drawStrip();
     this.drawTimeline();
     this.dock.draw();
@@ -223,7 +279,6 @@ export class RunView {
     this.conversation.draw();
     this.playback.draw();
     this.replay.draw();
-    this.announcer.tell(this.log.state);
     this.tick();
   }
 
@@ -235,21 +290,17 @@ export class RunView {
   }
 
   drawTimeline() {
-    /** @type {Drawn[]} */
-    const rows = [];
-    const prompt = typeof this.about.prompt === "string" ? this.about.prompt : this.record?.title;
-    if (prompt) rows.push({ key: "prompt", text: prompt });
-    for (const row of rowsOf(this.state)) rows.push(row);
-    if (this.state.end) rows.push({ key: "final", state: this.state });
-    else if (waits(this.state)) {
-      const text = words(this.state, { stopping: this.stopping });
-      rows.push({ key: "wait", text, since: waitsSince(this.state) });
-    }
-    if (this.sources.changed("over", [this.state.end]))
-      for (const row of rows)
-        if ("item" in row && row.item.kind !== "message") this.timeline.stale.add(row.key);
+    const rows = this.shown.inside("timeline").map(({ id, node }) => ({
+      key: id,
+      kind: KINDS[/^[a-z](?=[0-9])/.exec(id)?.[0] ?? ""] ?? id,
+      node: /** @type {ItemNode} */ (node),
+    }));
+    const prompt = this.promptRow();
+    if (prompt !== null) rows.unshift(prompt);
+    const waits = this.waitRow();
+    if (waits !== null) rows.push(waits);
     this.timeline.draw(rows);
-    if (this.anchor && this.record !== null && this.log.state.seq >= this.target) {
+    if (this.anchor && this.record !== null && this.log.seq >= this.target) {
       this.timeline.restore(this.anchor);
       this.timeline.draw(rows);
       this.timeline.restore(this.anchor);
@@ -257,9 +308,42 @@ export class RunView {
     }
   }
 
-  /** What became of a question. @param {QuestionItem} question */
-  outcome(question) {
-    return outcome(question, { here: this.answered.has(question.id), caller: info?.caller });
+  /** What the run was asked, as a row; null: it is not known. @returns {Row | null} */
+  promptRow() {
+    const prompt = typeof this.about.prompt === "string" ? this.about.prompt : this.record?.title;
+    if (!prompt) return null;
+    if (this.prompt[0] !== prompt) {
+      const text = exact(shortened(prompt, PROMPT));
+      const you = ["span", "unseen", "You: "];
+      this.prompt = [prompt, ["div", "", you, ["div", "bubble prose", ["p", "", text]]]];
+    }
+    return { key: "prompt", kind: "prompt", node: this.prompt[1] };
+  }
+
+  /** What is waited for, as a row, where no other shows that; null: one does. @returns {Row | null} */
+  waitRow() {
+    const { words, since } = doing(this.shown);
+    if (since === null) return null;
+    const told = this.stopping
+      ? "stopping"
+      : words.replace("waiting for an answer", "waiting for your answer");
+    const end = ["span", "end", ["time", "since", { since }]];
+    return {
+      key: "wait",
+      kind: "wait",
+      node: ["div", "fold dim", ["mark", "running"], ["span", "wait", told], end],
+    };
+  }
+
+  /** What nodes of an item are made with. @param {string} id */
+  maker(id) {
+    return this.board.maker(id);
+  }
+
+  /** Who decided a question, where this browser knows better. @param {string} question @param {string} by */
+  decider(question, by) {
+    if (this.answered.has(question)) return " by you";
+    return by && by === info?.caller ? " elsewhere" : "";
   }
 
   /** Bring to date what only depends on the time. */
@@ -267,7 +351,7 @@ export class RunView {
     const now = this.now;
     byId("elapsed").textContent = this.record ? clock(now) : "";
     for (const each of /** @type {NodeListOf<HTMLElement>} */ (
-      this.timeline.host.querySelectorAll(".since")
+      byId("run").querySelectorAll(".since")
     )) {
       each.textContent = seconds(Math.max(now - Number(each.dataset.since), 0));
     }
@@ -276,30 +360,25 @@ export class RunView {
 
   // What the user does
 
-  /** @param {string} key @param {boolean} otherwise */
-  isOpen(key, otherwise) {
-    return this.folds.get(key) ?? otherwise;
+  /** Whether an item is unfolded. @param {string} id */
+  isOpen(id) {
+    return this.folds.get(id) ?? this.shown.items.get(id)?.more.open ?? false;
   }
 
-  /** @param {string} key @param {boolean} open */
-  toggle(key, open) {
-    this.folds.set(key, open);
-    this.timeline.stale.add(key.split("/")[0]);
+  /** @param {string} id @param {boolean} open */
+  toggle(id, open) {
+    this.folds.set(id, open);
     this.timeline.stick = false;
-    this.schedule();
-    requestAnimationFrame(() => requestAnimationFrame(() => this.closed || this.timeline.scrolled()));
+    this.board.refold(id);
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => this.closed || this.timeline.scrolled()),
+    );
     this.save();
   }
 
-  /** @param {string} key */
-  drawnOf(key) {
-    return DRAWN * (1 + (this.more.get(key) ?? 0));
-  }
-
-  /** @param {string} key */
-  drawMore(key) {
-    this.more.set(key, (this.more.get(key) ?? 0) + 1);
-    this.timeline.stale.add(key);
+  /** Show earlier commands too. */
+  moreCommands() {
+    this.commands += COMMANDS;
     this.schedule();
   }
 
@@ -311,7 +390,7 @@ export class RunView {
   }
 
   async stop() {
-    if (this.log.state.end || this.stopping) return;
+    if (this.log.over || this.stopping) return;
     this.stopping = true;
     this.schedule();
     try {

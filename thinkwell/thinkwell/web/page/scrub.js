@@ -2,21 +2,18 @@
 /** The replay of a run, and its bar. */
 
 import { button, byId, el, icon, set } from "./elements.js";
+import { doing } from "./header.js";
 import { lanesOf } from "./lanes.js";
 import { clock } from "./numbers.js";
 import { Sources } from "./sources.js";
 import { line } from "./text.js";
-import { words } from "./words.js";
 
-/**
- * @import {Log} from "./log.js"
- * @import {State} from "./state.js"
- */
+/** @import {ItemLog, Shown} from "./items.js" */
 
 /** Which moment of a run is shown, and how that goes on. */
 export class Playback {
   /**
-   * @param {{log: Log, schedule: () => void, save: () => void}} view
+   * @param {{log: ItemLog, schedule: () => void, save: () => void}} view
    * @param {number | null} moment
    */
   constructor(view, moment) {
@@ -38,7 +35,7 @@ export class Playback {
   }
 
   playOrPause() {
-    if (!this.view.log.events.length) return;
+    if (!this.view.log.versions.size) return;
     this.playing = !this.playing;
     this.played = performance.now();
     if (this.playing && this.moment === null) this.moment = this.view.log.begin;
@@ -60,8 +57,8 @@ export class Playback {
     const host = byId("replaying");
     byId("run").classList.toggle("replaying", this.moment !== null);
     host.hidden = this.moment === null;
-    if (this.moment === null || !this.sources.changed("replaying", [log.state.end === null])) return;
-    const label = log.state.end ? "Back to the end" : "Back to now";
+    if (this.moment === null || !this.sources.changed("replaying", [!log.over])) return;
+    const label = log.over ? "Back to the end" : "Back to now";
     host.replaceChildren(
       el("span", { class: "grow" }, "This is how it was; nothing here is happening now."),
       button(label, { class: "button small", onclick: () => this.seek(null) }),
@@ -89,7 +86,7 @@ const LANE_COLOURS = {
 
 /** The scrubber of a run, and what went on when above it. */
 export class ReplayBar {
-  /** @param {{log: Log, state: State, playback: Playback}} view */
+  /** @param {{log: ItemLog, shown: Shown, playback: Playback}} view */
   constructor(view) {
     this.view = view;
     /** @type {HTMLCanvasElement} */
@@ -117,16 +114,21 @@ export class ReplayBar {
     const at = moment ?? end;
     set(this.scrub, { min: begin, max: Math.max(end, begin + 0.001) });
     this.scrub.value = String(at);
-    this.scrub.disabled = !log.events.length;
-    set(this.scrub, { "aria-valuetext": `${clock(at)} of ${clock(end)}: ${words(this.view.state)}` });
-    set(byId("play"), { "aria-label": playing ? "Pause" : "Replay", title: playing ? "Pause" : "Replay" });
+    this.scrub.disabled = !log.versions.size;
+    set(this.scrub, {
+      "aria-valuetext": `${clock(at)} of ${clock(end)}: ${doing(this.view.shown).words}`,
+    });
+    set(byId("play"), {
+      "aria-label": playing ? "Pause" : "Replay",
+      title: playing ? "Pause" : "Replay",
+    });
     const glyph = playing ? "pause" : "play";
     if (byId("play").dataset.glyph !== glyph) {
       byId("play").dataset.glyph = glyph;
       byId("play").replaceChildren(icon(glyph));
     }
-    byId("play").disabled = !log.events.length;
-    const latest = log.state.end ? clock(end) : log.events.length ? "now" : "";
+    byId("play").disabled = !log.versions.size;
+    const latest = log.over ? clock(end) : log.versions.size ? "now" : "";
     byId("moment").textContent = moment === null ? latest : `${clock(at)} / ${clock(end)}`;
     this.needle.hidden = moment === null;
     const share = end > begin ? (at - begin) / (end - begin) : 1;
@@ -138,15 +140,15 @@ export class ReplayBar {
   lanes(forced) {
     const { log } = this.view;
     const now = performance.now();
-    const of = [log.state.items, log.state.end];
+    const of = [log.version, log.over];
     if (!forced && of.every((each, i) => each === this.drawnOf[i])) return;
     clearTimeout(this.later);
-    if (!forced && now - this.drawnAt < REDRAW && log.state.end === null) {
+    if (!forced && now - this.drawnAt < REDRAW && !log.over) {
       this.later = setTimeout(() => this.lanes(true), REDRAW);
       return;
     }
     [this.drawnAt, this.drawnOf] = [now, of];
-    const lanes = lanesOf(log.state);
+    const lanes = lanesOf(log);
     byId("lane-names").replaceChildren(...lanes.map((lane) => el("div", {}, line(lane.name, 40))));
     const { canvas } = this;
     const width = canvas.parentElement?.clientWidth ?? 0;
@@ -165,7 +167,8 @@ export class ReplayBar {
     };
     const known = new Map(["", ...Object.keys(LANE_COLOURS)].map((look) => [look, colour(look)]));
     const span = Math.max(log.end - log.begin, 0.001);
-    const place = (/** @type {number} */ time) => THUMB + ((time - log.begin) / span) * (width - 2 * THUMB);
+    const place = (/** @type {number} */ time) =>
+      THUMB + ((time - log.begin) / span) * (width - 2 * THUMB);
     lanes.forEach((lane, row) => {
       for (const bar of lane.bars) {
         pen.fillStyle = known.get(bar.look) ?? known.get("") ?? "";

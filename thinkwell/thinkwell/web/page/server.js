@@ -36,7 +36,9 @@ export function address(path) {
 
 /** What was answered, where that is no refusal. @param {Response} response */
 export async function read(response) {
-  const data = (response.headers.get("content-type") ?? "").includes("json") ? await response.json() : null;
+  const data = (response.headers.get("content-type") ?? "").includes("json")
+    ? await response.json()
+    : null;
   const why = line(data?.error?.message) || `the server answered ${response.status}`;
   if (!response.ok) throw new Refused(response.status, why);
   return { data, response };

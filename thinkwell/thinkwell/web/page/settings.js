@@ -9,7 +9,11 @@ import { recall, remember } from "./storage.js";
 function widen(share) {
   const width = Math.max(20, Math.min(share, 75));
   document.documentElement.style.setProperty("--side", `${width}%`);
-  set(byId("splitter"), { "aria-valuenow": Math.round(width), "aria-valuemin": 20, "aria-valuemax": 75 });
+  set(byId("splitter"), {
+    "aria-valuenow": Math.round(width),
+    "aria-valuemin": 20,
+    "aria-valuemax": 75,
+  });
   remember(localStorage, "side", width);
 }
 
@@ -50,5 +54,7 @@ export function wireSettings() {
     colour(THEMES[(THEMES.indexOf(recall(localStorage, "theme") ?? "system") + 1) % 3]);
   wireSplitter();
   colour(recall(localStorage, "theme") ?? "system");
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.run?.replay.lanes(true));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    page.run?.replay.lanes(true),
+  );
 }

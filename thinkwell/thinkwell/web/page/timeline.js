@@ -2,12 +2,14 @@
 /** The timeline of a run. */
 
 import { byId, el, set } from "./elements.js";
-import { paint, sameDrawn } from "./paint.js";
+import { build, patch } from "./nodes.js";
 import { LONG, NEAR, topsOf, windowOf } from "./windows.js";
 
+/** @import {ItemNode, Maker} from "./nodes.js" */
+
 /**
- * @import {RowView} from "./folds.js"
- * @import {Drawn} from "./paint.js"
+ * A row of the timeline.
+ * @typedef {{key: string, kind: string, node: ItemNode}} Row
  */
 
 /** What is taken for the height of a row that was never in the document. */
@@ -15,7 +17,7 @@ const GUESS = 38;
 
 /** The rows of a run in the document: all of them, or those near what is visible. */
 export class Timeline {
-  /** @param {RowView & {schedule: () => void, save: () => void}} view */
+  /** @param {{maker: (id: string) => Maker, schedule: () => void, save: () => void}} view */
   constructor(view) {
     this.view = view;
     /** @type {HTMLElement} */
@@ -23,18 +25,16 @@ export class Timeline {
     this.above = el("div");
     this.below = el("div");
     this.host.replaceChildren(this.above, this.below);
-    /** @type {Map<string, {node: HTMLElement, row: Drawn | null}>} */
+    /** @type {Map<string, {node: HTMLElement, row: Row, made: ChildNode}>} */
     this.nodes = new Map();
     /** @type {Map<string, number>} */
     this.heights = new Map();
-    /** @type {Drawn[]} */
+    /** @type {Row[]} */
     this.rows = [];
     this.tops = new Float64Array(1);
     this.stick = true;
     /** How far it was scrolled. */
     this.top = 0;
-    /** Whether rows look otherwise than when they were drawn, though they are the same. */
-    this.stale = new Set();
     this.sizes = new ResizeObserver((entries) => this.measured(entries));
     this.sizes.observe(this.host);
     this.onscroll = () => this.scrolled();
@@ -82,7 +82,7 @@ export class Timeline {
     this.toEnd();
   }
 
-  /** @param {Drawn[]} rows */
+  /** @param {Row[]} rows */
   draw(rows) {
     const long = rows.length > LONG;
     this.host.style.overflowAnchor = long ? "none" : "auto";
@@ -106,7 +106,6 @@ export class Timeline {
     }
     this.above.style.height = `${this.tops[from]}px`;
     this.below.style.height = `${this.tops[rows.length] - this.tops[to]}px`;
-    this.stale.clear();
     if (this.stick) this.toEnd();
     else if (anchor) this.restore(anchor);
   }
@@ -118,20 +117,26 @@ export class Timeline {
     return windowOf(this.tops, top, height);
   }
 
-  /** @param {Drawn} row @param {number} i */
+  /** @param {Row} row @param {number} i */
   node(row, i) {
     let known = this.nodes.get(row.key);
     if (known === undefined) {
-      const node = el("article", { class: "row", "data-key": row.key, tabindex: "-1" });
-      known = { node, row: null };
+      const made = build(row.node, this.view.maker(row.key));
+      const node = el("article", {
+        class: "row",
+        "data-key": row.key,
+        "data-kind": row.kind,
+        tabindex: "-1",
+      });
+      node.append(made);
+      known = { node, row, made };
       this.nodes.set(row.key, known);
       this.sizes.observe(node);
-    }
-    set(known.node, { "aria-posinset": i + 1, "aria-setsize": this.rows.length });
-    if (known.row === null || this.stale.has(row.key) || !sameDrawn(known.row, row)) {
-      paint(known.node, row, this.view);
+    } else if (known.row.node !== row.node) {
+      known.made = patch(known.made, known.row.node, row.node, this.view.maker(row.key));
       known.row = row;
     }
+    set(known.node, { "aria-posinset": i + 1, "aria-setsize": this.rows.length });
     return known.node;
   }
 
@@ -151,7 +156,8 @@ export class Timeline {
     const node = this.nodes.get(key)?.node;
     const index = node ? -1 : this.rows.findIndex((row) => row.key === key);
     const top = node ? node.offsetTop : index >= 0 ? this.tops[index] : null;
-    if (top !== null && Math.abs(top - offset - this.host.scrollTop) > 1) this.host.scrollTop = top - offset;
+    if (top !== null && Math.abs(top - offset - this.host.scrollTop) > 1)
+      this.host.scrollTop = top - offset;
   }
 
   /** Move the focus to the next row, or the one before. @param {number} by */

@@ -1,28 +1,28 @@
 // @ts-check
-/** The events of a run, as they come. */
+/** The items of a run, as they come. */
 
 import { request } from "./requests.js";
 import { address, Refused, runPath } from "./server.js";
 
-/** @import {Event} from "./state.js" */
+/** @import {Sent} from "./items.js" */
 
 /** Seconds after which a connection that was refused is tried again, the first time and at most. */
 export const PATIENCE = [1, 15];
 
-/**
- * Receives the events of a run, each once and in order, and comes back after whatever cuts the connection.
- */
+/** Receives the items of a run, and comes back after whatever cuts the connection. */
 export class Watch {
   /**
    * @param {string} id
-   * @param {(event: Event, size: number) => void} receive
+   * @param {(items: Sent[], size: number) => void} receive
+   * @param {() => void} begin All items come anew.
    * @param {(state: "live" | "reconnecting" | "over" | "gone") => void} tell
    */
-  constructor(id, receive, tell) {
+  constructor(id, receive, begin, tell) {
     this.id = id;
     this.receive = receive;
+    this.begin = begin;
     this.tell = tell;
-    this.last = 0;
+    this.last = "";
     this.over = false;
     this.wait = PATIENCE[0];
     this.timer = 0;
@@ -34,14 +34,15 @@ export class Watch {
   open() {
     clearTimeout(this.timer);
     this.source?.close();
-    const source = new EventSource(address(runPath(this.id, `/events?after=${this.last}`)));
+    const source = new EventSource(address(runPath(this.id, `/items?after=${this.last}`)));
     this.source = source;
     source.onopen = () => {
       this.wait = PATIENCE[0];
       this.tell("live");
     };
     source.onmessage = (message) => this.take(message);
-    source.addEventListener("end", (message) => this.take(message));
+    source.addEventListener("begin", () => this.begin());
+    source.addEventListener("end", () => this.close("over"));
     source.onerror = () => {
       if (source !== this.source) return;
       this.tell("reconnecting"); // the browser tries again by itself, unless the server has refused
@@ -51,26 +52,16 @@ export class Watch {
 
   /** @param {MessageEvent} message */
   take(message) {
-    const seq = Number(message.lastEventId);
-    if (this.over || seq <= this.last) return;
-    if (seq > this.last + 1) return this.open(); // something is missing
-    let event;
-    try {
-      event = JSON.parse(message.data);
-    } catch {
-      event = { type: "unknown" }; // nested deeper than the browser reads
-    }
-    this.last = seq;
-    this.receive({ ...event, seq }, message.data.length);
-    if (event.type === "end") this.close("over");
+    if (this.over || message.lastEventId === this.last) return;
+    this.last = message.lastEventId;
+    this.receive(JSON.parse(message.data), message.data.length);
   }
 
   /** Find out why the server has refused, and come back later unless there is nothing to come back for. */
   async lost() {
     try {
-      const { data } = await request("GET", runPath(this.id));
+      await request("GET", runPath(this.id));
       if (this.over) return;
-      if (data.run.status !== "running" && data.seq <= this.last) return this.close("over");
     } catch (error) {
       if (this.over) return;
       if (error instanceof Refused && error.status === 404) return this.close("gone");

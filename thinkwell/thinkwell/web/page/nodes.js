@@ -1,0 +1,244 @@
+// @ts-check
+/**
+ * Nodes as elements of the document. The server makes nodes, of closed lists; here they become elements and texts
+ * and nothing else: no string is ever read as HTML.
+ */
+
+import { changeTable, styledRuns } from "./changes.js";
+import { button, el, icon, linkAttributes, mark, meter, set } from "./elements.js";
+import { textOf } from "./items.js";
+
+/** @import {Json} from "./text.js" */
+
+/**
+ * A text, or ``[tag, class, attributes?, …children]``.
+ * @typedef {string | [string, string, ...Json[]]} ItemNode
+ */
+
+/**
+ * What nodes are made with.
+ * @typedef {object} Maker
+ * @property {string} id The item that they belong to.
+ * @property {boolean} two Whether both sides of a change stand beside each other.
+ * @property {(parent: string, maker: Maker) => Slot} slot Makes the place of other items.
+ * @property {(id: string) => boolean} isOpen Whether an item is unfolded.
+ * @property {(id: string, open: boolean) => void} toggle
+ * @property {(question: string, by: string) => string} by Who decided, in words of this browser; empty: as it is said.
+ */
+
+/** A place of items: what is in it stands behind a mark in the document. */
+export class Slot {
+  /** @param {string} parent @param {Maker} maker */
+  constructor(parent, maker) {
+    this.parent = parent;
+    this.maker = maker;
+    this.mark = document.createComment("");
+    /** The only item that is wanted; null: all. @type {string | null} */
+    this.only = null;
+    /** How many are wanted, of the last ones. */
+    this.most = Infinity;
+    /** What is in it, by the items' ids, in their order. @type {Map<string, {node: ItemNode, made: ChildNode}>} */
+    this.made = new Map();
+  }
+
+  /** Those items that are to be in it. @template {{id: string}} T @param {T[]} items @returns {T[]} */
+  wanted(items) {
+    if (this.only !== null) return items.filter(({ id }) => id === this.only);
+    return items.length > this.most ? items.slice(-this.most) : items;
+  }
+
+  /** All that stands in the document for it. @returns {ChildNode[]} */
+  get nodes() {
+    return [this.mark, ...[...this.made.values()].map(({ made }) => made)];
+  }
+}
+
+/** What was made of the children of an element. @type {WeakMap<Node, (ChildNode | Slot)[]>} */
+const made = new WeakMap();
+
+/** Tags that are elements of HTML by the same name, without attributes. */
+const PLAIN = new Set(
+  "blockquote br code dd del div dl dt em h3 h4 h5 h6 hr li p strong summary table tbody td th thead tr ul".split(
+    " ",
+  ),
+);
+
+/** Tags whose elements are made by themselves, and whole. What is no such element is a text. */
+const WHOLE =
+  /** @type {{[tag: string]: (look: string, attributes: Json, text: string, maker: Maker) => Element | null}} */ ({
+    button: (look, { does, value }, text) => {
+      if (does !== "copy") return null;
+      const copy = button(text, {
+        class: look,
+        onclick: async () => {
+          await navigator.clipboard.writeText(String(value)).catch(() => {});
+          copy.textContent = "Copied";
+        },
+      });
+      return copy;
+    },
+    icon: (look) => icon(look),
+    img: (look, { type, data, label }) =>
+      /^image\/(png|jpeg|gif|webp)$/.test(type) && /^[A-Za-z0-9+/]*={0,2}$/.test(data)
+        ? el("img", { class: look, alt: String(label), src: `data:${type};base64,${data}` })
+        : null,
+    lines: (look, attributes, _, { two }) =>
+      look === "changed"
+        ? changeTable(attributes, two)
+        : el("span", { class: look || null }, ...styledRuns(attributes)),
+    mark: (look) => mark(look),
+    meter: (look, { value }) => meter(Number(value), look),
+    time: (look, { since }) => el("span", { class: look, "data-since": Number(since) }),
+  });
+
+/** The attributes of elements that may have some. */
+const ATTRIBUTES =
+  /** @type {{[tag: string]: (attributes: Json) => import("./elements.js").Attributes}} */ ({
+    a: ({ href }) => linkAttributes(String(href)),
+    details: () => ({}),
+    ol: ({ start }) => ({ start: Number.isInteger(start) ? start : null }),
+    pre: ({ label, lang }) => ({
+      tabindex: 0,
+      "aria-label": String(label ?? lang ?? "Code"),
+      "data-language": lang ? String(lang) : null,
+    }),
+    span: ({ label }) => ({ "aria-label": label ? String(label) : null }),
+  });
+
+/** @param {ItemNode} node @returns {[string, string, Json, ItemNode[]]} */
+function partsOf(node) {
+  const [tag, look, first, ...rest] = /** @type {Json[]} */ (/** @type {unknown} */ (node));
+  if (first === undefined) return [tag, look, {}, []];
+  return typeof first === "string" || Array.isArray(first)
+    ? [tag, look, {}, [first, ...rest]]
+    : [tag, look, first, rest];
+}
+
+/** A node as an element, or as a text. What is not known is its text. @param {ItemNode} node @param {Maker} maker @returns {ChildNode} */
+export function build(node, maker) {
+  if (typeof node === "string") return document.createTextNode(node);
+  const [tag, look, attributes, children] = partsOf(node);
+  if (Object.hasOwn(WHOLE, tag)) {
+    const whole = WHOLE[tag](look, attributes, textOf(node), maker);
+    return whole ?? document.createTextNode(textOf(node));
+  }
+  if (!PLAIN.has(tag) && !Object.hasOwn(ATTRIBUTES, tag))
+    return document.createTextNode(textOf(node));
+  const element = el(tag, attributesOf(tag, look, attributes));
+  if (look === "by") {
+    element.textContent = maker.by(String(attributes.id), String(attributes.name)) || textOf(node);
+    return element;
+  }
+  const inner = children.map((child) => buildChild(child, maker));
+  element.append(...inner.flatMap((each) => (each instanceof Slot ? each.nodes : [each])));
+  made.set(element, inner);
+  if (tag === "summary" && look === "fold") wireSummary(element, maker);
+  if (tag === "details") setOpen(element, children, maker);
+  return element;
+}
+
+/** @param {string} tag @param {string} look @param {Json} attributes */
+function attributesOf(tag, look, attributes) {
+  return {
+    class: look || null,
+    ...(Object.hasOwn(ATTRIBUTES, tag) ? ATTRIBUTES[tag](attributes) : {}),
+  };
+}
+
+/** Unfold an item, or fold it, as the user has it. What is folded inside it is the browser's. @param {HTMLElement} details @param {ItemNode[]} inner @param {Maker} maker */
+function setOpen(details, [summary], { id, isOpen }) {
+  if (summary?.[1] === "fold") set(details, { open: isOpen(id), "data-key": id });
+}
+
+/** @param {ItemNode} node @param {Maker} maker @returns {ChildNode | Slot} */
+function buildChild(node, maker) {
+  return Array.isArray(node) && node[0] === "slot"
+    ? maker.slot(node[1] || maker.id, maker)
+    : build(node, maker);
+}
+
+/** The line of something that unfolds: what the user does with it is remembered. @param {HTMLElement} summary @param {Maker} maker */
+function wireSummary(summary, maker) {
+  const end =
+    summary.querySelector(":scope > .end") ?? summary.appendChild(el("span", { class: "end" }));
+  const turn = icon("fold");
+  turn.classList.add("turn");
+  end.append(turn);
+  summary.addEventListener("click", (event) => {
+    event.preventDefault();
+    maker.toggle(maker.id, !maker.isOpen(maker.id));
+  });
+}
+
+/**
+ * Make another node of what was made of one, changing as little as can be: what is selected, or has the focus, stays.
+ * @param {ChildNode} old
+ * @param {ItemNode} before
+ * @param {ItemNode} after
+ * @param {Maker} maker
+ * @returns {ChildNode} What stands there now.
+ */
+export function patch(old, before, after, maker) {
+  if (typeof before === "string" && typeof after === "string" && old instanceof Text) {
+    if (after.startsWith(before)) old.appendData(after.slice(before.length));
+    else old.data = after;
+    return old;
+  }
+  const known = made.get(old);
+  if (
+    known === undefined ||
+    typeof before === "string" ||
+    typeof after === "string" ||
+    !alike(before, after)
+  )
+    return replaced(old, after, maker);
+  const [tag, look, attributes, children] = partsOf(after);
+  const earlier = partsOf(before)[3];
+  const element = /** @type {HTMLElement} */ (old);
+  set(element, attributesOf(tag, look, attributes));
+  if (tag === "details") setOpen(element, children, maker);
+  children.forEach((child, i) => {
+    if (i >= known.length) {
+      const added = buildChild(child, maker);
+      element.append(...(added instanceof Slot ? added.nodes : [added]));
+      known.push(added);
+      return;
+    }
+    const [was, one] = [earlier[i], known[i]];
+    if (same(was, child)) return;
+    if (one instanceof Slot || (Array.isArray(child) && child[0] === "slot")) {
+      const fresh = buildChild(child, maker);
+      const [first, ...others] = one instanceof Slot ? one.nodes : [one];
+      first.replaceWith(...(fresh instanceof Slot ? fresh.nodes : [fresh]));
+      for (const other of others) other.remove();
+      known[i] = fresh;
+    } else known[i] = patch(one, was, child, maker);
+  });
+  for (const gone of known.splice(children.length))
+    for (const node of gone instanceof Slot ? gone.nodes : [gone]) node.remove();
+  return element;
+}
+
+/** Whether one node can become another by what is in it. @param {ItemNode} before @param {ItemNode} after */
+function alike(before, after) {
+  return before[0] === after[0] && after[0] !== "summary" && before[1] !== "by";
+}
+
+/** @param {ItemNode} one @param {ItemNode} other */
+function same(one, other) {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** @param {ChildNode} old @param {ItemNode} node @param {Maker} maker */
+function replaced(old, node, maker) {
+  const fresh = build(node, maker);
+  const held = old.contains(document.activeElement);
+  old.replaceWith(fresh);
+  if (held && fresh instanceof HTMLElement)
+    /** @type {HTMLElement | null} */ (
+      fresh.closest("summary") ?? fresh.querySelector("summary, button")
+    )?.focus({
+      preventScroll: true,
+    });
+  return fresh;
+}
