@@ -53,7 +53,11 @@ const TWO_SIDES = 700;
 /** Files that are listed. */
 const LISTED_FILES = 2000;
 
-/** @param {HTMLElement} host @param {State} state @param {{file: string | null, choose: (path: string) => void}} view */
+/**
+ * @param {HTMLElement} host
+ * @param {State} state
+ * @param {{file: string | null, choose: (path: string) => void}} view
+ */
 export function drawChanges(host, state, view) {
   const files = filesChanged(state);
   if (!files.length) return host.replaceChildren(nothing("The agent has changed no files so far."));
@@ -75,7 +79,12 @@ export function drawChanges(host, state, view) {
   );
 }
 
-/** @param {Folder} folder @param {ChangedFile} chosen @param {{choose: (path: string) => void}} view @returns {HTMLElement} */
+/**
+ * @param {Folder} folder
+ * @param {ChangedFile} chosen
+ * @param {{choose: (path: string) => void}} view
+ * @returns {HTMLElement}
+ */
 function treeNode(folder, chosen, view) {
   const folders = folder.folders.map((inner) =>
     el(

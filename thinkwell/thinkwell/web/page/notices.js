@@ -27,7 +27,10 @@ export class Announcer {
     this.told = { items: -1, end: false };
   }
 
-  /** Tell those who do not see the page what matters, and not every word. @param {State} state The run as it is now. */
+  /**
+   * Tell those who do not see the page what matters, and not every word.
+   * @param {State} state The run as it is now.
+   */
   tell(state) {
     const first = this.told.items < 0;
     for (let i = Math.max(this.told.items, 0); i < state.items.length && !first; i++) {

@@ -19,7 +19,11 @@ const SHELL = 100;
 /** @type {WeakMap<ToolItem, {over: boolean, node: HTMLElement}>} */
 const shellKnown = new WeakMap();
 
-/** @param {HTMLElement} host @param {State} state @param {{more: Map<string, number>, drawMore: (key: string) => void}} view */
+/**
+ * @param {HTMLElement} host
+ * @param {State} state
+ * @param {{more: Map<string, number>, drawMore: (key: string) => void}} view
+ */
 export function drawTerminal(host, state, view) {
   const numbers = all(state.commands);
   if (!numbers.length) return host.replaceChildren(nothing("The agent has run no commands so far."));
