@@ -2,13 +2,12 @@
 /**
  * The page of a server of runs: it shows all runs, or one, as its address says.
  *
- * The list of runs is `home.js`, with the form that starts one. A run is `run.js`, with its parts: `header.js`,
- * `timeline.js`, `dock.js` (its open questions), `panels.js`, `conversation.js` and `scrub.js` (its replay). They ask
- * the server by `requests.js`, and get a run's events from `watch.js`.
+ * `home.js` is the list of runs, and `form.js` the form that starts one. `run.js` is the run that is open. Its parts
+ * are `header.js`, `timeline.js`, `dock.js` (the open questions), `panels.js`, `conversation.js` and `scrub.js` (the
+ * replay). They ask the server by `requests.js`; `watch.js` receives a run's events.
  *
- * What is shown of a run is reduced from its events, one state from the one before: `log.js` and `reducer.js`. They,
- * and what they import, need no document: nor do words, rows, changes, Markdown and lanes, and the tests run them
- * without a browser.
+ * What is shown of a run is reduced from its events, one state from the one before: `log.js` and `reducer.js`. Like
+ * words, rows, changes, Markdown and lanes they need no document, and the tests run them without a browser.
  *
  * Nothing that an agent has sent becomes anything but text nodes, and attributes whose values were checked.
  */
