@@ -169,7 +169,7 @@ async def test_nodes_are_of_closed_lists_and_stand_in_places_that_are_there(name
         for tag, _, *inner in elements(item[6]):
             assert tag in TAGS
             assert {key for each in inner if isinstance(each, dict) for key in each} <= ATTRIBUTES
-    assert [item[2] for item in items.seen if item[0] < 1 or item[4] > item[1]] == []
+    assert [item[2] for item in items.seen if item[0] < 0 or item[4] > item[1]] == []
 
 
 async def test_a_text_a_call_and_a_question_stand_in_the_order_in_which_they_began() -> None:

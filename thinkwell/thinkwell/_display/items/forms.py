@@ -64,8 +64,7 @@ def form(question: QuestionView, view: RunView) -> Node:
         "options": options(question),
     }
     if question.fields:
-        fields: JsonValue = msgspec.to_builtins(question.fields)
-        assert isinstance(fields, list)
+        fields: list[dict[str, JsonValue]] = msgspec.to_builtins(list(question.fields))
         hints = [
             {"label": each.label, "hint": each.hint, "description": each.description} for each in asked.fields
         ]

@@ -117,7 +117,7 @@ def strip(entries: Sequence[ev.PlanEntry]) -> Node:
 # Usage
 
 
-def usage_panel(view: RunView, *, ended: bool, events: int, not_understood: int) -> Node:
+def usage_panel(view: RunView, *, conversation: str, ended: bool, events: int, not_understood: int) -> Node:
     """Return what a run has used, and what is known of it."""
     parts: list[Node] = []
     if view.usage is not None:
@@ -152,6 +152,7 @@ def usage_panel(view: RunView, *, ended: bool, events: int, not_understood: int)
         ("Mode", line(view.mode or "", 200)),
         ("Folder", line(view.cwd, 500)),
         ("Session", line(view.session_id or "", 200)),
+        ("Conversation", conversation),
         ("Turns", str(view.turns) if view.turns > 1 else ""),
         ("Tools", tools if ended else ""),
         ("Stop reason", line(view.stop_reason or "", 100)),

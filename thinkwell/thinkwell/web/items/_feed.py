@@ -47,14 +47,13 @@ class ItemFeed:
     It has no task: one of those who wait for news makes them for all.
 
     Args:
-        agent: The agent that has the run.
-        schema: What its result has to fit; ``None``: it is not known.
+        record: The run.
     """
 
-    def __init__(self, agent: str, schema: JsonValue) -> None:
+    def __init__(self, record: RunRecord) -> None:
         self.name = secrets.token_hex(4)
         """The name of this maker. Another one's versions mean something else."""
-        self._items = RunItems(agent, schema)
+        self._items = RunItems(record.agent, _schema(record), alone=record.thread is None)
         self._is_led = False
         """Whether one of those who watch makes the items."""
         self._is_drawing = False
@@ -167,7 +166,7 @@ class ItemFeeds:
         """Return the feed of a run for the time of a block."""
         feed, watchers = self._feeds.pop(record.id, (None, 0))
         if feed is None:
-            feed = ItemFeed(record.agent, _schema(record))
+            feed = ItemFeed(record)
         self._feeds[record.id] = feed, watchers + 1
         try:
             yield feed

@@ -68,9 +68,10 @@ class RunItems:
     Args:
         agent: The agent that has the run.
         schema: What its result has to fit; ``None``: it is not known.
+        alone: Whether it belongs to no conversation.
     """
 
-    def __init__(self, agent: str, schema: JsonValue = None) -> None:
+    def __init__(self, agent: str, schema: JsonValue = None, *, alone: bool = False) -> None:
         self.seq = 0
         """Number of the last entry that was taken."""
         self.at = 0.0
@@ -99,14 +100,14 @@ class RunItems:
         self._commands: set[Call] = set()
         self._not_understood = 0
         self._folds = Folds()
-        self._panels = Panels(schema)
+        self._panels = Panels(schema, alone=alone)
         self._dirty: dict[Row, None] = {}
         """Rows that have changed, those that changed last at the end."""
         self._regrouped: set[Call | None] = set()
         """In whose places calls may share other lines than before."""
         self._drawn_at = 0.0
         """When the panels were drawn, in seconds of the run."""
-        self._is_behind = False
+        self._is_behind = True
         """Whether something was taken since the panels were drawn."""
 
     @property
@@ -128,6 +129,7 @@ class RunItems:
         self.seq, self.at = entry.seq, max(entry.at, self.at)
         self._is_behind = True
         if isinstance(entry, RunEnded):
+            self.at = entry.at
             self._end(entry)
             return
         self._reducer.apply((entry,))
@@ -327,6 +329,7 @@ class RunItems:
         )
         key = (shown.id, shown.seq if shown.kept else -1)
         self.version += 1
+        self._items.pop(key, None)  # so that it comes last
         self._items[key] = self.version, item
         self._latest[shown.id] = key, item
 

@@ -73,10 +73,12 @@ class Panels:
 
     Args:
         schema: What its result has to fit; ``None``: it is not known.
+        alone: Whether it belongs to no conversation.
     """
 
-    def __init__(self, schema: JsonValue) -> None:
+    def __init__(self, schema: JsonValue, *, alone: bool) -> None:
         self._schema = schema
+        self._conversation = "none: it cannot be gone on with" if alone else ""
         self._docked: dict[str, Question] = {}
         """The open questions."""
         self._plans: set[str] = set()
@@ -110,7 +112,11 @@ class Panels:
             "panel.usage",
             "usage",
             panels.usage_panel(
-                view, ended=end is not None, events=now.seq, not_understood=now.not_understood
+                view,
+                conversation=self._conversation,
+                ended=end is not None,
+                events=now.seq,
+                not_understood=now.not_understood,
             ),
         )
         put("panel.result", "result", self._result(now))

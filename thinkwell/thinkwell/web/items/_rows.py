@@ -156,6 +156,8 @@ class Text(Row):
         self._length = 0
         self._cuts: list[tuple[float, int]] = []
         self._ends: tuple[int, float] = (seq, at)
+        self._is_begun = False
+        """Whether it was drawn as it began."""
 
     def add(self, text: str, at: float) -> None:
         """Add a piece."""
@@ -202,10 +204,15 @@ class Text(Row):
             node = element("div", "prose bubble" if self.kind == "user" else "prose text", rows.slot())
             sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
             return
-        node = rows.thought(self.text, None, self.id)
-        sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, None, more, kept=True))
+        now = f"{self.id}.now"
+        if ended is None or not self._is_begun:
+            self._is_begun = True
+            node = rows.thought(self.text, None, now)
+            sink.put(
+                Shown(self.id, self.place, node, self.seq, self.began, self.began, None, more, kept=True)
+            )
         if ended is not None:
-            node = rows.thought(self.text, ended - self.began, self.id)
+            node = rows.thought(self.text, ended - self.began, now)
             seq, at = self._ends
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 

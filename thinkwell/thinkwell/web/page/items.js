@@ -103,8 +103,8 @@ export class ItemLog {
     this.version += 1;
     this.seq = Math.max(this.seq, item.seq);
     this.begin = Math.min(this.begin, item.began);
-    this.end = Math.max(this.end, item.at);
-    this.over ||= item.id === "final";
+    if (item.id === "final") [this.over, this.end] = [true, item.at];
+    else if (!this.over) this.end = Math.max(this.end, item.at);
     this.size += size;
     const known = this.versions.get(item.id);
     if (known === undefined) this.versions.set(item.id, [item]);

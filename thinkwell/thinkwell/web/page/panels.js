@@ -34,7 +34,7 @@ const PANELS = /** @type {{[tab: string]: {label: string, nothing: string}}} */ 
   plan: { label: "Plan", nothing: "The agent has made no plan so far." },
   changes: { label: "Changes", nothing: "The agent has changed no files so far." },
   terminal: { label: "Terminal", nothing: "The agent has run no commands so far." },
-  result: { label: "Result", nothing: "" },
+  result: { label: "Result", nothing: "There is no result so far." },
   usage: { label: "Usage", nothing: "" },
 });
 
