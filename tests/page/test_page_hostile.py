@@ -72,7 +72,7 @@ def test_nothing_of_it_is_run_or_loaded(browser: Browser) -> None:
         for name in ("plan", "changes", "terminal", "result", "usage"):
             tab.click(f"#tab-{name}")
             tab.see(f"#panel[aria-labelledby=tab-{name}]")
-        folds = ".fold[aria-expanded=false]"
+        folds = "details:not([open]) > .fold"
         for _ in range(tab.count(folds)):
             tab.click(folds)
         tab.click("#brand")
@@ -131,7 +131,7 @@ def test_a_huge_text_does_not_hang_the_page(browser: Browser, text: str) -> None
     with served_page(floods) as stage, browser.tab() as tab:
         tab.go(stage.start())
         tab.see(
-            ".more:has-text('4.9M more characters'), .more:has-text('4.7M more'), .more:has-text('900k more')"
+            ".more:has-text('4.7M more characters'), .more:has-text('4.5M more'), .more:has-text('700k more')"
         )
         tab.value("new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
         took = tab.value(
@@ -142,7 +142,6 @@ def test_a_huge_text_does_not_hang_the_page(browser: Browser, text: str) -> None
             })"""
         )
         assert took < 2000
-        tab.do("evaluate", "document.querySelector('.more').click()")
         tab.until("document.querySelector('.text').textContent.length !== 100000")
         gate.open()
         tab.see(".final")

@@ -429,7 +429,7 @@ def test_who_has_answered_is_told_in_words(browser: Browser) -> None:
             "denied in a Letta client",
             "allowed by build robot: it is on the list",
         ]
-        tab.click("button.fold:has-text('git push')")
+        tab.click("summary.fold:has-text('git push')")
         tab.see(".card:has-text('git push') .dim:has-text('allowed by build robot: it is on the list')")
 
 

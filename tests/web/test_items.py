@@ -13,7 +13,7 @@ import pytest
 from asking import answered, permission
 from kept_runs import keep_run
 from msgspec.structs import replace
-from web_stage import Client, Stage, served
+from web_stage import Client, Stage, served, written
 
 from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal, RunRecord
@@ -31,8 +31,22 @@ RECORDINGS = Path(__file__).parents[1] / "progress" / "recordings"
 TAGS = frozenset(
     (
         *("a", "blockquote", "br", "button", "code", "dd", "del", "details", "div", "dl", "dt", "em", "form"),
-        *("h3", "h4", "h5", "h6", "hr", "icon", "img", "li", "lines", "mark", "meter", "ol", "p", "pre"),
-        *("slot", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul"),
+        *("h2", "h3", "h4", "h5", "h6", "hr", "icon", "img", "li", "lines", "mark", "meter", "ol", "p"),
+        *(
+            "pre",
+            "slot",
+            "span",
+            "strong",
+            "summary",
+            "table",
+            "tbody",
+            "td",
+            "th",
+            "thead",
+            "time",
+            "tr",
+            "ul",
+        ),
     )
 )
 
@@ -132,15 +146,16 @@ def recorded(name: str) -> list[ev.ThoughtEvent]:
 
 
 @asynccontextmanager
-async def kept(log: Sequence[ev.ThoughtEvent], end: RunEnded | None = None) -> AsyncGenerator[Client]:
+async def kept(
+    log: Sequence[ev.ThoughtEvent], end: RunEnded | None = None, **about: Any
+) -> AsyncGenerator[Client]:
     """A client of a server that has a run with this log, called ``kept``."""
     journal = MemoryJournal()
     at = log[-1].at if log else 0.0
     end = RunEnded(seq=0, at=at, status="completed", result="Done.") if end is None else end
     async with browser(journal=journal) as (client, _):
-        await keep_run(
-            journal, RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go"), log, end
-        )
+        record = RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go", **about)
+        await keep_run(journal, record, log, end)
         yield client
 
 
@@ -277,6 +292,174 @@ async def followed(client: Client, run: str, *, until: str) -> Items:
             if until in items.text():
                 return items
     raise AssertionError(f"never: {until}")
+
+
+async def test_changes_of_calls_that_failed_are_none() -> None:
+    diff = ev.DiffContent(path="/a.py", old_text="a", new_text="b")
+    items = await told(
+        ev.ToolStart(id="1", title="Edit", kind="edit", content=(diff,)),
+        ev.ToolDone(id="1", status="failed", content=(diff,), at=1),
+    )
+    assert items.inside("changes") == []
+    assert "badge.changes" not in items
+    assert items["c1.d0"]
+
+
+def option(kind: str, name: str = "") -> ev.QuestionOption:
+    return ev.QuestionOption(id=f"id of {kind} {name}", name=name, kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("question", "choices"),
+    [
+        (
+            ev.QuestionAsked(
+                id="q",
+                title="?",
+                options=(
+                    option("allow_once", "No, never!"),
+                    option("allow_always", "Always"),
+                    option("reject_once", "Reject"),
+                    option("allow_once", "with sudo"),
+                    option("constructor", "odd"),
+                ),
+            ),
+            [
+                ["y", "Allow once: No, never!", {"option": "id of allow_once No, never!"}, "allow"],
+                ["a", "Always allow", {"option": "id of allow_always Always"}, "allow"],
+                ["n", "Deny", {"option": "id of reject_once Reject"}, "deny"],
+                ["1", "Allow once: with sudo", {"option": "id of allow_once with sudo"}, "allow"],
+                ["2", "odd", {"option": "id of constructor odd"}, "other"],
+            ],
+        ),
+        (
+            ev.QuestionAsked(id="q", title="?", options=(option("allow_once"),)),
+            [
+                ["y", "Allow once", {"option": "id of allow_once "}, "allow"],
+                ["n", "Deny", "deny", "deny"],
+            ],
+        ),
+        (
+            ev.QuestionAsked(id="q", title="?", asks="url", url="https://e.x/"),
+            [["y", "I have opened it", "accept", "allow"], ["n", "No", "decline", "deny"]],
+        ),
+        (ev.QuestionAsked(id="q", title="?", asks="form"), [["n", "Decline", "decline", "deny"]]),
+    ],
+    ids=["permission", "without a denial", "url", "form"],
+)
+async def test_keys_follow_from_what_options_mean_and_denying_is_always_offered(
+    question: ev.QuestionAsked, choices: list[Any]
+) -> None:
+    async with kept_running(question) as client:
+        async with frames_of(client, "kept") as frames:
+            items = Items()
+            async for frame in frames:
+                if frame.event is None:
+                    items.take(frame)
+                if items.inside("dock"):
+                    break
+        (form,) = items.inside("dock")
+        assert form[6][2]["options"] == choices
+
+
+@asynccontextmanager
+async def kept_running(*log: ev.ThoughtEvent) -> AsyncGenerator[Client]:
+    """A client of a server that has a run with this log, called ``kept``, which goes on elsewhere."""
+    journal = MemoryJournal()
+    async with browser(journal=journal) as (client, _):
+        await journal.create(RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go"))
+        entries = [written(replace(each, seq=seq)) for seq, each in enumerate(log, 1)]
+        await journal.append("kept", entries)
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("choice", "by", "why", "words"),
+    [
+        ("allow_always", "human", "It is fine.", "allowed for good elsewhere: It is fine."),
+        ("accept", "robot", "", "accepted by robot"),
+        ("reject_once", "supervisor", "no", "denied by the supervisor: no"),
+        ("reject_once", "deadline", "no answer within 5 seconds", "denied: no answer within 5 seconds"),
+        (
+            "allow_once",
+            "remembered",
+            "it was answered for the whole session",
+            "allowed: it was answered before, for the whole session",
+        ),
+        (None, "cancel", "the turn was cancelled", "withdrawn: the turn was cancelled"),
+        ("constructor", "constructor", "constructor", "constructor by constructor: constructor"),
+        ("allow_once", "", "", "allowed"),
+    ],
+)
+async def test_who_has_answered_is_told_as_people_call_it(
+    choice: str | None, by: str, why: str, words: str
+) -> None:
+    items = await told(
+        ev.QuestionAsked(id="q", title="?"), ev.QuestionAnswered(id="q", choice=choice, by=by, why=why)
+    )
+    assert items.text().startswith(f"asked?{words}")
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "runs"),
+    [
+        (
+            (
+                "\x1b[1;31mred\x1b[0m plain\x1b[2J\x1b]0;title\x07 \x1b[38;5;2mgreen"
+                "\x1b[38;2;1;2;3mtrue\x1b[39m \x1b[4;44mx\x1b[24;49my\x1b[48;5;9mz"
+            ),
+            "red plain greentrue xyz",
+            [3, "t-bold t-f1", 7, "", 5, "t-f2", 5, "", 1, "t-under t-b4", 2, ""],
+        ),
+        (
+            "10%\r50%\r100%\r\ndone\r\n\x1b[2;3;93mx\x1b[22;23my",
+            "100%\ndone\nxy",
+            [10, "", 1, "t-dim t-italic t-f11", 1, "t-f11"],
+        ),
+    ],
+)
+async def test_colours_of_terminals_stay_and_what_else_they_obey_goes(
+    output: str, text: str, runs: list[Any]
+) -> None:
+    content = ev.BlockContent(content=ev.TextContent(text=output))
+    items = await told(ev.ToolDone(id="1", status="completed", content=(content,)))
+    assert items["c1.o.0"][6] == ["lines", "", {"text": text, "runs": runs}]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "level": {"enum": ["low", "high"]},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "item": {"$ref": "#/$defs/Item"},
+        "kinds": {"type": ["string", "null"]},
+        "one": {"const": 1},
+        "any": True,
+        "list": {"type": "array"},
+    },
+}
+
+
+async def test_fields_of_a_result_are_those_of_its_schema_filled_in_as_they_come() -> None:
+    draft = ev.ToolStart(id="r", name="mcp__thinkwell__return_result", input={"result": {"name": "a"}})
+    more = ev.ToolUpdate(id="r", input={"result": {"name": "ab", "extra": 1.5, "none": None, "on": True}})
+    refused = ev.ResultAttempt(accepted=False, value={}, errors=("size: too small",))
+
+    async def panel(*log: ev.ThoughtEvent) -> str:
+        async with kept(
+            log, RunEnded(seq=0, at=1, status="failed"), meta={"page": {"output": SCHEMA}}
+        ) as client:
+            return (await items_of(client, "kept")).text("result")
+
+    assert "namestringnot giventagslist of stringnot given" in await panel()
+    assert 'level"low" | "high"not giveneitherinteger | nullnot givenitemItemnot given' in await panel()
+    assert "kindsstring | nullnot givenone1not givenanyanynot givenlistlistnot given" in await panel()
+    shown = await panel(draft, more)
+    assert shown.startswith("Being filled innamestringab")
+    assert "extranumber1.5nonenullnullonbooleantrue" in shown
+    assert (await panel(draft, more, refused)).startswith("Refused; the agent may try again")
 
 
 async def test_how_a_run_failed_stands_at_its_end() -> None:

@@ -10,7 +10,11 @@ const PATIENCE = 15000;
 
 const browser = await chromium.launch({
   executablePath: process.argv[2],
-  args: ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP think.test 127.0.0.1"],
+  args: [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP think.test 127.0.0.1",
+  ],
 });
 
 /** Tabs by number, each in a browser context of its own. */
@@ -43,7 +47,8 @@ const calls = {
     if (hurry) {
       await page.addInitScript(() => {
         const later = setTimeout;
-        window.setTimeout = (does, wait, ...given) => later(does, wait < 1000 ? wait : wait / 10, ...given);
+        window.setTimeout = (does, wait, ...given) =>
+          later(does, wait < 1000 ? wait : wait / 10, ...given);
       });
     }
     return tabs.size;
@@ -92,7 +97,9 @@ async function answer(id, number, call, given) {
     const tab = tabs.get(number);
     said = {
       id,
-      value: (await (call in calls ? calls[call](tab, ...given) : called(tab.page, call, given))) ?? null,
+      value:
+        (await (call in calls ? calls[call](tab, ...given) : called(tab.page, call, given))) ??
+        null,
     };
   } catch (error) {
     said = { id, error: String(error.message ?? error) };
@@ -105,5 +112,7 @@ async function called(page, call, given) {
   const method = names.pop();
   const object = names.reduce((each, name) => each[name], page);
   const value = await object[method](...given);
-  return ["string", "number", "boolean"].includes(typeof value) || Array.isArray(value) ? value : null;
+  return ["string", "number", "boolean"].includes(typeof value) || Array.isArray(value)
+    ? value
+    : null;
 }

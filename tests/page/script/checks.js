@@ -8,7 +8,8 @@
   const open = document.querySelector("dialog[open]");
   const root = open ?? document.body;
   const shown = (node) => {
-    if (node.closest("[hidden], .unseen, noscript, script, style, dialog:not([open])")) return false;
+    if (node.closest("[hidden], .unseen, noscript, script, style, dialog:not([open])"))
+      return false;
     const box = node.getBoundingClientRect();
     return box.width > 0 && box.height > 0 && node.checkVisibility({ visibilityProperty: true });
   };
@@ -24,7 +25,9 @@
     (node.hasAttribute("aria-labelledby") && texts(node.getAttribute("aria-labelledby"))) ||
     [...(node.labels ?? [])].map((label) => label.textContent).join(" ") ||
     node.querySelector(":scope > legend")?.textContent ||
-    (/^(a|button|summary)$/.test(node.localName) || node.hasAttribute("role") ? node.textContent : "") ||
+    (/^(a|button|summary)$/.test(node.localName) || node.hasAttribute("role")
+      ? node.textContent
+      : "") ||
     node.getAttribute("alt") ||
     "";
 
@@ -68,7 +71,9 @@
     level = own;
   }
 
-  for (const node of root.querySelectorAll("button, a.button, select, summary, input[type=range]")) {
+  for (const node of root.querySelectorAll(
+    "button, a.button, select, summary, input[type=range]",
+  )) {
     if (!shown(node)) continue;
     const box = node.getBoundingClientRect();
     if (box.width < 24 || (box.height < 24 && node.id !== "scrub"))
@@ -85,7 +90,8 @@
     const [red, green, blue, alpha] = canvas.getImageData(0, 0, 1, 1).data;
     return [red, green, blue, alpha / 255];
   };
-  const over = (top, below) => top.slice(0, 3).map((each, i) => each * top[3] + below[i] * (1 - top[3]));
+  const over = (top, below) =>
+    top.slice(0, 3).map((each, i) => each * top[3] + below[i] * (1 - top[3]));
   const behind = (node) => {
     const layers = [];
     for (let each = node; each; each = each.parentElement) {
@@ -105,12 +111,14 @@
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let text = walker.nextNode(); text; text = walker.nextNode()) {
     const node = text.parentElement;
-    if (!text.data.trim() || !node || !shown(node) || node.closest(":disabled, [aria-hidden=true]")) continue;
+    if (!text.data.trim() || !node || !shown(node) || node.closest(":disabled, [aria-hidden=true]"))
+      continue;
     const style = getComputedStyle(node);
     const below = behind(node);
     const front = over(rgba(style.color), below);
     let opacity = 1;
-    for (let each = node; each; each = each.parentElement) opacity *= Number(getComputedStyle(each).opacity);
+    for (let each = node; each; each = each.parentElement)
+      opacity *= Number(getComputedStyle(each).opacity);
     if (opacity === 0) continue;
     const mixed = front.map((each, i) => each * opacity + below[i] * (1 - opacity));
     const [one, other] = [light(mixed), light(below)];

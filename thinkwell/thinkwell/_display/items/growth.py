@@ -134,7 +134,7 @@ class GrowingText:
             done = md.lines_of(block)[1]
         self._draw_waiting(references)
         self._references.keep(references, done)
-        self._source = "\n".join([*head, *lines[done:]])
+        self._source = "\n".join([*head, *lines[done:]]).lstrip("\n")
 
     def _close_parts(
         self, block: SyntaxTreeNode, lines: list[str], references: md.References, done: int

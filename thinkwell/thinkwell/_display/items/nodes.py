@@ -26,8 +26,8 @@ Part: TypeAlias = "str | Attributes | Node"
 
 Tag: TypeAlias = Literal[
     "a", "blockquote", "br", "button", "code", "dd", "del", "details", "div", "dl", "dt", "em", "form",
-    "h3", "h4", "h5", "h6", "hr", "icon", "img", "li", "lines", "mark", "meter", "ol", "p", "pre", "slot",
-    "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
+    "h2", "h3", "h4", "h5", "h6", "hr", "icon", "img", "li", "lines", "mark", "meter", "ol", "p", "pre",
+    "slot", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "time", "tr", "ul",
 ]  # fmt: skip
 """The elements. Those that HTML does not have:
 

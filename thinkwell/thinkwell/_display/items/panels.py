@@ -50,7 +50,7 @@ _TOKENS: Final = {
 
 def section(title: str, *inner: Node) -> Node:
     """Return a part of a panel."""
-    return element("div", "section", element("h3", "", title), *inner)
+    return element("div", "section", element("h2", "", title), *inner)
 
 
 def meter(share: float, look: str = "meter") -> Node:
@@ -86,7 +86,7 @@ def plan(update: ev.PlanUpdate) -> Node:
     return element(
         "div",
         "section",
-        element("h3", "", *title),
+        element("h2", "", *title),
         element("ol", "steps", *map(_step, entries[:STEPS])),
         element("p", "dim", f"… {numbers.plural(more, 'more step')}") if more > 0 else "",
         element("div", "prose", *prose(shortened(update.markdown, 5 * TEXT))) if update.markdown else "",

@@ -96,7 +96,8 @@ class RunItems:
         self._last: Row | None = None
         self._message: Text | None = None
         self._draft: JsonValue = None
-        self._files: set[str] = set()
+        self._edited: dict[Call, set[str]] = {}
+        """The files that calls change, but for those that failed."""
         self._commands: set[Call] = set()
         self._not_understood = 0
         self._folds = Folds()
@@ -185,7 +186,10 @@ class RunItems:
                 self._regrouped.add(call.parent)
         if view.kind == "execute":
             self._commands.add(call)
-        self._files.update(change.path for change in diffs.changes_of(view, self._cwd))
+        if view.status in ("failed", "cancelled"):
+            self._edited.pop(call, None)
+        elif paths := {change.path for change in diffs.changes_of(view, self._cwd)}:
+            self._edited[call] = paths
         draft = draft_of(view)
         self._draft = self._draft if draft is None else draft
 
@@ -293,7 +297,7 @@ class RunItems:
             message=self._message,
             questions=self._questions,
             draft=self._draft,
-            files=len(self._files),
+            files=len(set[str]().union(*self._edited.values())),
             commands=len(self._commands),
             not_understood=self._not_understood,
             end=self.end,

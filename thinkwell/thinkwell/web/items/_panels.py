@@ -155,7 +155,8 @@ def _head(now: Now) -> Node:
     if end is not None:
         return element("div", "head", rows.mark(end.status), element("span", "words", rows.word(end.status)))
     status: Status = "ask" if view.questions else "running"
-    words = element("span", "words", phases.words(view))
+    doing = "waiting for your answer" if view.questions else phases.words(view)
+    words = element("span", "words", doing)
     if _shows(now):
         return element("div", "head", rows.mark(status), words)
     phase = view.phases[-1] if view.phases else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
-from thinkwell._display import diffs, tools
+from thinkwell._display import diffs, numbers, tools
 from thinkwell._display.items import rows
 from thinkwell._display.items.growth import GrowingText
 from thinkwell._display.items.nodes import element
@@ -183,7 +183,8 @@ class Text(Row):
             place = (self.id if len(part.path) == 1 else f"{self.id}.{part.path[0]}", part.path[-1])
             sink.put(Shown(id_, place, part.node, sink.seq, sink.at, self.began))
         if self._length > DRAWN:
-            missing = element("p", "dim", f"… and {self._length - DRAWN:,} more characters")
+            told = f"… and {numbers.count(self._length - DRAWN)} more characters, which are not shown"
+            missing = element("p", "dim more", told)
             place = (self.id, self._length)
             sink.put(Shown(f"{self.id}.more", place, missing, sink.seq, sink.at, self.began))
         if self.kind == "thought":
@@ -195,7 +196,7 @@ class Text(Row):
         ended = self.ended
         cuts: list[float] = []
         if ended is not None:
-            cuts = [number for at, size in self._cuts for number in (round(at, 2), size)]
+            cuts = [number for at, size in self._cuts for number in (round(at, 3), size)]
         say = (
             "" if ended is None or self.kind != "message" else " ".join(self.text[: 4 * SAID].split())[:SAID]
         )
@@ -294,8 +295,9 @@ class Call(Row):
             output = f"{self.id}.o" if "o" in self._parts else ""
             node = rows.command(self.view, status, output)
             sink.put(Shown(f"s{self.seq}", ("terminal", self.seq), node, seq, at, self.began))
+        gone = status in ("failed", "cancelled")
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
-            node = rows.edit(change, status, f"{self.id}.d{number}")
+            node = None if gone else rows.edit(change, status, f"{self.id}.d{number}")
             place = ("changes", self.seq * diffs.FULLY + number)
             sink.put(Shown(f"e{self.seq}.{number}", place, node, seq, at, self.began))
 

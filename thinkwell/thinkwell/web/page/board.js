@@ -54,7 +54,7 @@ export class Board {
 
   /** @param {Slot} slot @param {Item} item */
   make(slot, item) {
-    const node = /** @type {import("./nodes.js").ItemNode} */ (item.node);
+    const node = /** @type {import("./items.js").ItemNode} */ (item.node);
     const made = build(node, { ...slot.maker, id: item.id });
     slot.made.set(item.id, { node, made });
     return made;

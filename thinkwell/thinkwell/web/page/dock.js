@@ -8,7 +8,7 @@ import { QuestionCard } from "./questions.js";
 
 /**
  * @import {Shown} from "./items.js"
- * @import {ItemNode} from "./nodes.js"
+ * @import {ItemNode} from "./items.js"
  * @import {QuestionView} from "./questions.js"
  * @import {Json} from "./text.js"
  */

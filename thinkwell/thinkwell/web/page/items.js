@@ -7,7 +7,11 @@
  */
 
 /** @import {Json} from "./text.js" */
-/** @import {ItemNode} from "./nodes.js" */
+
+/**
+ * A text, or ``[tag, class, attributes?, …children]``.
+ * @typedef {string | [string, string, ...Json[]]} ItemNode
+ */
 
 /**
  * An item, as it is sent.

@@ -16,7 +16,9 @@ export function lanesOf(log) {
   /** @type {Map<string, Lane>} */
   const lanes = new Map();
   const items = [...log.now.items.values()].filter((item) => item.more.lane);
-  for (const { began, ended, more } of items.sort((one, other) => one.began - other.began)) {
+  for (const { began, ended, more } of items.sort(
+    (one, other) => one.began - other.began || one.order - other.order,
+  )) {
     const known =
       lanes.get(more.lane ?? "") ?? (lanes.size < LANES - 1 ? undefined : lanes.get("other tools"));
     const name = lanes.size < LANES - 1 ? (more.lane ?? "") : "other tools";

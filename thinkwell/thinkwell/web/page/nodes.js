@@ -8,11 +8,9 @@ import { changeTable, styledRuns } from "./changes.js";
 import { button, el, icon, linkAttributes, mark, meter, set } from "./elements.js";
 import { textOf } from "./items.js";
 
-/** @import {Json} from "./text.js" */
-
 /**
- * A text, or ``[tag, class, attributes?, …children]``.
- * @typedef {string | [string, string, ...Json[]]} ItemNode
+ * @import {ItemNode} from "./items.js"
+ * @import {Json} from "./text.js"
  */
 
 /**
@@ -58,7 +56,7 @@ const made = new WeakMap();
 
 /** Tags that are elements of HTML by the same name, without attributes. */
 const PLAIN = new Set(
-  "blockquote br code dd del div dl dt em h3 h4 h5 h6 hr li p strong summary table tbody td th thead tr ul".split(
+  "blockquote br code dd del div dl dt em h2 h3 h4 h5 h6 hr li p strong summary table tbody td th thead tr ul".split(
     " ",
   ),
 );
@@ -118,6 +116,10 @@ function partsOf(node) {
 export function build(node, maker) {
   if (typeof node === "string") return document.createTextNode(node);
   const [tag, look, attributes, children] = partsOf(node);
+  if (look === "by") {
+    const words = maker.by(String(attributes.id), String(attributes.name));
+    return document.createTextNode(words || textOf(node));
+  }
   if (Object.hasOwn(WHOLE, tag)) {
     const whole = WHOLE[tag](look, attributes, textOf(node), maker);
     return whole ?? document.createTextNode(textOf(node));
@@ -125,10 +127,6 @@ export function build(node, maker) {
   if (!PLAIN.has(tag) && !Object.hasOwn(ATTRIBUTES, tag))
     return document.createTextNode(textOf(node));
   const element = el(tag, attributesOf(tag, look, attributes));
-  if (look === "by") {
-    element.textContent = maker.by(String(attributes.id), String(attributes.name)) || textOf(node);
-    return element;
-  }
   const inner = children.map((child) => buildChild(child, maker));
   element.append(...inner.flatMap((each) => (each instanceof Slot ? each.nodes : [each])));
   made.set(element, inner);
@@ -221,7 +219,7 @@ export function patch(old, before, after, maker) {
 
 /** Whether one node can become another by what is in it. @param {ItemNode} before @param {ItemNode} after */
 function alike(before, after) {
-  return before[0] === after[0] && after[0] !== "summary" && before[1] !== "by";
+  return before[0] === after[0] && after[0] !== "summary";
 }
 
 /** @param {ItemNode} one @param {ItemNode} other */

@@ -24,12 +24,19 @@ export class Announcer {
   constructor() {
     /** Ids of the items that were told of. @type {Set<string>} */
     this.told = new Set();
+    /** @type {[string, boolean | undefined][]} */
+    this.waiting = [];
   }
 
   /** @param {Item} item @param {boolean} isNew Whether it was not there when the page was loaded. */
   tell({ id, more }, isNew) {
     if (!more.say || this.told.has(id)) return;
     this.told.add(id);
-    if (isNew) say(more.say, more.urgent);
+    if (isNew) this.waiting.push([more.say, more.urgent]);
+  }
+
+  /** Say it, after all that is drawn now has said what it has to. */
+  speak() {
+    for (const [text, urgent] of this.waiting.splice(0)) say(text, urgent);
   }
 }

@@ -8,7 +8,8 @@ import { request } from "./requests.js";
 import { messageOf, Refused, runPath } from "./server.js";
 
 /**
- * @import {Maker, ItemNode} from "./nodes.js"
+ * @import {ItemNode} from "./items.js"
+ * @import {Maker} from "./nodes.js"
  * @import {Json} from "./text.js"
  */
 

@@ -5,23 +5,22 @@ import { Board } from "./board.js";
 import { Conversation } from "./conversation.js";
 import { Dock } from "./dock.js";
 import { byId, el } from "./elements.js";
-import { doing, Header } from "./header.js";
+import { Header } from "./header.js";
 import { ItemLog } from "./items.js";
 import { Announcer, notify } from "./notices.js";
 import { clock, seconds } from "./numbers.js";
 import { Panels } from "./panels.js";
 import { about, info, request } from "./requests.js";
+import { Rows } from "./rows.js";
 import { Playback, ReplayBar } from "./scrub.js";
 import { messageOf, Refused, runPath } from "./server.js";
 import { recall, remember } from "./storage.js";
-import { exact, isObject, shortened } from "./text.js";
+import { isObject } from "./text.js";
 import { Timeline } from "./timeline.js";
 import { Watch } from "./watch.js";
 
 /**
  * @import {Sent} from "./items.js"
- * @import {ItemNode} from "./nodes.js"
- * @import {Row} from "./timeline.js"
  * @import {Json} from "./text.js"
  */
 
@@ -42,23 +41,6 @@ const REMEMBERED = 500;
 
 /** Commands that are shown, unless earlier ones are asked for. */
 const COMMANDS = 100;
-
-/** Characters of a prompt that are shown. */
-const PROMPT = 100000;
-
-/** Kinds of rows, by the letters that their ids begin with. @type {{[letter: string]: string}} */
-const KINDS = {
-  a: "attempt",
-  c: "tool",
-  f: "tool",
-  m: "message",
-  n: "note",
-  p: "content",
-  q: "question",
-  r: "turn",
-  t: "thought",
-  u: "user",
-};
 
 /** The run that is open: its items, how it is shown, and what the user has done with that. */
 export class RunView {
@@ -85,8 +67,7 @@ export class RunView {
     /** What this page has kept with the run when it was started. @type {Json} */
     this.about = {};
     this.target = 0;
-    /** What the run was asked, and that as a node. @type {[string, ItemNode]} */
-    this.prompt = ["", ""];
+    this.rows = new Rows();
     this.link = "connecting";
     this.stopping = false;
     /** When the run began, in seconds of this page's clock; null: not known. @type {number | null} */
@@ -279,6 +260,7 @@ export class RunView {
     this.conversation.draw();
     this.playback.draw();
     this.replay.draw();
+    this.announcer.speak();
     this.tick();
   }
 
@@ -290,15 +272,8 @@ export class RunView {
   }
 
   drawTimeline() {
-    const rows = this.shown.inside("timeline").map(({ id, node }) => ({
-      key: id,
-      kind: KINDS[/^[a-z](?=[0-9])/.exec(id)?.[0] ?? ""] ?? id,
-      node: /** @type {ItemNode} */ (node),
-    }));
-    const prompt = this.promptRow();
-    if (prompt !== null) rows.unshift(prompt);
-    const waits = this.waitRow();
-    if (waits !== null) rows.push(waits);
+    const prompt = typeof this.about.prompt === "string" ? this.about.prompt : this.record?.title;
+    const rows = this.rows.of(this.shown, prompt ?? "", this.stopping);
     this.timeline.draw(rows);
     if (this.anchor && this.record !== null && this.log.seq >= this.target) {
       this.timeline.restore(this.anchor);
@@ -306,33 +281,6 @@ export class RunView {
       this.timeline.restore(this.anchor);
       this.anchor = null;
     }
-  }
-
-  /** What the run was asked, as a row; null: it is not known. @returns {Row | null} */
-  promptRow() {
-    const prompt = typeof this.about.prompt === "string" ? this.about.prompt : this.record?.title;
-    if (!prompt) return null;
-    if (this.prompt[0] !== prompt) {
-      const text = exact(shortened(prompt, PROMPT));
-      const you = ["span", "unseen", "You: "];
-      this.prompt = [prompt, ["div", "", you, ["div", "bubble prose", ["p", "", text]]]];
-    }
-    return { key: "prompt", kind: "prompt", node: this.prompt[1] };
-  }
-
-  /** What is waited for, as a row, where no other shows that; null: one does. @returns {Row | null} */
-  waitRow() {
-    const { words, since } = doing(this.shown);
-    if (since === null) return null;
-    const told = this.stopping
-      ? "stopping"
-      : words.replace("waiting for an answer", "waiting for your answer");
-    const end = ["span", "end", ["time", "since", { since }]];
-    return {
-      key: "wait",
-      kind: "wait",
-      node: ["div", "fold dim", ["mark", "running"], ["span", "wait", told], end],
-    };
   }
 
   /** What nodes of an item are made with. @param {string} id */

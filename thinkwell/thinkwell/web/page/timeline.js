@@ -5,7 +5,10 @@ import { byId, el, set } from "./elements.js";
 import { build, patch } from "./nodes.js";
 import { LONG, NEAR, topsOf, windowOf } from "./windows.js";
 
-/** @import {ItemNode, Maker} from "./nodes.js" */
+/**
+ * @import {ItemNode} from "./items.js"
+ * @import {Maker} from "./nodes.js"
+ */
 
 /**
  * A row of the timeline.
