@@ -82,7 +82,7 @@ class ItemFeed:
             The version behind them, and the items as server-sent events. ``None``: nothing more comes.
         """
         while True:
-            if not self._is_drawing and version < self._items.version:
+            if not self._is_drawing and version < self._items.store.version:
                 return self._taken(version)
             if self._is_led:
                 await self._changed.wait()
@@ -101,8 +101,8 @@ class ItemFeed:
 
     def _taken(self, version: int) -> tuple[int, bytes]:
         begin, end, frame = self._frame
-        if begin != version or end < min(self._items.version, version + 1):
-            end, items = self._items.after(version, PIECE)
+        if begin != version or end < min(self._items.store.version, version + 1):
+            end, items = self._items.store.after(version, PIECE)
             frame = sse_frame(msgspec.json.encode(items), id=f"{self.name}.{end}")
             self._frame = version, end, frame
         return end, frame
@@ -112,13 +112,15 @@ class ItemFeed:
         if self._items.is_drawn:
             if self._items.end is not None:
                 return False
-            watcher.skip(self._items.seq)
+            watcher.skip(self._items.store.seq)
             if (batch := await watcher.next()) is None:
                 return False
             await self._take(batch.entries)
             while self._items.end is None:
                 # Of what was there at the start, all is taken before anything is drawn: its end comes first.
-                left = math.inf if self._items.seq < watcher.record.last_seq else self._due - self._clock()
+                left = (
+                    math.inf if self._items.store.seq < watcher.record.last_seq else self._due - self._clock()
+                )
                 if left <= 0:
                     break
                 with anyio.move_on_after(left):

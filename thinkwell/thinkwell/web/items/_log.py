@@ -9,10 +9,7 @@ number are the run as it stood then.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, cast
-
-import msgspec
-from msgspec import Raw, Struct
+from typing import TYPE_CHECKING, Final
 
 from thinkwell import ViewReducer
 from thinkwell import events as ev
@@ -22,7 +19,8 @@ from thinkwell._display.items import rows
 from thinkwell._display.items.nodes import element
 from thinkwell.web._records import RunEnded
 from thinkwell.web.items._panels import Now, Panels, draft_of
-from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, More, Question, Row, Shown, Text
+from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, More, Question, Text
+from thinkwell.web.items._store import ItemStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,34 +28,15 @@ if TYPE_CHECKING:
     from thinkwell._display.changes import Block, Change
     from thinkwell.events import JsonValue
     from thinkwell.web._records import LogEntry
+    from thinkwell.web.items._rows import Row
 
-__all__ = ("Item", "RunItems")
+__all__ = ("RunItems",)
 
 WORK: Final = 0.2
 """Seconds after which those rows wait that are not drawn yet; the newest ones come first."""
 
 APART: Final = 0.05
 """By which part of a run's time its panels are apart that are drawn of many entries at once."""
-
-_encoder: Final = msgspec.json.Encoder()
-
-
-class Item(Struct, frozen=True, array_like=True):
-    """An item, as it is sent."""
-
-    seq: int
-    """Number of the entry after which it is so."""
-    at: float
-    """When that was, in seconds of the run."""
-    id: str
-    place: tuple[str, int]
-    """The id of what it stands in, and where among its like."""
-    began: float
-    ended: float | None
-    """``None``: it goes on."""
-    node: Raw
-    """What it looks like; ``null``: it is gone."""
-    more: More
 
 
 class RunItems:
@@ -72,23 +51,14 @@ class RunItems:
     """
 
     def __init__(self, agent: str, schema: JsonValue = None, *, alone: bool = False) -> None:
-        self.seq = 0
-        """Number of the last entry that was taken."""
-        self.at = 0.0
-        """When that was, in seconds of the run."""
         self.end: RunEnded | None = None
         """How the run has ended."""
-        self.version = 0
-        """How many items were made."""
-        self._items: dict[tuple[str, int], tuple[int, Item]] = {}
-        """The items by their ids, with the versions in which they came, which rise. Those of panels and heads
-        are kept when they change: their keys have the number of the entry too."""
-        self._latest: dict[str, tuple[tuple[str, int], Item]] = {}
+        self.store = ItemStore()
+        """The items."""
         self._reader = ch.ChangeReader()
         self._reducer = ViewReducer(agent=agent)
         self._cwd = ""
         self._texts: dict[Block, Text] = {}
-        self._calls: dict[int, Call] = {}
         self._called: dict[str, Call] = {}
         """The last call of each id."""
         self._questions: dict[str, Question] = {}
@@ -106,31 +76,32 @@ class RunItems:
         """Rows that have changed, those that changed last at the end."""
         self._regrouped: set[Call | None] = set()
         """In whose places calls may share other lines than before."""
-        self._drawn_at = 0.0
-        """When the panels were drawn, in seconds of the run."""
-        self._is_behind = True
-        """Whether something was taken since the panels were drawn."""
+        self._drawn = (-1, 0.0)
+        """Number of the last entry when the panels were drawn, and when that was."""
 
     @property
     def is_drawn(self) -> bool:
         """Whether all that was taken is drawn."""
         return not (self._dirty or self._is_behind)
 
+    @property
+    def _is_behind(self) -> bool:
+        return self._drawn[0] < self.store.seq
+
     # Taking entries
 
     def take_all(self, entries: Iterable[LogEntry]) -> None:
         """Take the next entries. Of many at once, the panels are drawn now and then, as they were."""
         for entry in entries:
-            if self._is_behind and entry.at - self._drawn_at > max(STEP, self.at * APART):
+            if self._is_behind and entry.at - self._drawn[1] > max(STEP, self.store.at * APART):
                 self._draw_panels()
             self.take(entry)
 
     def take(self, entry: LogEntry) -> None:
         """Take the next entry."""
-        self.seq, self.at = entry.seq, max(entry.at, self.at)
-        self._is_behind = True
+        self.store.seq, self.store.at = entry.seq, max(entry.at, self.store.at)
         if isinstance(entry, RunEnded):
-            self.at = entry.at
+            self.store.at = entry.at
             self._end(entry)
             return
         self._reducer.apply((entry,))
@@ -171,14 +142,14 @@ class RunItems:
         view, seq, at = change.view, change.seq, change.at
         if isinstance(change, ch.CallBegun):
             parent = self._called.get(view.parent) if view.parent is not None else None
-            call = self._calls[change.number] = self._called[view.id] = Call(view, seq, at, parent)
+            call = self._called[view.id] = Call(view, seq, at, parent)
             self._add(call)
             if parent is not None:
                 parent.again(seq, at)
                 self._dirty[parent] = None
                 self._regrouped.add(parent.parent)
         else:
-            call = self._calls[change.number]
+            call = self._called[view.id]
             folded = call.folds
             call.change(view, seq, at)
             self._dirty[call] = None
@@ -250,7 +221,7 @@ class RunItems:
     def _end(self, end: RunEnded) -> None:
         self.end = end
         self._end_texts(end.seq, end.at)
-        for call in self._calls.values():
+        for call in self._called.values():
             if call.ended is None:
                 call.again(end.seq, end.at)
                 self._dirty[call] = None
@@ -265,33 +236,31 @@ class RunItems:
         """Make the items of what has changed, the newest first, as far as that does not take too long."""
         until = time.monotonic() + WORK
         over = self.end is not None
-        for call in self._folds.draw(self, self._cwd, self.seq, self.at, self._regrouped):
+        for call in self._folds.draw(self.store, self._cwd, self._regrouped):
             self._move(call)
         self._regrouped.clear()
         if self._is_behind:
             self._draw_panels()
         while self._dirty:
             row, _ = self._dirty.popitem()
-            row.draw(self, self._cwd, over=over)
+            row.draw(self.store, self._cwd, over=over)
             if time.monotonic() > until:
                 break
 
     def _draw_panels(self) -> None:
-        self._is_behind = False
-        self._drawn_at = self.at
-        self._panels.draw(self._now(), self)
+        self._drawn = self.store.seq, self.store.at
+        self._panels.draw(self._now(), self.store)
 
     def _move(self, call: Call) -> None:
         """Have a call drawn in its new place, where it was drawn."""
-        known = self._latest.get(call.id)
-        if known is not None and call not in self._dirty:
-            call.again(self.seq, self.at)
+        if call.id in self.store and call not in self._dirty:
+            call.again(self.store.seq, self.store.at)
             self._dirty[call] = None
 
     def _now(self) -> Now:
         return Now(
-            seq=self.seq,
-            at=self.at,
+            seq=self.store.seq,
+            at=self.store.at,
             view=self._reducer.snapshot(None),
             last=self._last,
             message=self._message,
@@ -302,58 +271,3 @@ class RunItems:
             not_understood=self._not_understood,
             end=self.end,
         )
-
-    def put(self, shown: Shown) -> None:
-        """Make an item, where it has changed."""
-        node = Raw(_encoder.encode(shown.node))
-        known = self._latest.get(shown.id)
-        if known is None:
-            if shown.node is None:
-                return
-        else:
-            key, before = known
-            if (before.node, before.place, before.ended, before.more) == (
-                node,
-                shown.place,
-                shown.ended,
-                shown.more,
-            ):
-                return
-            if not shown.kept or before.seq == shown.seq:
-                del self._items[key]
-        item = Item(
-            shown.seq,
-            round(shown.at, 3),
-            shown.id,
-            shown.place,
-            round(shown.began, 3),
-            None if shown.ended is None else round(shown.ended, 3),
-            node,
-            shown.more,
-        )
-        key = (shown.id, shown.seq if shown.kept else -1)
-        self.version += 1
-        self._items.pop(key, None)  # so that it comes last
-        self._items[key] = self.version, item
-        self._latest[shown.id] = key, item
-
-    # Reading
-
-    def after(self, version: int, most: int) -> tuple[int, list[Item]]:
-        """Return the items that came behind a version, oldest first, and the version behind them.
-
-        Args:
-            version: The version; 0: from the beginning.
-            most: Bytes after which no more is returned, about.
-        """
-        found: list[tuple[int, Item]] = []
-        for each in reversed(self._items.values()):
-            if each[0] <= version:
-                break
-            found.append(each)
-        items: list[Item] = []
-        while found and most > 0:
-            version, item = found.pop()
-            items.append(item)
-            most -= len(cast("bytes", memoryview(item.node))) + len(item.id)
-        return version, items

@@ -297,9 +297,9 @@ class Call(Row):
             sink.put(Shown(f"s{self.seq}", ("terminal", self.seq), node, seq, at, self.began))
         gone = status in ("failed", "cancelled")
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
-            node = None if gone else rows.edit(change, status, f"{self.id}.d{number}")
+            edit = None if gone else rows.edit(change, status, f"{self.id}.d{number}")
             place = ("changes", self.seq * diffs.FULLY + number)
-            sink.put(Shown(f"e{self.seq}.{number}", place, node, seq, at, self.began))
+            sink.put(Shown(f"e{self.seq}.{number}", place, edit, seq, at, self.began))
 
 
 class Question(Row):
@@ -370,14 +370,12 @@ class Folds:
         parent = row.parent if isinstance(row, Call) else None
         self._rows.setdefault(parent, []).append(row)
 
-    def draw(self, sink: Sink, cwd: str, seq: int, at: float, parents: set[Call | None]) -> list[Call]:
+    def draw(self, sink: Sink, cwd: str, parents: set[Call | None]) -> list[Call]:
         """Give the lines that calls share, and return the calls that have moved.
 
         Args:
             sink: Takes them.
             cwd: The session's folder.
-            seq: Number of the last entry.
-            at: When that was.
             parents: In whose places something has changed.
         """
         moved: list[Call] = []
@@ -388,16 +386,14 @@ class Folds:
                 if isinstance(row, Call) and row.folds and len(shared) < SHARED:
                     shared.append(row)
                     continue
-                moved += self._share(sink, cwd, seq, at, home, shared)
+                moved += self._share(sink, cwd, home, shared)
                 shared = [row] if isinstance(row, Call) and row.folds else []
                 if isinstance(row, Call) and not row.folds and row.place[0] != home:
                     row.place = (home, row.seq)
                     moved.append(row)
         return moved
 
-    def _share(
-        self, sink: Sink, cwd: str, seq: int, at: float, home: str, shared: Sequence[Call]
-    ) -> Iterator[Call]:
+    def _share(self, sink: Sink, cwd: str, home: str, shared: Sequence[Call]) -> Iterator[Call]:
         if not shared:
             return
         first = shared[0]
@@ -411,6 +407,6 @@ class Folds:
         if len(shared) > 1 and self._known.get(line) != views:
             self._known[line] = views
             node = rows.calls(views, cwd)
-            sink.put(Shown(line, (home, first.seq), node, seq, at, first.began, kept=True))
+            sink.put(Shown(line, (home, first.seq), node, sink.seq, sink.at, first.began, kept=True))
         elif len(shared) == 1 and self._known.pop(line, ()):
-            sink.put(Shown(line, (home, first.seq), None, seq, at, first.began, kept=True))
+            sink.put(Shown(line, (home, first.seq), None, sink.seq, sink.at, first.began, kept=True))
