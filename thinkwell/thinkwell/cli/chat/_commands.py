@@ -1,30 +1,74 @@
-"""What the commands of a chat do."""
+"""The commands of a chat, beside those of the agent: what an entry means, and what our commands do."""
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from thinkwell._display.text import clean, line
+from msgspec import Struct
+
+from thinkwell._display.text import clean, is_clean, line
 from thinkwell._display.usage import usage_words
-from thinkwell.cli._chat_commands import SWITCH, help_lines, values_of
-from thinkwell.cli._chat_saving import as_text, save
+from thinkwell.cli.chat._transcript import as_text, save
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from thinkwell import SessionOption
     from thinkwell.sync import Agent, Session, ThoughtStream
 
-__all__ = ("ChatDeeds", "UsageError")
+__all__ = ("ChatCommands", "Entry", "Ours", "Prompted", "Unknown", "UsageError")
+
+OURS: Final = {
+    "help": ("", "list the commands"),
+    "exit": ("", "leave; so does Ctrl-D"),
+    "mode": ("[ID]", "show the modes; or change to one"),
+    "option": ("[ID VALUE]", "show what can be set, such as the model; or set it"),
+    "usage": ("", "tokens and cost, as the agent reports them"),
+    "history": ("", "show what was said"),
+    "save": ("FILE", "write that to a new file: .json for JSON, else Markdown"),
+}
+"""Our commands: their arguments, and what they do."""
+
+SWITCH: Final = ("on", "off")
+"""What an option that is on or off can be set to."""
+
+ROOM: Final = 24
+"""Columns of a command in the list of them."""
+
+_COMMAND: Final = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
+
+
+class Ours(Struct, frozen=True):
+    """A command of ours."""
+
+    name: str
+    rest: str
+
+
+class Prompted(Struct, frozen=True):
+    """A text for the agent, which may be a command of its own."""
+
+    text: str
+
+
+class Unknown(Struct, frozen=True):
+    """A command that is not known: more likely a typing mistake than a text."""
+
+    name: str
+
+
+Entry: TypeAlias = Ours | Prompted | Unknown
+"""What an entry means."""
 
 
 class UsageError(Exception):
     """A command cannot be used like that; its text is for the person."""
 
 
-class ChatDeeds:
-    """The commands of a chat.
+class ChatCommands:
+    """What can be typed in a chat.
 
     Args:
         agent: The agent.
@@ -57,6 +101,43 @@ class ChatDeeds:
             "/help lists the commands; Ctrl-D leaves"
         )
 
+    def meaning(self, entry: str) -> Entry:
+        """Return what an entry means. After a second slash it is for the agent, whatever it is called."""
+        if entry.startswith("//"):
+            return Prompted(entry[1:])
+        found = _COMMAND.fullmatch(entry.rstrip())
+        if found is None:  # a text, or one about a path
+            return Prompted(entry)
+        name, rest = found[1], (found[2] or "").strip()
+        if name in OURS:
+            return Ours(name, rest)
+        is_theirs = any(command.name == name for command in self._session.commands)
+        return Prompted(entry) if is_theirs else Unknown(name)
+
+    def completions(self, before: str, word: str) -> list[str]:
+        """Return how a word can go on.
+
+        Args:
+            before: The line as far as the cursor.
+            word: What of it is the word.
+        """
+        session = self._session
+        match before.split(" ")[:-1]:
+            case [] if word.startswith("/"):
+                names = [*OURS, *(command.name for command in session.commands)]
+                ways = [f"/{name} " for name in dict.fromkeys(names)]
+            case ["/mode"]:
+                ways = [f"{mode.id} " for mode in session.modes]
+            case ["/option"]:
+                ways = [f"{option.id} " for option in session.options]
+            case ["/option", wanted]:
+                options = (option for option in session.options if option.id == wanted)
+                ways = [f"{value} " for option in options for value in _values_of(option)]
+            case _:
+                ways = []
+        # What an agent calls something is typed for the user: no name may hold more than what it shows.
+        return [way for way in ways if way.startswith(word) and is_clean(way)]
+
     def do(self, name: str, rest: str) -> None:
         """Do what a command says.
 
@@ -68,7 +149,22 @@ class ChatDeeds:
         self._deeds[name](rest)
 
     def _help(self, _rest: str) -> None:
-        _show("\n".join(help_lines(self._session.commands, self._agent.name)))
+        lines = [_help_line(f"/{name} {arguments}", about) for name, (arguments, about) in OURS.items()]
+        theirs = [
+            _help_line(f"/{line(command.name)} {line(command.hint or '')}", line(command.description))
+            for command in self._session.commands
+        ]
+        if theirs:
+            lines += ["", f"Of {line(self._agent.name)}:", *theirs]
+        hidden = [command.name for command in self._session.commands if command.name in OURS]
+        if hidden:
+            lines.append(f"  (the agent's own /{line(hidden[0])} is //{line(hidden[0])} here)")
+        lines += [
+            "",
+            'A line that ends with \\ goes on in the next one. Lines between two lines of """ are one text.',
+            "Ctrl-C cancels what the agent does; a second one kills it.",
+        ]
+        _show("\n".join(lines))
 
     def _mode(self, rest: str) -> None:
         modes = self._session.modes
@@ -100,8 +196,8 @@ class ChatDeeds:
             self._set(options[name], value.strip())
 
     def _set(self, option: SessionOption, value: str) -> None:
-        if value not in values_of(option):
-            values = _listed(values_of(option))
+        if value not in _values_of(option):
+            values = _listed(_values_of(option))
             raise UsageError(f"The option {line(option.id)!r} cannot be {value!r}, but {values}")
         self._session.set_option(option.id, value == SWITCH[0] if option.type == "boolean" else value)
         _show(f"{line(option.id)} is {line(value)}")
@@ -148,3 +244,12 @@ def _show_choices(option: SessionOption) -> None:
     for choice in option.choices:
         about = f": {line(choice.description)}" if choice.description else ""
         _show(f"{_mark(choice.value == option.value)} {line(choice.value)}  {line(choice.name)}{about}")
+
+
+def _help_line(command: str, about: str) -> str:
+    return f"  {command.strip():{ROOM}}  {about}".rstrip()
+
+
+def _values_of(option: SessionOption) -> Sequence[str]:
+    """Return what an option can be set to, as it is typed."""
+    return SWITCH if option.type == "boolean" else [choice.value for choice in option.choices]
