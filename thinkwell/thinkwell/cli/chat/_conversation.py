@@ -210,13 +210,13 @@ class _Chat:
 
     def _turn(self, text: str) -> None:
         how = self._options.how
-        stream = self._session.think().text(text).stream()
-        self._turns += 1
-        self._commands.stream = stream
         style = how.style if self._person or how.style is not Style.AUTO else Style.LINES
         # Ctrl-C in the moment before the display receives it cancels the turn, too.
-        with stream, Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
-            stream.wait()
+        with self._session.think().text(text).stream() as stream:
+            self._turns += 1
+            self._commands.stream = stream
+            with Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
+                stream.wait()
         self._write_log()
         if live.killed:
             raise _Killed
