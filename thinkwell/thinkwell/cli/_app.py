@@ -4,6 +4,7 @@ A command is a module of its own, imported when it is called: the help, and the 
 for everything that is imported here.
 """
 
+import platform
 import sys
 from importlib import import_module
 from typing import Annotated, Any, Final
@@ -11,9 +12,9 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from thinkwell._version import VERSION
 from thinkwell.cli._errors import ended, stop_writing
 from thinkwell.cli._options import HELP_OPTIONS
-from thinkwell.cli._version import print_version
 
 COMMANDS: Final = {
     "demo": ("_demo", "Watch a run; needs no key and no network."),
@@ -28,7 +29,7 @@ COMMANDS: Final = {
     "telegram": ("telegram._command", "Let people talk with an agent in Telegram."),
     "middleware": ("_middleware", "Let a program that knows only lines drive an agent."),
     "new": ("_new", "Make a project to begin with."),
-    "version": ("_version", "Show the version."),
+    "version": ("_app", "Show the version."),
 }
 """The commands, in the order in which the help names them: what is done with agents, then agents, then the
 rest. Each has its module, in which it bears its name, and its line in the help."""
@@ -66,6 +67,23 @@ def _command(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
+def version() -> None:
+    """Show the version of thinkwell, and of what it runs on: what a report of a bug should name."""
+    typer.echo(_version_text())
+
+
+def _print_version(wanted: bool) -> None:
+    """Print it and end, where that is wanted."""
+    if wanted:
+        typer.echo(_version_text())
+        raise typer.Exit
+
+
+def _version_text() -> str:
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"thinkwell {VERSION} ({python}, {sys.platform} {platform.machine()})"
+
+
 app = typer.Typer(
     name="thinkwell",
     cls=_Root,
@@ -79,7 +97,7 @@ app = typer.Typer(
 @app.callback()
 def thinkwell(
     _version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Run coding agents from the shell: typed results on standard output, progress on standard error.

@@ -1,6 +1,7 @@
 """Options and arguments that several commands have, declared once.
 
-Nothing here loads more than typer: the help and the completion of the shell wait for it.
+Nothing here loads more than typer, and what comes with thinkwell: the help and the completion of the shell
+wait for it.
 """
 
 from __future__ import annotations

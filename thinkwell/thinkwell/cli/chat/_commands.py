@@ -1,21 +1,26 @@
-"""The commands of a chat, beside those of the agent: what an entry means, and what our commands do."""
+"""The commands of a chat, beside those of the agent: what an entry means, and what our commands do.
+
+Two of them, /history and /save, make a text of what was said.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
+from thinkwell import history_to_json
 from thinkwell._display.text import clean, is_clean, line
 from thinkwell._display.usage import usage_words
-from thinkwell.cli.chat._transcript import as_text, save
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from thinkwell import SessionOption
+    from thinkwell import HistoryMessage, SessionOption
     from thinkwell.sync import Agent, Session, ThoughtStream
 
 __all__ = ("ChatCommands", "Entry", "Ours", "Prompted", "Unknown", "UsageError")
@@ -80,7 +85,7 @@ class ChatCommands:
         self._session = session
         self.stream: ThoughtStream[str] | None = None
         """The last turn."""
-        self._deeds = {
+        self._functions = {
             "help": self._help,
             "mode": self._mode,
             "option": self._option,
@@ -146,7 +151,7 @@ class ChatCommands:
             AgentError: The agent did not do its part.
             OSError: A file cannot be written.
         """
-        self._deeds[name](rest)
+        self._functions[name](rest)
 
     def _help(self, _rest: str) -> None:
         lines = [_help_line(f"/{name} {arguments}", about) for name, (arguments, about) in OURS.items()]
@@ -208,12 +213,12 @@ class ChatCommands:
         _show(usage_words(self.stream.view))
 
     def _history(self, _rest: str) -> None:
-        _show(as_text(self._session.history()) or "Nothing was said yet")
+        _show(_as_text(self._session.history()) or "Nothing was said yet")
 
     def _save(self, rest: str) -> None:
         if not rest:
             raise UsageError("/save FILE: give the name of a new file; .json for JSON")
-        path = save(self._session.history(), rest, self._agent.name, self._session.title)
+        path = _saved(self._session.history(), rest, self._agent.name, self._session.title)
         _show(f"Saved: {path}")
 
 
@@ -253,3 +258,50 @@ def _help_line(command: str, about: str) -> str:
 def _values_of(option: SessionOption) -> Sequence[str]:
     """Return what an option can be set to, as it is typed."""
     return SWITCH if option.type == "boolean" else [choice.value for choice in option.choices]
+
+
+def _as_text(history: Sequence[HistoryMessage]) -> str:
+    """Return a conversation as a chat shows it; thoughts are left out."""
+    blocks: list[str] = []
+    for message in history:
+        if message.role == "user":
+            blocks.append("\n".join(f"> {part}" for part in clean(message.text).splitlines()))
+        elif message.role == "assistant":
+            blocks.append(clean(message.text).strip())
+        elif message.tool is not None:
+            blocks.append(f"  {line(message.tool.title)} ({message.tool.status})")
+    return "\n\n".join(blocks)
+
+
+def _as_markdown(history: Sequence[HistoryMessage], agent: str, title: str | None) -> str:
+    """Return a conversation as a page; thoughts are left out."""
+    return "\n\n".join([f"# {line(title or f'A chat with {agent}')}", *_sections(history, agent)]) + "\n"
+
+
+def _sections(history: Sequence[HistoryMessage], agent: str) -> Iterator[str]:
+    speaker = ""
+    for message in history:
+        if message.role == "thought":
+            continue
+        who = "You" if message.role == "user" else line(agent)
+        if who != speaker or message.role == "user":
+            yield f"## {who}"
+            speaker = who
+        if message.tool is None:
+            yield clean(message.text).strip()
+        else:
+            yield f"- *{line(message.tool.title)}* ({message.tool.status})"
+
+
+def _saved(history: Sequence[HistoryMessage], name: str, agent: str, title: str | None) -> Path:
+    """Write a conversation to a new file, which only its owner can read, and return its path.
+
+    Raises:
+        OSError: There is such a file already, or it cannot be written.
+    """
+    path = Path(name).expanduser()
+    is_json = path.suffix.lower() == ".json"
+    data = history_to_json(history) if is_json else _as_markdown(history, agent, title).encode()
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+        file.write(data)
+    return path
