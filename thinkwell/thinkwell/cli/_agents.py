@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from thinkwell.agents.__main__ import main
 from thinkwell.cli._options import HELP_OPTIONS, JsonOption, agent_argument
 
 PROG = "thinkwell agents"
@@ -64,5 +63,7 @@ def update_agents(
 
 
 def _run(arguments: Sequence[str], *, as_json: bool = False) -> None:
+    from thinkwell.agents.__main__ import main  # a program, which is imported only to be run
+
     flags = ["--json"] if as_json else []
     raise typer.Exit(main([arguments[0], *flags, *arguments[1:]], prog=PROG))

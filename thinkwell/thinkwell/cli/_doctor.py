@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from thinkwell.cli._options import agent_argument
-from thinkwell.doctor.__main__ import main
 
 
 def doctor(
@@ -73,6 +72,8 @@ def doctor(
       3    an agent wants a login, and nothing else is wrong
       130  Ctrl-C
     """
+    from thinkwell.doctor.__main__ import main  # a program, which is imported only to be run
+
     given = {"--command": command, "--cwd": cwd, "--mcp": mcp, "--timeout": timeout}
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]
     arguments += [
