@@ -28,7 +28,7 @@ from thinkwell import events as ev
 from thinkwell._display.json_lines import JsonLines
 from thinkwell._terminal.keyboard import TerminalKeyboard, find_keyboard
 from thinkwell._terminal.output import direct
-from thinkwell.cli._showing import follow_json
+from thinkwell.cli._progress import follow_json
 from thinkwell.progress import _drawing, _prose, _screen
 from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._live import default_labels

@@ -129,6 +129,34 @@ def test_a_display_tells_how_often_ctrl_c_was_pressed() -> None:
         assert (live.presses, live.killed) == (2, True)
 
 
+class Pressing(Console):
+    """Presses Ctrl-C once, when a display that is made looks at it: it is not there yet."""
+
+    armed = False
+
+    @property
+    def is_terminal(self) -> bool:
+        if self.armed:
+            self.armed = False
+            main = threading.main_thread().ident
+            assert main is not None
+            signal.pthread_kill(main, signal.SIGINT)
+        return False
+
+
+def test_ctrl_c_before_the_display_is_there_is_received() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with playing(script.says("a").hangs()) as agent:
+        stream = agent.think().text("Go.").stream()
+        console = Pressing(file=io.StringIO())
+        console.armed = True
+        with Live(stream, console=console, ctrl_c=True) as live:
+            stream.wait()
+        assert live.presses == 1
+        assert isinstance(stream.exception(), ThoughtCancelled)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_ctrl_c_that_is_not_received_leaves_the_wait_and_cancels_the_run() -> None:
     with playing(script.says("a").hangs()) as agent:
         stream = agent.think().text("Go.").stream()

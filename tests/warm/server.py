@@ -25,7 +25,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
-PACKAGES: Final = ("thinkwell", "thinkwell.cli", "thinkwell.testing", "thinkwell.builtin", "thinkwell.web")
+PACKAGES: Final = (
+    *("thinkwell", "thinkwell.cli", "thinkwell.cli.chat", "thinkwell.cli.serve", "thinkwell.cli.telegram"),
+    *("thinkwell.testing", "thinkwell.builtin", "thinkwell.web"),
+)
 """Packages of which every module is imported, but for the programs."""
 
 OTHERS: Final = (

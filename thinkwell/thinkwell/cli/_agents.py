@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from thinkwell.cli._completing import agent_names
-from thinkwell.cli._options import HELP_OPTIONS, JsonOption
+from thinkwell.cli._options import HELP_OPTIONS, JsonOption, agent_argument
 
 PROG = "thinkwell agents"
 
-agents = typer.Typer(name="agents", rich_markup_mode=None, context_settings=HELP_OPTIONS)
+agents = typer.Typer(
+    name="agents", add_completion=False, rich_markup_mode=None, context_settings=HELP_OPTIONS
+)
 
 
 @agents.callback(invoke_without_command=True)
@@ -37,10 +38,7 @@ def list_them(as_json: JsonOption = False) -> None:
 
 @agents.command("show")
 def show_agent(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="Such as claude, or claude@latest.", autocompletion=agent_names),
-    ],
+    name: Annotated[str, agent_argument("Such as claude, or claude@latest.", metavar="NAME")],
     as_json: JsonOption = False,
 ) -> None:
     """Show all that is known of one agent.
@@ -65,7 +63,7 @@ def update_agents(
 
 
 def _run(arguments: Sequence[str], *, as_json: bool = False) -> None:
-    from thinkwell.agents.__main__ import main
+    from thinkwell.agents.__main__ import main  # a program, which is imported only to be run
 
     flags = ["--json"] if as_json else []
     raise typer.Exit(main([arguments[0], *flags, *arguments[1:]], prog=PROG))

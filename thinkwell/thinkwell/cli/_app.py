@@ -1,53 +1,87 @@
 """The app: which commands there are.
 
-A module of a command declares its options, with what typer needs and no more, and imports what does the work
-when it is called: the help, and the completion of the shell, wait for everything that is imported here.
+A command is a module of its own, imported when it is called: the help, and the completion of the shell, wait
+for everything that is imported here.
 """
 
+import platform
 import sys
+from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from thinkwell.cli._agents import agents
-from thinkwell.cli._chat import chat
-from thinkwell.cli._demo import demo
-from thinkwell.cli._doctor import doctor
+from thinkwell._version import VERSION
 from thinkwell.cli._errors import ended, stop_writing
-from thinkwell.cli._login import login
-from thinkwell.cli._middleware import middleware
-from thinkwell.cli._new import new
 from thinkwell.cli._options import HELP_OPTIONS
-from thinkwell.cli._replay import replay
-from thinkwell.cli._run import run
-from thinkwell.cli._serve import serve
-from thinkwell.cli._sessions import sessions
-from thinkwell.cli._telegram import telegram
-from thinkwell.cli._version import print_version, version
 
-ORDER: Final = (
-    *("demo", "run", "chat", "replay"),
-    *("agents", "doctor", "login", "sessions"),
-    *("serve", "telegram", "middleware", "new", "version"),
-)
-"""In which order the help names the commands: what is done with agents, then agents, then the rest."""
+COMMANDS: Final = {
+    "demo": ("_demo", "Watch a run; needs no key and no network."),
+    "run": ("_run", "Let an agent do one task."),
+    "chat": ("chat._command", "Talk with an agent."),
+    "replay": ("_replay", "Show a recorded run again."),
+    "agents": ("_agents", "Show which agents can be used."),
+    "doctor": ("_doctor", "See whether an agent works."),
+    "login": ("_login", "Log in to an agent."),
+    "sessions": ("_sessions", "List what an agent remembers."),
+    "serve": ("serve._command", "Serve runs to browsers and programs."),
+    "telegram": ("telegram._command", "Let people talk with an agent in Telegram."),
+    "middleware": ("_middleware", "Let a program that knows only lines drive an agent."),
+    "new": ("_new", "Make a project to begin with."),
+    "version": ("_app", "Show the version."),
+}
+"""The commands, in the order in which the help names them: what is done with agents, then agents, then the
+rest. Each has its module, in which it bears its name, and its line in the help."""
 
 
 class _Root(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, (_, about) in COMMANDS.items():
+            self.add_command(TyperCommand(name, short_help=about))  # stands for it in lists
+
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Read the arguments; the help and the version are written here."""
         with ended():
             return super().make_context(*args, **kwargs)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the command that is called, or of which options are completed."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and _command(args[0]), rest
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run a command."""
         with ended():
             return super().invoke(ctx)
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """Return the names of the commands, in order."""
-        return sorted(self.commands, key=ORDER.index)
+
+def _command(name: str) -> Any:
+    """Return a command, which is imported for it."""
+    found = getattr(import_module(f"thinkwell.cli.{COMMANDS[name][0]}"), name)
+    if isinstance(found, typer.Typer):  # it has commands of its own
+        return typer.main.get_command(found)
+    alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+    alone.command(name)(found)
+    return typer.main.get_command(alone)
+
+
+def version() -> None:
+    """Show the version of thinkwell, and of what it runs on: what a report of a bug should name."""
+    typer.echo(_version_text())
+
+
+def _print_version(wanted: bool) -> None:
+    """Print it and end, where that is wanted."""
+    if wanted:
+        typer.echo(_version_text())
+        raise typer.Exit
+
+
+def _version_text() -> str:
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"thinkwell {VERSION} ({python}, {sys.platform} {platform.machine()})"
 
 
 app = typer.Typer(
@@ -63,7 +97,7 @@ app = typer.Typer(
 @app.callback()
 def thinkwell(
     _version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Run coding agents from the shell: typed results on standard output, progress on standard error.
@@ -77,21 +111,6 @@ def thinkwell(
 
     `thinkwell COMMAND --help` has examples of each, and that of run its exit codes.
     """
-
-
-app.command(short_help="Watch a run; needs no key and no network.")(demo)
-app.command(short_help="Let an agent do one task.")(run)
-app.command(short_help="Talk with an agent.")(chat)
-app.command(short_help="Show a recorded run again.")(replay)
-app.add_typer(agents, short_help="Show which agents can be used.")
-app.command(short_help="See whether an agent works.")(doctor)
-app.command(short_help="Log in to an agent.")(login)
-app.command(short_help="List what an agent remembers.")(sessions)
-app.command(short_help="Serve runs to browsers and programs.")(serve)
-app.command(short_help="Let people talk with an agent in Telegram.")(telegram)
-app.command(short_help="Let a program that knows only lines drive an agent.")(middleware)
-app.command(short_help="Make a project to begin with.")(new)
-app.command(short_help="Show the version.")(version)
 
 
 def run_app() -> int:

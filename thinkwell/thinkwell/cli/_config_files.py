@@ -6,10 +6,14 @@ import os
 import stat
 import sys
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LARGEST: Final = 1_000_000
 """Bytes of a file that are read. No such file needs more."""
@@ -34,6 +38,14 @@ def read_table(path: Path) -> dict[str, object]:
         raise ValueError("it is no TOML: its text is not UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
         raise ValueError(f"it is no TOML: {exc}") from None
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """Return what is wrong with a key that is not known, and which one may be meant."""
+    near = get_close_matches(key, known, n=1)
+    return "there is no such key" + (
+        f"; do you mean {near[0]}?" if near else f". Those are {', '.join(known)}"
+    )
 
 
 def at_home(path: Path) -> Path:

@@ -1,13 +1,41 @@
 """``thinkwell demo``: what a new user types first."""
 
+from __future__ import annotations
+
+import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+import anyio
 import typer
+from pydantic import BaseModel, Field
 
-from thinkwell.cli._errors import told
-from thinkwell.cli._options import RecordOption, StyleOption, VerboseOption
-from thinkwell.cli._terminal import How, Style
+from thinkwell import open_agent
+from thinkwell.cli._errors import OK, told
+from thinkwell.cli._launch import launched
+from thinkwell.cli._options import How, RecordOption, Style, StyleOption, VerboseOption
+from thinkwell.cli._process import log_held
+
+PROMPT: Final = "Review this project."
+
+NEXT: Final = """
+That was the built-in agent, which holds no model. Go on with a real one:
+
+  thinkwell agents                                  which there are
+  thinkwell doctor claude                           whether one works here
+  thinkwell run -a claude "Explain this project"    one task
+  thinkwell new my-project                          a program of your own
+"""
+
+
+class Review(BaseModel):
+    """What the agent is to return."""
+
+    title: str
+    summary: str
+    score: Annotated[int, Field(ge=0, le=10, description="how good the code is")]
+    suggestions: Annotated[list[str], Field(max_length=3)]
 
 
 def demo(
@@ -36,7 +64,17 @@ def demo(
       thinkwell demo ../another-project --style lines
       thinkwell demo --record demo.ndjson && thinkwell replay demo.ndjson
     """
-    from thinkwell.cli._demonstration import demonstrate
-
     with told():
-        raise typer.Exit(demonstrate(folder or Path.cwd(), How(style=style, verbose=verbose), record))
+        how = How(style=style, verbose=verbose)
+        opening = partial(open_agent, "builtin", cwd=folder or Path.cwd(), record=record)
+        from thinkwell.cli._progress import finish
+
+        async def work() -> int:
+            with log_held(verbose):
+                async with launched("builtin", how, opening) as agent:
+                    return await finish(agent.think(Review).text(PROMPT).stream(), how, Review)
+
+        code = anyio.run(work)
+        if code == OK:
+            sys.stderr.write(NEXT)
+        raise typer.Exit(code)

@@ -5,17 +5,15 @@ from typing import Annotated
 
 import typer
 
-from thinkwell.cli._completing import agent_names
+from thinkwell.cli._options import agent_argument
 
 
 def doctor(
     agents: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="AGENT",
-            help="Such as claude, or claude@latest; it is installed where it is not there. By default the "
-            "one that the environment names, else the built-in one.",
-            autocompletion=agent_names,
+        agent_argument(
+            "Such as claude, or claude@latest; it is installed where it is not there. By default the one "
+            "that the environment names, else the built-in one."
         ),
     ] = None,
     command: Annotated[
@@ -74,7 +72,7 @@ def doctor(
       3    an agent wants a login, and nothing else is wrong
       130  Ctrl-C
     """
-    from thinkwell.doctor.__main__ import main
+    from thinkwell.doctor.__main__ import main  # a program, which is imported only to be run
 
     given = {"--command": command, "--cwd": cwd, "--mcp": mcp, "--timeout": timeout}
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]

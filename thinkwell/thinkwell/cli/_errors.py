@@ -1,4 +1,4 @@
-"""What a command says when it ends by an error: on standard error, in words for who typed it."""
+"""What a command says on standard error when it ends by an error, and its exit code."""
 
 from __future__ import annotations
 
@@ -6,24 +6,73 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from thinkwell.cli._exit import BROKEN_PIPE, INTERRUPTED, NO_RESULT, exit_code
-from thinkwell.cli._terminal import silence_logs
+from thinkwell import errors
+from thinkwell._display.text import clean
+from thinkwell.agents import find_agent
+from thinkwell.cli._process import silence_logs
+from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
     from typing import TextIO
+
+OK: Final = 0
+NO_RESULT: Final = 1
+"""The run has ended without a valid result."""
+WRONG_USAGE: Final = 2
+"""The arguments cannot be used; nothing was started. Typer uses it too."""
+NO_AGENT: Final = 3
+"""The agent was not found, did not start, died, or answered with an error."""
+LOGIN_REQUIRED: Final = 4
+LIMIT: Final = 5
+"""A limit was reached: time, silence, tokens, cost."""
+UNREADABLE: Final = 6
+"""A recording cannot be read, or ends before its run does."""
+INTERRUPTED: Final = 130
+"""128 and the number of the signal, as shells have it."""
+BROKEN_PIPE: Final = 141
+"""The same for a writer whose reader has gone."""
+
+CODES: Final[Mapping[type[BaseException], int]] = {
+    KeyboardInterrupt: INTERRUPTED,
+    BrokenPipeError: BROKEN_PIPE,
+    errors.LoginRequired: LOGIN_REQUIRED,
+    errors.LoginFailed: LOGIN_REQUIRED,
+    errors.ThoughtTimeout: LIMIT,
+    errors.BudgetExceeded: LIMIT,
+    errors.BufferOverflow: LIMIT,
+    errors.RecordingError: UNREADABLE,
+    errors.AgentClosed: NO_AGENT,
+    errors.ThoughtCancelled: INTERRUPTED,
+    errors.PolicyError: WRONG_USAGE,
+    errors.ProfileError: WRONG_USAGE,
+    errors.McpServerError: WRONG_USAGE,
+    errors.SkillError: WRONG_USAGE,
+    errors.AgentError: NO_AGENT,
+    errors.ThinkwellError: NO_RESULT,
+}
+"""The exit codes of errors. The first that fits counts."""
+
+MISSING: Final = """\
+`thinkwell {command}` needs {name}, which is not installed. Install what it needs:
+
+    {python} -m pip install 'thinkwell[{extra}]'
+"""
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code for what a command ended by."""
+    return next((code for kind, code in CODES.items() if isinstance(error, kind)), NO_RESULT)
 
 
 @contextmanager
 def told() -> Generator[None]:
     """Tell of an error of ours that ends the block, and end the command with the exit code for it."""
     silence_logs()
-    from thinkwell.errors import ThinkwellError
-
     try:
         yield
     except ThinkwellError as exc:
@@ -33,10 +82,7 @@ def told() -> Generator[None]:
 
 @contextmanager
 def ended() -> Generator[None]:
-    """End any command that Ctrl-C has reached, or whose reader or disk takes no more.
-
-    It loads nothing before that happens: the help is within it.
-    """
+    """End any command that Ctrl-C has reached, or whose reader or disk takes no more."""
     try:
         try:
             yield
@@ -54,10 +100,28 @@ def ended() -> Generator[None]:
         raise typer.Exit(NO_RESULT) from None
 
 
+@contextmanager
+def needing(command: str, extras: Mapping[str, str]) -> Generator[None]:
+    """Where something that a command needs is not installed, say what to install, and end the command.
+
+    Args:
+        command: The command.
+        extras: What may be missing, and the extra of ours that brings it.
+    """
+    try:
+        yield
+    except ImportError as exc:
+        name = (exc.name or "").partition(".")[0]
+        if name not in extras:
+            raise
+        sys.stderr.write(
+            MISSING.format(command=command, name=name, python=sys.executable, extra=extras[name])
+        )
+        raise typer.Exit(WRONG_USAGE) from None
+
+
 def is_expected(error: BaseException) -> bool:
     """Return whether an error is one of the world's, whose words are enough, and not a mistake of ours."""
-    from thinkwell.errors import ThinkwellError
-
     return isinstance(error, ThinkwellError | OSError)
 
 
@@ -68,8 +132,6 @@ def tell(error: BaseException, *, displayed: bool = False) -> None:
         error: What happened.
         displayed: Whether a display has said that already, so that only what to type is left to say.
     """
-    from thinkwell._display.text import clean
-
     what, next_ = words(error)
     lines = [advice(error)] if displayed else [f"Error: {what}", next_]
     with suppress(OSError):  # the exit code tells too
@@ -79,10 +141,9 @@ def tell(error: BaseException, *, displayed: bool = False) -> None:
 
 def words(error: BaseException) -> tuple[str, str]:
     """Return what happened, and what to do next; empty where that is not known."""
-    from thinkwell._display.summary import error_words
-    from thinkwell.errors import AgentNotFound
+    from thinkwell._display.summary import error_words  # it takes time, and the help needs none of it
 
-    if isinstance(error, AgentNotFound):
+    if isinstance(error, errors.AgentNotFound):
         reason = error.reason.partition(" (known: ")[0]  # forty names
         reason = reason.partition(" For another: ")[0].rstrip(".;")
         return f"Agent {error.agent!r} was not found: {reason}", advice(error)
@@ -106,8 +167,6 @@ def _is_somewhere() -> bool:  # pragma: no cover - tested; nothing is measured w
 
 def advice(error: BaseException) -> str:
     """Return what to type next, where errors say it for programs, or not at all."""
-    from thinkwell import errors
-
     match error:
         case errors.LoginRequired() | errors.LoginFailed():
             return f"Next, type: {_login(error.agent)}"
@@ -135,9 +194,6 @@ def _login(agent: str) -> str:
 
 def _is_known(agent: str) -> bool:
     """Return whether an agent can be named, and was not started by its command."""
-    from thinkwell.agents import find_agent
-    from thinkwell.errors import ThinkwellError
-
     try:
         find_agent(agent)
     except ThinkwellError:

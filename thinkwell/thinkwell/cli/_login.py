@@ -1,23 +1,31 @@
-"""``thinkwell login``: log in to an agent."""
+"""``thinkwell login``: log in to an agent, from the question which way to go to its end."""
 
-from typing import Annotated
+from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio
 import typer
 
-from thinkwell.cli._completing import agent_names
-from thinkwell.cli._errors import told
-from thinkwell.cli._options import CommandOption, CwdOption
+import thinkwell
+from thinkwell import AuthMethod, LoginRequired
+from thinkwell._display.text import line
+from thinkwell.agents import AgentProfile
+from thinkwell.cli._errors import LOGIN_REQUIRED, told
+from thinkwell.cli._launch import chosen_agent
+from thinkwell.cli._options import AgentArgument, CommandOption, CwdOption
+
+SEVERAL: Final = 2
+"""Ways to log in, from which on one has to be chosen."""
 
 
 def login(
-    agent: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="AGENT",
-            help="Which agent; by default the one that the environment names.",
-            autocompletion=agent_names,
-        ),
-    ] = None,
+    agent: AgentArgument = None,
     method: Annotated[
         str | None,
         typer.Option("--method", metavar="ID", help="The way to log in, where the agent offers several."),
@@ -36,6 +44,87 @@ def login(
       thinkwell login --command "my-agent --acp"
     """
     with told():
-        from thinkwell.cli._logging_in import log_in
+        profile = chosen_agent(agent, command)
+        own = ["--command", command] if command else []
+        again = ["thinkwell", "login", *([agent] if agent else []), *own]
+        attempt = partial(_attempt, agent, command=command, cwd=cwd)
+        missing = _chosen(anyio.run(attempt, method), method, profile, attempt)
+        if missing is not None:
+            sys.stderr.write("\n".join(_what_now(missing, profile, again, method)) + "\n")
+            raise typer.Exit(LOGIN_REQUIRED)
+        sys.stderr.write(f"Logged in: agent {line(profile.name)} opens sessions\n")
 
-        raise typer.Exit(log_in(agent, method, command, cwd))
+
+def _chosen(
+    missing: LoginRequired | None,
+    method: str | None,
+    profile: AgentProfile,
+    attempt: Callable[[str], Awaitable[LoginRequired | None]],
+) -> LoginRequired | None:
+    """Where there are several ways, let a person choose one, and go it; return what is missing then.
+
+    That there are several is the first thing to be found: nothing was tried yet.
+    """
+    if missing is None or method is not None or len(missing.methods) < SEVERAL:
+        return missing
+    chosen = _asked(profile, missing.methods)
+    return missing if chosen is None else anyio.run(attempt, chosen)
+
+
+async def _attempt(
+    agent: str | None, method: str | None, *, command: str | None, cwd: Path | None
+) -> LoginRequired | None:
+    """Log in; return why that cannot be done like this, where it cannot."""
+    try:
+        await thinkwell.login(agent, method, command=command, cwd=cwd)
+    except LoginRequired as exc:
+        return exc
+    return None
+
+
+def _asked(profile: AgentProfile, methods: Sequence[AuthMethod]) -> str | None:
+    """Ask a person which way to go; ``None`` where there is no one, or no answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    sys.stderr.write(f"Agent {line(profile.name)} offers:\n")
+    for number, method in enumerate(methods, 1):
+        sys.stderr.write(f"  {number}  {_shown(method)}\n")
+    while True:
+        sys.stderr.write(f"Which one? [1-{len(methods)}] ")
+        sys.stderr.flush()
+        said = sys.stdin.readline().strip()
+        if not said:
+            return None
+        for number, method in enumerate(methods, 1):
+            if said in (str(number), method.id):
+                return method.id
+
+
+def _what_now(
+    error: LoginRequired, profile: AgentProfile, again: Sequence[str], method: str | None
+) -> list[str]:
+    """Return the lines that say why there was no login, and what to type next."""
+    who = f"agent {line(profile.name)}"
+    several = len(error.methods) >= SEVERAL
+    if not error.methods:
+        lines = [f"Error: {who} offers no login"]
+    elif method is None and several:
+        lines = [f"Error: {who} offers several logins, and none was chosen:"]
+    elif method is not None and all(method != known.id for known in error.methods):
+        lines = [f"Error: {who} offers no login {line(method)!r}, but:"]
+    else:
+        lines = [f"Error: {who}: {line(error.reason)}. It offers:"]
+    lines += [f"  {_shown(known)}" for known in error.methods]
+    if error.methods:
+        ids = "ID" if several else shlex.quote(line(error.methods[0].id))
+        lines.append(f"Next, type: {shlex.join(again)} --method {ids}")
+    if profile.login:
+        lines.append(f"A login with its own program counts too: {profile.login}")
+    return lines
+
+
+def _shown(method: AuthMethod) -> str:
+    kind = " (in this terminal)" if method.type == "terminal" else ""
+    about = f": {line(method.description)}" if method.description else ""
+    name = f"  {line(method.name)}" if method.name != method.id else ""
+    return f"{line(method.id)}{name}{kind}{about}"

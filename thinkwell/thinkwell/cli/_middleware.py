@@ -1,23 +1,46 @@
-"""``thinkwell middleware``: an agent for a host that knows only lines."""
+"""``thinkwell middleware``: an agent for a host that knows only lines, at standard input and output."""
 
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
+import anyio
 import typer
 
-from thinkwell.cli._completing import agent_names
-from thinkwell.cli._errors import told
-from thinkwell.cli._options import CommandOption, CwdOption, RecordOption
+from thinkwell import Agent, PermissionPolicy, ThinkwellError, open_agent
+from thinkwell._core.exit import background_tasks
+from thinkwell._display.text import clean
+from thinkwell._lines.words import error_fields, write_message
+from thinkwell.cli._errors import OK, WRONG_USAGE, exit_code, tell, told
+from thinkwell.cli._launch import asked_in_vain, chosen_agent, launched, read_permissions
+from thinkwell.cli._options import (
+    CommandOption,
+    CwdOption,
+    How,
+    RecordOption,
+    Style,
+    agent_argument,
+    limit_option,
+    permissions_option,
+)
+from thinkwell.cli._output import read_output
+from thinkwell.cli._process import Ending, log_to_stderr
+from thinkwell.listen import InitRefused, serve_lines
+from thinkwell_acp import Transport, own_stdio
+
+Serving: TypeAlias = Callable[[Agent, Transport], Awaitable[Exception | None]]
+"""Serves a host until its end, and returns why the last prompt has no result."""
 
 
 def middleware(
     agent: Annotated[
         str | None,
-        typer.Argument(
-            metavar="AGENT",
-            help="Which agent; by default the one that the environment names, else the built-in one.",
-            autocompletion=agent_names,
-        ),
+        agent_argument("Which agent; by default the one that the environment names, else the built-in one."),
     ] = None,
     command: CommandOption = None,
     schema: Annotated[
@@ -25,19 +48,8 @@ def middleware(
         typer.Option("--schema", metavar="FILE", help="Every result is JSON that fits this JSON Schema."),
     ] = None,
     cwd: CwdOption = None,
-    permissions: Annotated[
-        str | None,
-        typer.Option(
-            "--permissions",
-            "-p",
-            metavar="RULE",
-            help="What the agent may do when it asks: deny, ask, allow, or a TOML file of rules. By default "
-            "ask: the host decides.",
-        ),
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="Seconds that each prompt may take.")
-    ] = None,
+    permissions: Annotated[str | None, permissions_option("ask: the host decides")] = None,
+    timeout: Annotated[float | None, limit_option("--timeout", "Seconds that each prompt may take.")] = None,
     record: RecordOption = None,
 ) -> None:
     """Let a host that knows only lines drive an agent: one JSON object a line, with a type.
@@ -73,15 +85,67 @@ def middleware(
       143  SIGTERM
     """
     with told():
-        from thinkwell.cli._serving import read_serving, run_serving
-
-        serving = read_serving(
-            agent=agent,
-            command=command,
-            schema=schema,
+        policy = read_permissions(permissions, can_ask=True)
+        try:
+            profile = chosen_agent(agent, command)
+        except ThinkwellError as exc:
+            sys.stdout.buffer.write(write_message("error", error_fields(exc)))
+            sys.stdout.buffer.flush()
+            raise
+        opening = partial(
+            open_agent,
+            profile,
             cwd=cwd,
-            permissions=permissions,
-            timeout=timeout,
+            # As rules: they leave questions of other kinds than permissions to the host.
+            permissions=PermissionPolicy(otherwise="deny") if policy == "deny" else policy,
+            on_question=asked_in_vain,  # of what comes up while no prompt runs
             record=record,
         )
-        raise typer.Exit(run_serving(serving))
+        serving = partial(serve_lines, output=read_output(schema, None), timeout=timeout)
+        log_to_stderr()
+        opened = launched(profile.name, How(style=Style.LINES), opening)
+        raise typer.Exit(anyio.run(_run, opened, serving))
+
+
+async def _run(opened: AbstractAsyncContextManager[Agent], serving: Serving) -> int:
+    """Serve the host to its end, and return the exit code.
+
+    Raises:
+        ThinkwellError: The agent cannot be started; the host was told.
+        OSError: The host reads no more.
+    """
+    host = own_stdio()
+    ending = Ending()
+    try:
+        with ending.signals():
+            failure = await _serve(opened, serving, host, ending)
+    except anyio.BrokenResourceError as exc:
+        raise (exc.__cause__ if isinstance(exc.__cause__, OSError) else BrokenPipeError()) from None
+    finally:
+        await host.aclose()
+    if ending.signal is not None:
+        return 128 + ending.signal
+    if failure is None:
+        return OK
+    if isinstance(failure, InitRefused):  # the command line is right, so nothing is said of that
+        sys.stderr.write(clean(f"Error: {failure}\n"))
+        return WRONG_USAGE
+    tell(failure)
+    return exit_code(failure)
+
+
+async def _serve(
+    opened: AbstractAsyncContextManager[Agent], serving: Serving, host: Transport, ending: Ending
+) -> Exception | None:
+    failure: Exception | None = None
+    async with background_tasks() as tasks:
+        with ending.scope:
+            try:
+                async with opened as agent:
+                    tasks.start_soon(ending.hurry, agent.kill)
+                    failure = await serving(agent, host)
+            except (ThinkwellError, OSError) as exc:
+                with suppress(anyio.BrokenResourceError):
+                    await host.send(write_message("error", error_fields(exc)))
+                raise
+    return failure

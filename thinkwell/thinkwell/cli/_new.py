@@ -1,9 +1,45 @@
-"""``thinkwell new``: a starter project."""
+"""``thinkwell new``: a starter project, what is in it, and where it may be made."""
 
+from __future__ import annotations
+
+import keyword
+import os
+import re
+import shlex
+import sys
+from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from msgspec import Struct
+
+from thinkwell._version import VERSION
+
+TEMPLATES: Final = {
+    "pyproject.toml": "pyproject.toml.in",
+    "README.md": "README.md.in",
+    ".gitignore": "gitignore.in",
+    "src/@MODULE@/__init__.py": "init.py.in",
+    "src/@MODULE@/main.py": "main.py.in",
+    "tests/test_main.py": "test_main.py.in",
+}
+"""The files of a project, and what each is made of: names that no tool takes for its own."""
+
+LONGEST_NAME: Final = 50
+"""Characters of a name: lines of the templates have room for so many."""
+
+_NAME: Final = re.compile(r"[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+"""What PyPI takes for a name, as far as a module can have it too."""
+
+_TAKEN: Final = frozenset(
+    {
+        *("anyio", "h11", "idna", "jsonschema", "msgspec", "pydantic", "pydantic_core", "rich", "trio"),
+        *("typer", "typing_extensions", "thinkwell", "thinkwell_acp", "pytest", "src", "test", "tests"),
+    }
+)
+"""Modules that the program needs, or pytest: one of the same name would hide them."""
 
 
 def new(
@@ -24,11 +60,145 @@ def new(
       thinkwell new my-review && cd my-review && uv run my-review .
       thinkwell new . --name my-review        in the folder that is there
     """
-    from thinkwell.cli._project import NewProjectError, make_project, next_steps, plan_project
-
     try:
-        project = plan_project(folder, name)
-        make_project(project)
+        project = _plan_project(folder, name)
+        _make_project(project)
     except NewProjectError as exc:
         raise typer.BadParameter(str(exc), param_hint="FOLDER" if name is None else "--name") from exc
-    typer.echo(next_steps(project))
+    typer.echo(_next_steps(project))
+
+
+class NewProjectError(Exception):
+    """A project cannot be made there, or not by that name."""
+
+
+class Project(Struct, frozen=True, kw_only=True):
+    """A project to be made."""
+
+    folder: Path
+    name: str
+    module: str
+    files: dict[str, str]
+    """Their texts by path."""
+
+
+def _plan_project(folder: Path, name: str | None = None) -> Project:
+    """Return the files of a project, without writing anything.
+
+    Args:
+        folder: Where it is to be.
+        name: What it is called; by default like the folder.
+
+    Raises:
+        NewProjectError: The name cannot be used, or something is in the way.
+    """
+    chosen = _derived(folder) if name is None else name
+    module = _module(chosen, given=name is not None)
+    values = {"@NAME@": chosen, "@MODULE@": module, "@VERSION@": VERSION}
+    texts = {_filled(path, values): _filled(_template(source), values) for path, source in TEMPLATES.items()}
+    _check_free(folder, texts)
+    return Project(folder=folder, name=chosen, module=module, files=texts)
+
+
+def _make_project(project: Project) -> None:
+    """Write a project. Where that fails, what was written is taken away again.
+
+    Raises:
+        NewProjectError: Something is in the way meanwhile, or the disk refuses.
+    """
+    made: list[Path] = []
+    try:
+        for name, text in project.files.items():
+            path = project.folder / name
+            _make_folder(path.parent, made)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                made.append(path)
+                file.write(text)
+    except OSError as exc:
+        for path in reversed(made):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise NewProjectError(f"{exc.filename or project.folder}: {exc.strerror}. Nothing was made") from exc
+
+
+def _next_steps(project: Project) -> str:
+    """Return what to say of a project that was made."""
+    enter = [] if project.folder == Path() else [f"  cd {shlex.quote(str(project.folder))}"]
+    return "\n".join(
+        [
+            f"Made {project.name} in {project.folder.absolute()}:",
+            *(f"  {name}" for name in project.files),
+            "",
+            "Next:",
+            *enter,
+            f"  uv run {project.name} .                # the built-in agent: no key, no model",
+            f"  uv run {project.name} . --agent claude",
+            "  uv run --group test pytest",
+            "",
+            f"Without uv: see README.md. The program is src/{project.module}/main.py",
+        ]
+    )
+
+
+def _derived(folder: Path) -> str:
+    """Return the name of a folder as a project can have it."""
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", folder.absolute().resolve().name)
+    return name.strip("-._").lower()
+
+
+def _module(name: str, *, given: bool) -> str:
+    """Return the name of a project's module.
+
+    Raises:
+        NewProjectError: The project's name cannot be used.
+    """
+    advice = "give another" if given else "give one with --name"
+    what = f"the name {name!r}" if name else "the folder's name"
+    if len(name) > LONGEST_NAME:
+        raise NewProjectError(f"{what} is longer than {LONGEST_NAME} characters: {advice}")
+    if _NAME.fullmatch(name) is None:
+        raise NewProjectError(
+            f"{what} cannot be a project's: it has to begin with a letter, to end with a letter or a digit, "
+            f"and to have only letters, digits, and - _ . between: {advice}"
+        )
+    module = re.sub(r"[-_.]+", "_", name).lower()
+    if keyword.iskeyword(module) or module in _TAKEN or module in sys.stdlib_module_names:
+        raise NewProjectError(
+            f"{what} cannot be a project's: its module would be {module}, which is another's: {advice}"
+        )
+    return module
+
+
+def _template(name: str) -> str:
+    return files("thinkwell.cli").joinpath("templates", name).read_text("utf-8")
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    for sign, value in values.items():
+        text = text.replace(sign, value)
+    return text
+
+
+def _check_free(folder: Path, texts: dict[str, str]) -> None:
+    """Check that nothing would be written over.
+
+    Raises:
+        NewProjectError: Something would.
+    """
+    there = [name for name in texts if os.path.lexists(folder / name)]
+    if there:
+        raise NewProjectError(
+            f"{folder} has {', '.join(there)} already, and nothing is written over: choose another folder"
+        )
+    for name in texts:
+        for parent in [folder, *(folder / part for part in Path(name).parents)]:
+            if os.path.lexists(parent) and not parent.is_dir():
+                raise NewProjectError(f"{parent} is there and is no folder: choose another folder")
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    """Make a folder and those that it stands in, and note which."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir()
+        made.append(path)

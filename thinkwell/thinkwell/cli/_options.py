@@ -1,22 +1,77 @@
-"""Options that several commands have, declared once.
+"""Options and arguments that several commands have, declared once.
 
-Nothing here loads more than typer: the help and the completion of the shell wait for it.
+Nothing here loads more than typer, and what comes with thinkwell: the help and the completion of the shell
+wait for it.
 """
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
-from enum import Enum
+from dataclasses import dataclass
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from thinkwell.cli._completing import agent_names
-from thinkwell.cli._terminal import Style
+from thinkwell.agents import known_agents
+from thinkwell.cli._process import silence_logs
+from thinkwell.errors import ThinkwellError
 
 HELP_OPTIONS: Final = {"help_option_names": ["-h", "--help"]}
 """Settings of every command."""
+
+
+class Style(StrEnum):
+    """How progress is shown."""
+
+    AUTO = "auto"
+    LIVE = "live"
+    LINES = "lines"
+
+
+class Spoken(Enum):
+    """What an agent speaks."""
+
+    ACP = "acp"
+    NDJSON = "ndjson"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How a run is shown.
+
+    Raises:
+        typer.BadParameter: Two of them exclude each other.
+    """
+
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    style: Style = Style.AUTO
+
+    def __post_init__(self) -> None:
+        if self.as_json and self.quiet:
+            raise typer.BadParameter("give --json or --quiet, not both", param_hint="--json")
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether there is a person who can be asked."""
+        return not (self.as_json or self.quiet) and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agent_names(incomplete: str) -> list[str]:
+    """Return the names of the agents that begin like this.
+
+    Nothing is said of what goes wrong: it would stand in the line that is being typed.
+    """
+    silence_logs()
+    try:
+        names = [profile.name for profile in known_agents()]
+    except ThinkwellError:
+        names = []
+    return [name for name in ("builtin", *names) if name.startswith(incomplete)]
 
 
 def _in_a_folder(path: Path | None) -> Path | None:
@@ -38,6 +93,38 @@ def _folder(path: Path | None) -> Path | None:
     return path
 
 
+def _above_zero(option: typer.CallbackParam, value: float | None) -> float | None:
+    """Check a limit that was given."""
+    if value is not None and not value > 0:  # NaN is neither
+        what = "seconds" if option.metavar == "S" else "a number"
+        raise typer.BadParameter(f"it is {value:g}; give {what} above 0", param_hint=option.opts[0])
+    return value
+
+
+def agent_argument(about: str, *, metavar: str = "AGENT") -> Any:
+    """Declare an argument that names an agent."""
+    return typer.Argument(metavar=metavar, help=about, autocompletion=agent_names)
+
+
+def limit_option(name: str, about: str, *, metavar: str = "S") -> Any:
+    """Declare a limit: seconds, or another number above 0."""
+    return typer.Option(name, metavar=metavar, help=about, callback=_above_zero)
+
+
+def permissions_option(default: str, *, what: str = "What the agent may do when it asks") -> Any:
+    """Declare ``--permissions``.
+
+    Args:
+        default: What is so without it.
+        what: What it says.
+    """
+    about = f"{what}: deny, ask, allow, or a TOML file of rules. By default {default}."
+    return typer.Option("--permissions", "-p", metavar="RULE", help=about)
+
+
+AgentArgument: TypeAlias = Annotated[
+    str | None, agent_argument("Which agent; by default the one that the environment names.")
+]
 AgentOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -55,15 +142,6 @@ CommandOption: TypeAlias = Annotated[
         "--command", metavar="LINE", help='The command of any other agent, or of --agent: "my-agent --acp".'
     ),
 ]
-
-
-class Spoken(Enum):
-    """What an agent speaks."""
-
-    ACP = "acp"
-    NDJSON = "ndjson"
-
-
 ProtocolOption: TypeAlias = Annotated[
     Spoken,
     typer.Option(
@@ -83,15 +161,10 @@ CwdOption: TypeAlias = Annotated[
         callback=_folder,
     ),
 ]
-PermissionsOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--permissions",
-        "-p",
-        metavar="RULE",
-        help="What the agent may do when it asks: deny, ask, allow, or a TOML file of rules. By default ask "
-        "in a terminal, deny elsewhere.",
-    ),
+PermissionsOption: TypeAlias = Annotated[str | None, permissions_option("ask in a terminal, deny elsewhere")]
+ConfigOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="A TOML file with settings. Options go before it."),
 ]
 RecordOption: TypeAlias = Annotated[
     Path | None,
@@ -104,6 +177,9 @@ RecordOption: TypeAlias = Annotated[
     ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+EventsOption: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print every event as a line of JSON; the last one is the result.")
+]
 VerboseOption: TypeAlias = Annotated[
     bool,
     typer.Option(

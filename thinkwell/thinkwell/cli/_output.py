@@ -1,4 +1,4 @@
-"""What a run is to return, by ``--schema`` or ``--type``, and how it is written."""
+"""What a run is to return, by ``--schema`` or ``--type``, and how it is written to standard output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import typer
 
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.output import JsonSchema, output_type
-from thinkwell._display.text import in_json
+from thinkwell._display.text import clean, in_json
+from thinkwell._terminal.output import direct
 
 
 def read_output(schema: Path | None, type_: str | None) -> object:
@@ -90,3 +91,9 @@ def result_text(value: object, output: object = None) -> str:
     kind = cast("type[object]", output)
     adapter = cast("TypeAdapter[object]", output) if isinstance(output, TypeAdapter) else TypeAdapter(kind)
     return in_json(adapter.dump_json(value, indent=2, by_alias=True).decode()) + "\n"
+
+
+def write_result(value: object, output: object = None) -> None:
+    """Write a result to standard output. A terminal gets nothing that would control it."""
+    text = result_text(value, output)
+    direct(sys.stdout).write(clean(text) if sys.stdout.isatty() else text)

@@ -1,13 +1,20 @@
 """``thinkwell replay``: a recording, shown again."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 
+import anyio
 import typer
 
-from thinkwell.cli._errors import told
-from thinkwell.cli._options import QuietOption, StyleOption, VerboseOption
-from thinkwell.cli._terminal import How, Style
+from thinkwell import JsonSchema, RecordingError
+from thinkwell import replay as replayed
+from thinkwell._recording import _records as rec
+from thinkwell._recording._reading import read_recording
+from thinkwell._recording._replay import check_speed
+from thinkwell.cli._errors import INTERRUPTED, OK, told
+from thinkwell.cli._options import EventsOption, How, QuietOption, Style, StyleOption, VerboseOption
 
 
 def replay(
@@ -30,10 +37,7 @@ def replay(
             "--speed", metavar="N", help="How many times as fast as it was; 0: at once.", show_default=True
         ),
     ] = 1,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print every event as a line of JSON; the last one is the result."),
-    ] = False,
+    as_json: EventsOption = False,
     style: StyleOption = Style.AUTO,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
@@ -51,8 +55,41 @@ def replay(
       thinkwell replay run.ndjson --speed 0 --json | jq -r .type
       thinkwell replay run.ndjson --run run-2 --quiet
     """
-    from thinkwell.cli._replaying import replay_file
-
     with told():
         how = How(as_json=as_json, quiet=quiet, verbose=verbose, style=style)
-        raise typer.Exit(replay_file(file, how, run=run, speed=speed))
+        runs = _runs(file, run, speed)
+        from thinkwell.cli._progress import finish
+
+        async def work() -> int:
+            codes: list[int] = []
+            for begun in runs:
+                stream = replayed(file, run=begun.run, speed=speed, include="all" if as_json else None)
+                output = None if begun.text else JsonSchema()
+                codes.append(await finish(stream, how, output, run=begun.run if len(runs) > 1 else None))
+                if codes[-1] == INTERRUPTED:
+                    break  # the others are not wanted any more
+            return next((code for code in codes if code), OK)
+
+        raise typer.Exit(anyio.run(work))
+
+
+def _runs(file: Path, wanted: str | None, speed: float) -> list[rec.RunBegun]:
+    """Return the runs of a recording that are to be shown, one after another.
+
+    Raises:
+        typer.BadParameter: The speed is none, or there is no such run.
+        RecordingError: The file cannot be read.
+    """
+    try:
+        check_speed(speed, "replay")
+    except ValueError:
+        raise typer.BadParameter(f"{speed:g} is no number from 0 on", param_hint="--speed") from None
+    recording = read_recording(file)
+    runs = {record.run: record for record in recording.records if isinstance(record, rec.RunBegun)}
+    if not runs:
+        raise RecordingError(
+            str(file), f"no run was begun in it{f': {recording.cut}' if recording.cut else ''}"
+        )
+    if wanted is not None and wanted not in runs:
+        raise typer.BadParameter(f"{file} holds no {wanted!r}, but {', '.join(runs)}", param_hint="--run")
+    return [begun for name, begun in runs.items() if wanted in (None, name)]

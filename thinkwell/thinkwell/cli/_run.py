@@ -1,24 +1,47 @@
 """``thinkwell run``: one task, its result on standard output."""
 
+from __future__ import annotations
+
+import os
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO, Final, cast
 
+import anyio
 import typer
+from msgspec import Struct
 
+from thinkwell import Agent, Budget, McpServer, McpServerError, ThinkBuilder, load_mcp_servers, open_agent
+from thinkwell._core.exit import image_type
 from thinkwell.cli._errors import told
+from thinkwell.cli._launch import asked_in_vain, chosen_agent, launched, leaves_open, read_permissions
 from thinkwell.cli._options import (
     AgentOption,
     CommandOption,
     CwdOption,
+    EventsOption,
+    How,
     PermissionsOption,
     ProtocolOption,
     QuietOption,
     RecordOption,
     Spoken,
+    Style,
     StyleOption,
     VerboseOption,
+    limit_option,
 )
-from thinkwell.cli._terminal import How, Style
+from thinkwell.cli._output import read_output
+from thinkwell.cli._process import log_held
+
+MAGIC: Final = 16
+"""Bytes that tell an image from other files."""
+
+STDIN: Final = "-"
+"""The word that stands for standard input."""
 
 
 def run(
@@ -64,25 +87,19 @@ def run(
         Path | None, typer.Option("--mcp", metavar="FILE", help="MCP servers for the agent, as in .mcp.json.")
     ] = None,
     record: RecordOption = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="Seconds that the run may take.")
-    ] = None,
+    timeout: Annotated[float | None, limit_option("--timeout", "Seconds that the run may take.")] = None,
     idle_timeout: Annotated[
-        float | None,
-        typer.Option("--idle-timeout", metavar="S", help="Seconds that the agent may be silent."),
+        float | None, limit_option("--idle-timeout", "Seconds that the agent may be silent.")
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option("--max-cost", metavar="USD", help="Dollars that the run may cost, if the agent tells."),
+        limit_option("--max-cost", "Dollars that the run may cost, if the agent tells.", metavar="USD"),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option("--max-tokens", metavar="N", help="Tokens that the run may use, if the agent tells."),
+        limit_option("--max-tokens", "Tokens that the run may use, if the agent tells.", metavar="N"),
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print every event as a line of JSON; the last one is the result."),
-    ] = False,
+    as_json: EventsOption = False,
     style: StyleOption = Style.AUTO,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
@@ -114,24 +131,127 @@ def run(
       130  Ctrl-C
       141  the reader of the output has stopped
     """
-    from thinkwell.cli._task import read_task, run_task
-
     with told():
         how = How(as_json=as_json, quiet=quiet, verbose=verbose, style=style)
-        task = read_task(
-            words=prompt or [],
-            agent=agent,
-            command=command,
-            protocol=protocol,
-            schema=schema,
-            type_=type_,
-            files=files or [],
+        for file in files or ():
+            if not file.is_file():  # it would be waited for, or never end
+                raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
+        _check_protocol(protocol, command, mcp)
+        profile = chosen_agent(agent, command)
+        policy = read_permissions(permissions, can_ask=how.can_ask)
+        output = read_output(schema, type_)
+        opening = partial(
+            open_agent,
+            profile,
             cwd=cwd,
-            permissions=permissions,
-            mcp=mcp,
+            permissions=policy,
+            on_question=asked_in_vain if not how.can_ask and leaves_open(policy) else None,
+            mcp_servers=_mcp_servers(mcp),
             record=record,
-            limits={"timeout": timeout, "idle_timeout": idle_timeout},
-            budget={"max_cost": max_cost, "max_tokens": max_tokens},
-            how=how,
+            protocol=protocol.value,
         )
-        raise typer.Exit(run_task(task, how))
+        asked = _read_prompt(prompt or ())  # last, when all else can be used
+        from thinkwell.cli._progress import finish
+
+        async def work() -> int:
+            with log_held(how.verbose):
+                async with launched(profile.name, how, opening) as running:
+                    stream = _builder(running, output, asked, files or ()).stream(
+                        include="all" if how.as_json else "default",
+                        timeout=timeout,
+                        idle_timeout=idle_timeout,
+                        budget=_budget(max_cost, max_tokens),
+                    )
+                    return await finish(stream, how, output)
+
+        raise typer.Exit(anyio.run(work))
+
+
+def _check_protocol(protocol: Spoken, command: str | None, mcp: Path | None) -> None:
+    if protocol is Spoken.NDJSON:
+        for missing, what in ((command is None, "give --command too"), (mcp is not None, "not with --mcp")):
+            if missing:
+                raise typer.BadParameter(f"ndjson: {what}", param_hint="--protocol")
+
+
+def _mcp_servers(path: Path | None) -> Sequence[McpServer]:
+    try:
+        return () if path is None else load_mcp_servers(path)
+    except McpServerError as exc:
+        raise typer.BadParameter(str(exc), param_hint="--mcp") from None
+
+
+def _budget(max_cost: float | None, max_tokens: int | None) -> Budget | None:
+    return None if max_cost is max_tokens is None else Budget(max_cost=max_cost, max_tokens=max_tokens)
+
+
+def _builder(agent: Agent, output: object, prompt: Prompt, files: Sequence[Path]) -> ThinkBuilder[object]:
+    builder: ThinkBuilder[object] = agent.think(cast("type[object]", output))
+    builder = builder.text(prompt.text)
+    if prompt.material is not None:
+        builder = builder.line().line().quote(prompt.material, tag="stdin")
+    for file in files:
+        is_image = agent.capabilities.prompt_capabilities.image and _looks_like_an_image(file)
+        builder = builder.image(file) if is_image else builder.resource(file)
+    return builder
+
+
+def _looks_like_an_image(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return image_type(opened.read(MAGIC)) is not None
+
+
+class Prompt(Struct, frozen=True):
+    """What is asked: words of the command line, and what comes on standard input."""
+
+    text: str
+    material: str | None = None
+    """What came on standard input beside the words: it is what they are about."""
+
+
+def _read_prompt(words: Sequence[str]) -> Prompt:
+    """Return the prompt, and wait for standard input only where it is part of it.
+
+    Without words, standard input is the prompt. With words, it is left alone unless one of them is ``-``: it
+    may never end, as in a job of cron or a container's.
+
+    Raises:
+        typer.BadParameter: There is no prompt, or it is no text.
+    """
+    plain = " ".join(_as_text(word) for word in words if word != STDIN).strip()
+    if plain and STDIN not in words:
+        return Prompt(plain)
+    came = _standard_input(asked=STDIN in words)
+    if not came.strip():
+        raise typer.BadParameter("standard input is empty; give a prompt", param_hint="PROMPT")
+    return Prompt(plain, came) if plain else Prompt(came)
+
+
+def _as_text(word: str) -> str:
+    """Return an argument as it was typed, whatever the locale has made of it."""
+    try:
+        return os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("it is not UTF-8; files go by --file", param_hint="PROMPT") from None
+
+
+def _standard_input(*, asked: bool) -> str:
+    """Return the whole of standard input."""
+    if sys.stdin.isatty():
+        if not asked:
+            raise typer.BadParameter(
+                'there is none; say what to do: thinkwell run "Explain this project"', param_hint="PROMPT"
+            )
+        sys.stderr.write("Type the prompt, and end it with Ctrl-D on a line of its own.\n")
+    return _decoded(sys.stdin.buffer)
+
+
+def _decoded(stream: BinaryIO) -> str:
+    data = stream.read().removeprefix(BOM_UTF8)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as exc:
+        raise typer.BadParameter(
+            f"standard input is not UTF-8 (byte {exc.start}); files go by --file", param_hint="PROMPT"
+        ) from None
+    return text.replace("\r\n", "\n")

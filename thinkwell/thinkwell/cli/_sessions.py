@@ -1,28 +1,37 @@
-"""``thinkwell sessions``: what an agent remembers."""
+"""``thinkwell sessions``: what an agent remembers, listed and forgotten."""
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, TextIO
 
+import anyio
+import msgspec
 import typer
 
-from thinkwell.cli._completing import agent_names
+from thinkwell import Agent, CapabilityMissing, SessionInfo, ThinkwellError, open_agent
+from thinkwell._display.cells import cells, clip, pad
+from thinkwell._display.text import line
 from thinkwell.cli._errors import told
-from thinkwell.cli._options import CommandOption, JsonOption, naming
-from thinkwell.cli._terminal import How
+from thinkwell.cli._launch import chosen_agent, launched
+from thinkwell.cli._options import AgentArgument, CommandOption, How, JsonOption, naming
+
+GAP: Final = "  "
+"""What stands between two columns."""
+
+NARROWEST: Final = 8
+"""Cells of a title or a folder at least. Where a terminal has less room, lines break."""
 
 
 def sessions(
-    agent: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="AGENT",
-            help="Which agent; by default the one that the environment names.",
-            autocompletion=agent_names,
-        ),
-    ] = None,
+    agent: AgentArgument = None,
     delete: Annotated[
         str | None, typer.Option("--delete", metavar="ID", help="Make it forget this session.")
     ] = None,
@@ -54,16 +63,116 @@ def sessions(
     if delete is not None and (json or cwd is not None):
         raise typer.BadParameter("it goes with neither --json nor --cwd", param_hint="--delete")
     with told():
-        import anyio
-
-        from thinkwell.cli._launching import launching_shown
-        from thinkwell.cli._session_list import forget_session, show_sessions
-        from thinkwell.cli._task import chosen_agent
-
         profile = chosen_agent(agent, command)
-        with launching_shown(profile.name, How()) as on_phase:
-            if delete is None:
-                given = naming(agent, command)
-                anyio.run(partial(show_sessions, profile, cwd, as_json=json, given=given, on_phase=on_phase))
-            else:
-                anyio.run(partial(forget_session, profile, delete, on_phase=on_phase))
+        opened = launched(profile.name, How(), partial(open_agent, profile))
+        if delete is None:
+            anyio.run(partial(_show, opened, cwd, as_json=json, given=naming(agent, command)))
+        else:
+            anyio.run(_forget, opened, delete)
+
+
+class SessionUnknown(ThinkwellError):  # noqa: N818 - the name says what happened
+    """The agent lists no such session."""
+
+    def __init__(self, agent: str, session_id: str) -> None:
+        super().__init__(agent, session_id)
+        self.agent = agent
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return (
+            f"Agent {self.agent!r} remembers no session {self.session_id!r}: "
+            "`thinkwell sessions` lists those that it does"
+        )
+
+
+async def _show(
+    opened: AbstractAsyncContextManager[Agent], cwd: Path | None, *, as_json: bool, given: Sequence[str]
+) -> None:
+    """Write the sessions that an agent remembers.
+
+    Args:
+        opened: The agent.
+        cwd: Only those of this folder.
+        as_json: Whether to write JSON.
+        given: The options that name the agent, to be typed again.
+
+    Raises:
+        CapabilityMissing: It does not tell.
+        AgentError: Something is wrong with it.
+    """
+    async with opened as running:
+        if running.capabilities.session_capabilities.list is None:
+            raise CapabilityMissing("sessionCapabilities.list", "a list of the sessions that it remembers")
+        found = await running.list_sessions(cwd)
+        advice = _how_to_go_on(running, given)
+    if as_json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    elif found:
+        _write_table(found, sys.stdout)
+        sys.stderr.write(f"\n{advice}\n" if advice and sys.stderr.isatty() else "")
+    else:
+        where = "" if cwd is None else f" of {line(str(cwd))}"
+        sys.stderr.write(f"Agent {line(running.name)} remembers no sessions{where}\n")
+
+
+async def _forget(opened: AbstractAsyncContextManager[Agent], session_id: str) -> None:
+    """Make an agent forget a session.
+
+    Raises:
+        SessionUnknown: It lists its sessions, and there is no such one.
+        CapabilityMissing: It cannot forget.
+        AgentError: Something is wrong with it.
+    """
+    async with opened as running:
+        flags = running.capabilities.session_capabilities
+        if flags.delete is None:
+            raise CapabilityMissing("sessionCapabilities.delete", "deleting a session")
+        # The protocol takes a session that the agent does not know for no error: so a typing mistake would
+        # look like a deletion.
+        if flags.list is not None and session_id not in {info.id for info in await running.list_sessions()}:
+            raise SessionUnknown(running.name, session_id)
+        await running.delete_session(session_id)
+    sys.stderr.write(f"Deleted {line(session_id)}\n")
+
+
+def _how_to_go_on(agent: Agent, given: Sequence[str]) -> str:
+    """Return what to type to go on with a session; empty where the agent cannot."""
+    option = "--load" if agent.capabilities.load_session else "--resume"
+    if option == "--resume" and agent.capabilities.session_capabilities.resume is None:
+        return ""
+    return f"Go on with one, in its folder: {shlex.join(['thinkwell', 'chat', *given, option, 'ID'])}"
+
+
+def _write_table(sessions: Sequence[SessionInfo], out: TextIO) -> None:
+    """Write sessions as a table: as wide as the terminal, or else as wide as they are.
+
+    Ids are whole: they are there to be copied.
+    """
+    rows = [
+        ("ID", "UPDATED", "TITLE", "FOLDER"),
+        *(
+            (line(info.id), _when(info.updated_at), line(info.title or ""), line(info.cwd))
+            for info in sessions
+        ),
+    ]
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    if out.isatty():
+        room = shutil.get_terminal_size().columns - sum(widths[:2]) - 3 * len(GAP)
+        # A folder shows best at its full length, a title may be cut.
+        widths[3] = min(widths[3], max(room - min(widths[2], room // 2), NARROWEST))
+        widths[2] = min(widths[2], max(room - widths[3], NARROWEST))
+    for row in rows:
+        shown = [pad(clip(text, width), width) for text, width in zip(row, widths, strict=True)]
+        out.write(GAP.join(shown).rstrip() + "\n")
+    out.flush()
+
+
+def _when(updated_at: str | None) -> str:
+    """Return a time as a clock here would show it."""
+    if updated_at is None:
+        return ""
+    try:
+        return datetime.fromisoformat(updated_at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return line(updated_at)

@@ -76,6 +76,10 @@ class Live:
         )
         self._ctrl_c = ctrl_c
         self._live: AsyncLive | None = None
+        self._post: Callable[[], None] | None = None
+        """Tells the display of Ctrl-C."""
+        self._early = 0
+        """How often Ctrl-C was pressed before the display was there."""
         self._entered = ExitStack()
 
     @property
@@ -89,12 +93,25 @@ class Live:
         return self.presses > 1
 
     def __enter__(self) -> Self:
-        held, live = hold(self._manager)
+        with ExitStack() as received:
+            if self._ctrl_c:
+                # Before anything is drawn: a person who sees the run may press it at once.
+                received.enter_context(_ctrl_c_received(self._press))
+            held, live = hold(self._manager)
+            self._entered.callback(held.close)
+            self._entered.enter_context(received.pop_all())
         self._live = live
-        self._entered.callback(held.close)
-        if self._ctrl_c:
-            self._entered.enter_context(_ctrl_c_received(partial(held.loop.post, live.press_ctrl_c)))
+        self._post = partial(held.loop.post, live.press_ctrl_c)
+        for _ in range(self._early):
+            self._post()
         return self
+
+    def _press(self) -> None:
+        """Tell the display of Ctrl-C, or keep it until there is one."""
+        if self._post is None:
+            self._early += 1
+        else:
+            self._post()
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None

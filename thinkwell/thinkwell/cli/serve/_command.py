@@ -1,21 +1,17 @@
-"""``thinkwell serve``: runs behind HTTP, for browsers and programs."""
+"""The options of ``thinkwell serve``.
 
-import sys
+What serves takes long to import, and needs the extra ``web``; it is imported when it begins.
+"""
+
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from thinkwell.cli._completing import agent_names
-from thinkwell.cli._errors import told
-from thinkwell.cli._exit import WRONG_USAGE
-from thinkwell.cli._options import CwdOption
-
-MISSING: Final = """\
-`thinkwell serve` needs {name}, which is not installed. Install what it needs:
-
-    {python} -m pip install 'thinkwell[{extra}]'
-"""
+from thinkwell.cli._errors import needing, told
+from thinkwell.cli._options import ConfigOption, CwdOption, agent_names, permissions_option
 
 EXTRAS: Final = {"starlette": "web", "uvicorn": "web", "redis": "redis"}
 """What has to be installed for what is missing."""
@@ -37,10 +33,7 @@ def serve(
         list[str] | None,
         typer.Option("--command", metavar="LINE", help="The command of any other agent, likewise."),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="A TOML file with settings. Options go before it."),
-    ] = None,
+    config: ConfigOption = None,
     host: Annotated[
         str | None,
         typer.Option(
@@ -79,14 +72,7 @@ def serve(
     ] = None,
     cwd: CwdOption = None,
     permissions: Annotated[
-        str | None,
-        typer.Option(
-            "--permissions",
-            "-p",
-            metavar="RULE",
-            help="What agents may do when they ask: deny, ask, allow, or a TOML file of rules. By default "
-            "ask: the caller decides.",
-        ),
+        str | None, permissions_option("ask: the caller decides", what="What agents may do when they ask")
     ] = None,
     no_page: Annotated[bool, typer.Option("--no-page", help="Serve no page for people.")] = False,
     no_letta: Annotated[bool, typer.Option("--no-letta", help="Serve nothing for clients of Letta.")] = False,
@@ -113,9 +99,9 @@ def serve(
       143  SIGTERM
     """
     with told():
-        try:
-            from thinkwell.cli._serve_plan import read_plan
-            from thinkwell.cli._serve_running import run_plan
+        with needing("serve", EXTRAS):
+            from thinkwell.cli.serve._plan import read_plan
+            from thinkwell.cli.serve._server import run_plan
 
             plan = read_plan(
                 agents=agent or (),
@@ -131,10 +117,4 @@ def serve(
                 no_letta=no_letta,
                 verbose=verbose,
             )
-        except ImportError as exc:
-            name = (exc.name or "").partition(".")[0]
-            if name not in EXTRAS:
-                raise
-            sys.stderr.write(MISSING.format(name=name, python=sys.executable, extra=EXTRAS[name]))
-            raise typer.Exit(WRONG_USAGE) from None
         raise typer.Exit(run_plan(plan))

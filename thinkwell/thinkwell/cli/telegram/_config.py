@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal
 
@@ -12,7 +11,7 @@ import msgspec
 import typer
 
 from thinkwell._core.schema.json_schema import is_array
-from thinkwell.cli._config_files import found_from, read_secret, read_table
+from thinkwell.cli._config_files import found_from, read_secret, read_table, unknown_key
 
 TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
 """Where the token is, unless something else is said."""
@@ -130,10 +129,7 @@ def _unknown(key: str) -> str:
             "a token does not belong into this file. Put it into the environment variable "
             f"{TOKEN_VARIABLE}, into another one that token_env names, or into a file that token_file names"
         )
-    near = get_close_matches(key, _WANTED, n=1)
-    return "there is no such key" + (
-        f"; do you mean {near[0]}?" if near else f". Those are {', '.join(_WANTED)}"
-    )
+    return unknown_key(key, tuple(_WANTED))
 
 
 def _fits(value: object, wanted: str) -> bool:

@@ -1,8 +1,12 @@
-"""What was typed in chats, in a file for its owner only."""
+"""A terminal as what is typed in a chat comes from: with a line that can be edited, and a history in a file.
+
+It needs the line editor of Python, which is not there on Windows.
+"""
 
 from __future__ import annotations
 
 import os
+import readline
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -12,9 +16,8 @@ from thinkwell._recording._redact import Redactor
 from thinkwell.agents import state_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
-
-__all__ = ("HistoryFile", "history_path")
 
 ENTRIES: Final = 1000
 """Entries that are remembered. The file is cut when it has twice as many."""
@@ -30,7 +33,47 @@ def history_path() -> Path:
     return state_folder() / "chat_history"
 
 
-class HistoryFile:
+class Keyboard:
+    """Reads the terminal of this process, with a line that can be edited, a history, and completion by Tab.
+
+    Args:
+        history: The file of what was typed before; ``None``: nothing is read or written.
+        complete: Returns how a word can go on, for the line as far as the cursor and the word there.
+    """
+
+    def __init__(self, history: Path | None, complete: Callable[[str, str], Sequence[str]]) -> None:
+        self._history = _HistoryFile(history)
+        self._complete = complete
+        self._matches: list[str] = []
+        readline.set_completer(self._match)
+        readline.set_completer_delims(" \t\n")
+        readline.set_auto_history(False)  # what is not kept shall not come back by the arrow either
+        is_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+        if not is_libedit:  # pragma: no branch - which has no such thing
+            readline.parse_and_bind("set enable-bracketed-paste on")  # several lines are one text then
+        for entry in self._history.load():
+            readline.add_history(entry)
+
+    def read_line(self, prompt: str) -> str:
+        """Return the next line."""
+        return input(prompt)
+
+    def remember(self, entry: str) -> None:
+        """Keep an entry for the arrow keys, and for the next time."""
+        if self._history.keeps(entry):
+            readline.add_history(entry)
+        self._history.add(entry)
+
+    def _match(self, word: str, number: int) -> str | None:
+        """Return the next way to go on, as readline asks for it."""
+        if number == 0:
+            line = readline.get_line_buffer()[: readline.get_endidx()]
+            self._matches = list(self._complete(line, word))
+        return self._matches[number] if number < len(self._matches) else None
+
+
+class _HistoryFile:
     """What was typed, this time and before: a JSON string on each line, since an entry may have several.
 
     What looks like a secret is not kept, nor what begins with a space. Where the file cannot be used there is

@@ -17,8 +17,8 @@ from thinkwell._core.exit import QUESTION_TIMEOUT, find_starter
 from thinkwell.agents import state_folder
 from thinkwell.cli._config_files import at_home, read_secret
 from thinkwell.cli._errors import words
-from thinkwell.cli._serve_config import AgentSection, Config, read_config
-from thinkwell.cli._task import chosen_agent, read_permissions
+from thinkwell.cli._launch import chosen_agent, read_permissions
+from thinkwell.cli.serve._config import AgentSection, Config, read_config
 from thinkwell.errors import ThinkwellError
 from thinkwell.journal import Journal, MemoryJournal, SqliteJournal
 from thinkwell.web import Access, ServedAgent, served_agent

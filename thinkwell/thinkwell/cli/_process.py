@@ -1,11 +1,11 @@
-"""How a command ends that serves until it is told to stop, and leaves no agent behind."""
+"""The process of a command: its end by a signal, which leaves no agent behind, and what it says and logs."""
 
 from __future__ import annotations
 
 import logging
 import signal
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -66,6 +66,18 @@ class Ending:
         with anyio.move_on_after(patience):
             await self._hurried.wait()
         kill()
+
+
+def say(text: str) -> None:
+    """Write a line to standard error. Where that has no reader any more, the command goes on."""
+    with suppress(OSError):
+        sys.stderr.write(clean(text.removesuffix("\n") + "\n"))
+        sys.stderr.flush()
+
+
+def silence_logs() -> None:
+    """Keep what the library logs off the screen: the command tells it in its own way, or need not."""
+    logging.getLogger("thinkwell").addHandler(logging.NullHandler())
 
 
 class _PlainLines(logging.Formatter):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, TypeVar
 
@@ -13,7 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell.cli._config_files import found_from, read_table
+from thinkwell.cli._config_files import found_from, read_table, unknown_key
 from thinkwell.journal import Retention
 from thinkwell.web import Limits
 
@@ -191,9 +190,7 @@ def _unknown(key: str, kind: type[Struct], prefix: str) -> str:
             f"{told}: a secret does not belong into this file. Put it into an environment variable, or into "
             "a file that only you can read, and name that: token_env, token_file, redis_env"
         )
-    near = get_close_matches(key, kind.__struct_fields__, n=1)
-    known = ", ".join(kind.__struct_fields__)
-    return f"{told}: there is no such key" + (f"; do you mean {near[0]}?" if near else f". Those are {known}")
+    return f"{told}: {unknown_key(key, kind.__struct_fields__)}"
 
 
 def _check(config: Config) -> None:

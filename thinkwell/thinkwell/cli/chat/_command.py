@@ -1,4 +1,7 @@
-"""``thinkwell chat``: a conversation with an agent."""
+"""The options of ``thinkwell chat``.
+
+What holds the chat takes long to import, and is imported when it begins.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,19 @@ from typing import Annotated
 import typer
 
 from thinkwell.cli._errors import told
+from thinkwell.cli._launch import chosen_agent, read_permissions
 from thinkwell.cli._options import (
     AgentOption,
     CommandOption,
     CwdOption,
+    How,
     PermissionsOption,
     RecordOption,
+    Style,
     StyleOption,
     VerboseOption,
     naming,
 )
-from thinkwell.cli._terminal import How, Style
 
 
 def chat(
@@ -62,8 +67,7 @@ def chat(
     if load is not None and resume is not None:
         raise typer.BadParameter("give --load or --resume, not both", param_hint="--resume")
     with told():
-        from thinkwell.cli._chatting import ChatOptions, hold_chat
-        from thinkwell.cli._task import chosen_agent, read_permissions
+        from thinkwell.cli.chat._conversation import ChatOptions, hold_chat
 
         how = How(verbose=verbose, style=style)
         options = ChatOptions(

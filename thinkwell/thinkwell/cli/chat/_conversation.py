@@ -20,17 +20,19 @@ import typer
 from msgspec import Struct
 
 from thinkwell._display.text import line
-from thinkwell.cli._chat_commands import Ours, Prompted, Unknown, completions, understood
-from thinkwell.cli._chat_deeds import ChatDeeds, UsageError
-from thinkwell.cli._chat_history import HistoryFile, history_path
-from thinkwell.cli._chat_prompt import LineReader, Lines, read_entry
-from thinkwell.cli._ending import log_held
-from thinkwell.cli._errors import is_expected, tell
-from thinkwell.cli._exit import INTERRUPTED, OK, WRONG_USAGE, exit_code
-from thinkwell.cli._launching import launching_shown
-from thinkwell.cli._showing import write_result
-from thinkwell.cli._task import asked_in_vain, leaves_open
-from thinkwell.cli._terminal import Style
+from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
+from thinkwell.cli._launch import asked_in_vain, launching_shown, leaves_open
+from thinkwell.cli._options import Style
+from thinkwell.cli._output import write_result
+from thinkwell.cli._process import log_held
+from thinkwell.cli.chat._commands import (
+    ChatCommands,
+    Ours,
+    Prompted,
+    Unknown,
+    UsageError,
+)
+from thinkwell.cli.chat._entries import LineReader, Lines, read_entry
 from thinkwell.errors import AgentClosed, AgentError, AgentExited, SessionUnusable, ThoughtCancelled
 from thinkwell.sync import open_agent
 from thinkwell.sync.progress import Live
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
     from thinkwell import PermissionMode, PermissionPolicy
     from thinkwell.agents import AgentProfile
-    from thinkwell.cli._terminal import How
+    from thinkwell.cli._options import How
     from thinkwell.sync import Agent, Session
 
 __all__ = ("ChatOptions", "hold_chat")
@@ -140,7 +142,7 @@ class _Chat:
         """Whether there is a person."""
         self._plain = not (self._person and sys.stdout.isatty())
         """Whether answers go to standard output by themselves, and nothing else does."""
-        self._deeds = ChatDeeds(agent, session)
+        self._commands = ChatCommands(agent, session)
         self._turns = 0
         self._reader = self._line_reader()
 
@@ -148,18 +150,13 @@ class _Chat:
         # The line editor writes to standard output; and there is none on Windows, whose console has its own.
         if self._plain or find_spec("readline") is None:
             return Lines(sys.stdin, echo=sys.stderr if self._person else None)
-        from thinkwell.cli._chat_keyboard import Keyboard
+        from thinkwell.cli.chat._keyboard import Keyboard, history_path
 
-        history = HistoryFile(history_path() if self._options.history else None)
-        return Keyboard(history, self._completions)
-
-    def _completions(self, before: str, word: str) -> list[str]:
-        session = self._session
-        return completions(before, word, session.commands, session.modes, session.options)
+        return Keyboard(history_path() if self._options.history else None, self._commands.completions)
 
     def hold(self) -> int:
         """Go on until the person leaves, or the agent is gone; return the exit code."""
-        self._tell(self._deeds.greeting())
+        self._tell(self._commands.greeting())
         while True:
             try:
                 entry = read_entry(self._reader)
@@ -198,14 +195,14 @@ class _Chat:
         return None
 
     def _do(self, entry: str) -> None:
-        meant = understood(entry, self._session.commands)
+        meant = self._commands.meaning(entry)
         match meant:
             case Prompted(text):
                 self._turn(text)
             case Ours("exit"):
                 raise _Left
             case Ours(name, rest):
-                self._deeds.do(name, rest)
+                self._commands.do(name, rest)
             case Unknown(name):
                 raise UsageError(f"There is no command /{name}: see /help. //{name} is sent as it is")
             case _:
@@ -213,13 +210,13 @@ class _Chat:
 
     def _turn(self, text: str) -> None:
         how = self._options.how
-        stream = self._session.think().text(text).stream()
-        self._turns += 1
-        self._deeds.stream = stream
         style = how.style if self._person or how.style is not Style.AUTO else Style.LINES
         # Ctrl-C in the moment before the display receives it cancels the turn, too.
-        with stream, Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
-            stream.wait()
+        with self._session.think().text(text).stream() as stream:
+            self._turns += 1
+            self._commands.stream = stream
+            with Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
+                stream.wait()
         self._write_log()
         if live.killed:
             raise _Killed

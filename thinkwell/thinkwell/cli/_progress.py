@@ -1,4 +1,8 @@
-"""A run, followed to its end: its progress on standard error, or its events on standard output."""
+"""A run, followed to its end: its progress on standard error, or its events on standard output.
+
+The display takes long to import, and the help and the completion of the shell do without: a command imports
+this when it runs.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,17 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import anyio.to_thread
 
 from thinkwell._display.json_lines import JsonLines
-from thinkwell._display.text import clean
 from thinkwell._terminal.ctrl_c import CtrlC
 from thinkwell._terminal.output import direct
-from thinkwell.cli._errors import tell
-from thinkwell.cli._exit import INTERRUPTED, OK, exit_code
-from thinkwell.cli._output import result_text
-from thinkwell.cli._terminal import Style
+from thinkwell.cli._errors import INTERRUPTED, OK, exit_code, tell
+from thinkwell.cli._options import Style
+from thinkwell.cli._output import write_result
 from thinkwell.progress import Live
 
 if TYPE_CHECKING:
     from thinkwell import ThoughtStream
     from thinkwell._core.exit import EventReader
-    from thinkwell.cli._terminal import How
+    from thinkwell.cli._options import How
 
 T = TypeVar("T")
 
@@ -91,9 +93,3 @@ async def follow_json(stream: ThoughtStream[object], lines: JsonLines, run: str 
 def _one_terminal() -> bool:
     """Return whether both outputs are shown in a terminal."""
     return sys.stderr.isatty() and sys.stdout.isatty()
-
-
-def write_result(value: object, output: object = None) -> None:
-    """Write a result to standard output. A terminal gets nothing that would control it."""
-    text = result_text(value, output)
-    direct(sys.stdout).write(clean(text) if sys.stdout.isatty() else text)

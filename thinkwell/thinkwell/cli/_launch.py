@@ -1,0 +1,152 @@
+"""The agent of a command: which one, what it may do, and what is shown while it is started."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from thinkwell import PermissionPolicy, PhaseView, PolicyError, Reply, ThinkwellError
+from thinkwell._display.cells import clip
+from thinkwell._display.phases import phase_words
+from thinkwell.agents import choose
+from thinkwell.cli._options import Style
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkwell import Agent, PermissionMode, Question
+    from thinkwell.agents import AgentProfile
+    from thinkwell.cli._options import How
+    from thinkwell.events import PhaseChanged
+
+NOBODY: Final = "there is no terminal to ask in; --permissions says what is allowed"
+
+ERASED: Final = "\r\x1b[2K"
+
+
+def chosen_agent(agent: str | None, command: str | None) -> AgentProfile:
+    """Return the agent to start.
+
+    Raises:
+        typer.BadParameter: The command cannot be used.
+        AgentNotFound: There is no such agent.
+        ProfileError: What is known of it cannot be read.
+    """
+    try:
+        return choose(agent, command)
+    except ThinkwellError:
+        raise
+    except ValueError as exc:
+        if command is None:  # the environment names one
+            raise typer.BadParameter(str(exc)) from None
+        raise typer.BadParameter(str(exc).partition(": ")[2], param_hint="--command") from None
+
+
+def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | PermissionPolicy:
+    """Return what the agent may do; by default it asks, where there is someone to ask.
+
+    Raises:
+        typer.BadParameter: It is neither a word nor a file of rules.
+    """
+    match given:
+        case None:
+            return "ask" if can_ask else "deny"
+        case "deny" | "ask" | "allow":
+            return given
+        case _:
+            pass
+    hint = "--permissions"
+    try:
+        return PermissionPolicy.load(given)
+    except PolicyError as exc:
+        raise typer.BadParameter(str(exc), param_hint=hint) from None
+    except OSError as exc:
+        words = "it is none of deny, ask, allow, and no file of rules"
+        raise typer.BadParameter(f"{given}: {words} ({exc.strerror})", param_hint=hint) from None
+
+
+def leaves_open(policy: PermissionMode | PermissionPolicy) -> bool:
+    """Return whether a person may be asked under a policy."""
+    if isinstance(policy, PermissionPolicy):
+        return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
+    return policy == "ask"
+
+
+async def asked_in_vain(_question: Question, /) -> Reply:
+    """Deny at once what cannot be answered."""
+    return Reply("deny", NOBODY)
+
+
+class Launching:
+    """Takes the phases of a launch. In a terminal the last one stands there until it is over.
+
+    Elsewhere only an installation is told: it may take minutes, and everything else is told with the run.
+    """
+
+    def __init__(self, name: str, how: How) -> None:
+        self._name = name
+        shown = not (how.quiet or how.as_json)
+        dumb = how.style == Style.LINES or not sys.stderr.isatty()
+        self._lines = shown and dumb
+        self._live = shown and not dumb
+        self._stands = False
+
+    def __call__(self, event: PhaseChanged) -> None:
+        """Show a phase."""
+        words = phase_words(PhaseView(phase=event.phase, detail=event.detail), self._name)
+        if self._live:
+            self._stands = True
+            sys.stderr.write(ERASED + clip(f" {words} …", shutil.get_terminal_size().columns - 1))
+        elif self._lines and event.phase == "installing":
+            sys.stderr.write(f"[phase]  {words}\n")
+        sys.stderr.flush()
+
+    def done(self) -> None:
+        """Take away what stands there."""
+        if self._stands:
+            self._stands = False
+            sys.stderr.write(ERASED)
+            sys.stderr.flush()
+
+
+@contextmanager
+def launching_shown(name: str, how: How) -> Generator[Launching]:
+    """Show how an agent is launched; what stands there is gone when the block is left."""
+    launching = Launching(name, how)
+    try:
+        yield launching
+    finally:
+        launching.done()
+
+
+@asynccontextmanager
+async def launched(
+    name: str, how: How, opening: Callable[..., AbstractAsyncContextManager[Agent]]
+) -> AsyncGenerator[Agent]:
+    """Open an agent for the time of a block, and show how it is launched.
+
+    Args:
+        name: What the agent is called.
+        how: How it is shown.
+        opening: `open_agent` with its arguments, but for ``on_phase``.
+    """
+    with launching_shown(name, how) as launching:
+        async with opening(on_phase=launching) as agent:
+            launching.done()
+            yield agent
+
+
+@asynccontextmanager
+async def counted(opened: AbstractAsyncContextManager[Agent], agents: set[Agent]) -> AsyncGenerator[Agent]:
+    """Open an agent for the time of a block, and have it among others as long as it is open."""
+    async with opened as agent:
+        agents.add(agent)
+        try:
+            yield agent
+        finally:
+            agents.discard(agent)

@@ -1,0 +1,191 @@
+"""The HTTP server of ``thinkwell serve``: its connections, its end, and what it notes of requests.
+
+uvicorn answers connections that are too many, and waits for as long as it takes: by itself it never lets go
+of clients that say nothing, or each header a minute later (slow loris).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, cast
+
+import anyio
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from thinkwell._core.exit import background_tasks
+from thinkwell._display.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from socket import socket
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+    from uvicorn.server import ServerState
+
+__all__ = ("HttpServer", "http_server")
+
+HEAD_TIME: Final = 20.0
+"""Seconds until the head of a request has to be there, since the connection or the last answer. How long its
+body may take is looked after behind that."""
+
+TOLD: Final = 64
+"""Connections that are told that there are too many, while there are. More are closed as they come: each is
+an open file, and agents need some."""
+
+
+ANSWERING: Final = 2.0
+"""Seconds that requests get to be answered after a signal. Streams of events end at once."""
+
+LETTING_GO: Final = 0.5
+"""Seconds that they get where no client is left."""
+
+LONGEST_PATH: Final = 200
+"""Characters of a path that are noted."""
+
+logger = logging.getLogger("thinkwell")
+
+
+def http_server(app: ASGIApp, connections: int, ready: Callable[[], None], *, noted: bool) -> HttpServer:
+    """Return a server of an application.
+
+    Args:
+        app: The application.
+        connections: How many it may have.
+        ready: Called when it takes connections.
+        noted: Whether each request is noted.
+    """
+    config = uvicorn.Config(
+        _Noted(app) if noted else app,
+        http=_Connection,
+        lifespan="off",  # the server of runs is entered already
+        ws="none",
+        log_config=None,
+        access_log=False,  # it has queries in it
+        proxy_headers=False,  # the guard believes the proxies that were named, and no others
+        server_header=False,
+        limit_concurrency=connections,
+    )
+    return HttpServer(config, ready)
+
+
+class HttpServer(uvicorn.Server):
+    """A server that leaves signals to us."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.servers = []  # set by nothing else before it listens
+        self._ready = ready
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Capture none: see `Ending`."""
+        yield
+
+    async def serve(self, sockets: list[socket] | None = None) -> None:
+        """Serve until the end. Where that is not waited for, no client stays connected all the same."""
+        try:
+            await super().serve(sockets)
+        finally:
+            for listener in self.servers:
+                listener.close()
+            self._break_off()
+            if self.server_state.tasks:
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait(self.server_state.tasks, timeout=LETTING_GO)
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to take connections."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """End, after what was asked is answered."""
+        async with background_tasks() as tasks:
+            tasks.start_soon(self._break_off_late)
+            await super().shutdown(sockets)
+
+    async def _break_off_late(self) -> None:
+        await anyio.sleep(ANSWERING)
+        self._break_off()
+
+    def _break_off(self) -> None:
+        """Disconnect all clients. What is being done for them learns that, and ends."""
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
+
+
+class _Noted:
+    """Notes each request, without its query and without what was sent. It is an ASGI middleware."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                path = line(scope["path"], LONGEST_PATH)  # it may have ends of lines in it
+                logger.info("%s %s: %s", scope["method"], path, message["status"])
+            await send(message)
+
+        await self._app(scope, receive, noted)
+
+
+class _Connection(H11Protocol):
+    """One connection. It reads HTTP with h11 whatever else is installed: what is refused is known of that."""
+
+    head_time = HEAD_TIME
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, object],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request, where there is room for one more."""
+        super().connection_made(transport)
+        most = self.config.limit_concurrency
+        if most is not None and len(self.connections) > most + TOLD:
+            transport.abort()
+        else:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait no more where that was all of a head."""
+        super().data_received(data)
+        if self._is_asked:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()  # which may begin what has come meanwhile
+        self._stop_waiting()
+        if not self._is_asked:
+            self._wait()
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether something is being answered."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # there is none before the first request
+        return cycle is not None and not cycle.response_complete
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self.head_time, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None

@@ -1,0 +1,164 @@
+"""Runs behind a port, until a signal comes, and an end for all of them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from msgspec.structs import replace
+
+from thinkwell._core.exit import background_tasks
+from thinkwell.cli._errors import NO_RESULT, OK
+from thinkwell.cli._launch import counted
+from thinkwell.cli._process import Ending, log_to_stderr, say
+from thinkwell.cli.serve._http import http_server
+from thinkwell.cli.serve._plan import IDLE_AFTER, is_loopback
+from thinkwell.cli.serve._sockets import ListenError, listen, make_room
+from thinkwell.web import Limits, RunServer, web_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+    from socket import socket
+
+    from thinkwell import Agent, PermissionMode, PermissionPolicy
+    from thinkwell.cli.serve._http import HttpServer
+    from thinkwell.cli.serve._plan import Plan
+
+PR_SET_DUMPABLE: Final = 4
+"""What to tell the kernel (Linux, prctl(2))."""
+
+PATIENCE: Final = 4.0
+"""Seconds from a signal until agents are killed that have not stopped. Service managers wait for ten and
+more."""
+
+LAST: Final = 2.0
+"""Seconds after that until the rest is given up."""
+
+SPARE: Final = 512
+"""Connections besides those that watch."""
+
+NAMES: Final = ("thinkwell", "uvicorn.error")
+"""Loggers that are read."""
+
+OPEN: Final = """\
+Warning: Anyone who can reach this port can try tokens, and nothing on the way to it is encrypted.
+Put a proxy before it that speaks https, and name its address among the proxies of the file.
+"""
+
+
+def run_plan(plan: Plan) -> int:
+    """Serve until a signal comes, and return the exit code.
+
+    Raises:
+        JournalError: Runs cannot be kept.
+    """
+    _keep_private()
+    for name in NAMES:
+        log_to_stderr(logging.INFO if plan.verbose and name == "thinkwell" else logging.WARNING, name)
+    with ExitStack() as opened:
+        try:
+            sockets = listen(plan.host, plan.port)
+        except ListenError as exc:
+            say(f"Error: {exc}")
+            return NO_RESULT
+        for each in sockets:
+            opened.enter_context(each)
+        return anyio.run(_run, plan, sockets)
+
+
+async def _run(plan: Plan, sockets: list[socket]) -> int:
+    ending = Ending()
+    agents: set[Agent] = set()
+    everything = anyio.CancelScope()
+
+    def kill() -> None:
+        for agent in agents:
+            agent.kill()
+
+    with ending.signals():
+        async with background_tasks() as tasks:
+            tasks.start_soon(ending.hurry, kill, PATIENCE)
+            tasks.start_soon(ending.hurry, everything.cancel, PATIENCE + LAST)
+            with everything:
+                async with _server(plan, agents) as server:
+                    http = http_server(
+                        web_app(server, access=plan.access, page=plan.page, letta=plan.letta),
+                        make_room((plan.config.limits or Limits()).max_watchers + SPARE),
+                        lambda: _tell_ready(plan, sockets[0].getsockname()[1]),
+                        noted=plan.verbose,
+                    )
+                    tasks.start_soon(_end, ending, server, http)
+                    await http.serve(sockets)
+    return OK if ending.signal is None else 128 + ending.signal
+
+
+async def _end(ending: Ending, server: RunServer, http: HttpServer) -> None:
+    with ending.scope:
+        await anyio.sleep_forever()
+    server.begin_leaving()
+    http.should_exit = True
+
+
+def _server(plan: Plan, agents: set[Agent]) -> RunServer:
+    file = plan.config
+    return RunServer(
+        {name: replace(served, open=_counted(served.open, agents)) for name, served in plan.agents.items()},
+        journal=plan.journal,
+        limits=file.limits,
+        retention=file.retention,
+        idle_after=IDLE_AFTER if file.idle_after is None else file.idle_after or None,
+        abandoned_after=file.abandoned_after,
+    )
+
+
+def _counted(
+    opener: Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]],
+    agents: set[Agent],
+) -> Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]]:
+    """Return what opens an agent, and has it among others as long as it is open."""
+    return lambda permissions: counted(opener(permissions), agents)
+
+
+def _tell_ready(plan: Plan, port: int) -> None:
+    say(f"Serving {', '.join(plan.agents)}. Runs are kept {plan.kept}. Ctrl-C ends it.")
+    address = f"http://{_shown_host(plan)}:{port}/"
+    callers = ", ".join(plan.access.tokens.callers)
+    if plan.secret is None:
+        say(f"Ready at {address} for callers with the token of {callers}")
+    elif plan.page:
+        say(f"Ready at {address}#secret={plan.secret}")
+    else:
+        say(f"Ready at {address} with the token {plan.secret}")
+    if not (is_loopback(plan.host) or plan.config.proxies):
+        say(OPEN)
+    for why in plan.missing:
+        say(f"Warning: {why}")
+
+
+def _shown_host(plan: Plan) -> str:
+    """Return a host by which the server can be asked."""
+    host = plan.host
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - all addresses have none of their own
+        if plan.config.hosts:
+            return plan.config.hosts[0]
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104 - as above
+    return f"[{host}]" if ":" in host else host
+
+
+def _keep_private() -> None:
+    """Let no process of the same user read the memory of this one, where the system can do that.
+
+    A variable that was taken out of the environment still stands where the process has begun, and Linux shows
+    that to all of the user's processes: ``/proc/PID/environ``. Programs that are started are as they always
+    are, as that ends with ``execve``.
+    """
+    if sys.platform != "linux":  # pragma: no cover - the tests run on Linux
+        return
+    with suppress(ImportError, OSError, AttributeError):  # a Python or a system without
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,0 +1,189 @@
+"""A bot in Telegram, an agent behind it, and an end for both."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, TypedDict
+
+import anyio
+import typer
+from msgspec.structs import replace
+
+from thinkwell._core.exit import background_tasks
+from thinkwell._display import numbers
+from thinkwell.channels import DeliverySettings, MessageRouter
+from thinkwell.channels.telegram import (
+    TelegramChannel,
+    TelegramError,
+    TelegramUnauthorized,
+    serve,
+)
+from thinkwell.cli._errors import OK, WRONG_USAGE, tell
+from thinkwell.cli._launch import counted
+from thinkwell.cli._process import Ending, log_to_stderr, say
+from thinkwell.cli.telegram._config import take_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkwell import Agent
+    from thinkwell.channels import Delivery
+    from thinkwell.channels.telegram import BotUser
+    from thinkwell.cli.telegram._config import Config
+
+PATIENCE: Final = 4.0
+"""Seconds that agents get after a signal: answers are ended before, and they leave by themselves after it.
+Service managers wait for ten and more."""
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds until Telegram is tried again, where it cannot be reached; twice as long after each further try."""
+
+LONGEST_PAUSE: Final = 30.0
+
+IDLE_AFTER: Final = 3600.0
+"""Seconds after which an unused conversation ends."""
+
+MAX_WAITING: Final = 8
+"""Messages of a chat that wait, unless something else is said."""
+
+NOBODY: Final = """\
+No one may talk to it yet. Write to it in Telegram, and it tells you your number.
+Then begin again with --allow NUMBER, or with a line  allow = [NUMBER]  in the file of --config."""
+
+
+class _Server(TypedDict, total=False):
+    base_url: str
+
+
+def run_bot(
+    config: Config,
+    allowed: frozenset[int],
+    opened: Callable[[], AbstractAsyncContextManager[Agent]],
+    *,
+    verbose: bool,
+) -> int:
+    """Answer what people write until a signal comes, and return the exit code.
+
+    The token is not in the environment any more then.
+
+    Args:
+        config: What the file says.
+        allowed: Who may talk to the bot.
+        opened: Opens the agent.
+        verbose: Whether to tell more.
+
+    Raises:
+        typer.BadParameter: There is no token, or the file has something that cannot be used.
+        TelegramError: The bot cannot get messages any more.
+    """
+    channel = _channel(config, allowed)
+    log_to_stderr(logging.INFO if verbose else logging.WARNING)
+    people = numbers.plural(len(allowed), "person", "people") if allowed else None
+    return anyio.run(_run, channel, config, opened, people)
+
+
+def _channel(config: Config, allowed: frozenset[int]) -> TelegramChannel:
+    server: _Server = {"base_url": config.base_url} if config.base_url else {}
+    settings = DeliverySettings(streaming=config.streaming, thinking=config.thinking)
+    if config.stalled_after is not None:
+        settings = replace(settings, stalled_after=config.stalled_after or None)
+    try:
+        return TelegramChannel(
+            take_token(config),
+            allowed=allowed,
+            settings=settings,
+            markdown=config.markdown,
+            drafts=config.drafts,
+            **server,
+        )
+    except ValueError as exc:  # of the token, or of the address
+        raise typer.BadParameter(str(exc)) from None
+
+
+async def _run(
+    channel: TelegramChannel,
+    config: Config,
+    opened: Callable[[], AbstractAsyncContextManager[Agent]],
+    people: str | None,
+) -> int:
+    ending = Ending()
+    agents: set[Agent] = set()
+    everything = anyio.CancelScope()
+    router = MessageRouter(  # it opens the agent with the first message, and again where it has died
+        lambda: counted(opened(), agents),
+        idle_after=(IDLE_AFTER if config.idle_after is None else config.idle_after) or None,
+        busy=config.busy,
+        max_waiting=MAX_WAITING if config.max_waiting is None else config.max_waiting,
+        timeout=config.timeout,
+    )
+
+    def end_at_once() -> None:
+        for agent in agents:
+            agent.kill()
+        everything.cancel()
+
+    with ending.signals():
+        async with background_tasks() as tasks:
+            tasks.start_soon(ending.hurry, end_at_once, PATIENCE)
+            try:
+                with everything:
+                    async with channel, router:
+                        with ending.scope:
+                            await _serve(channel, router, config, people)
+            except _Unknown as exc:
+                tell(exc.error)
+                return WRONG_USAGE
+    return OK if ending.signal is None else 128 + ending.signal
+
+
+async def _serve(channel: TelegramChannel, router: MessageRouter, config: Config, people: str | None) -> None:
+    me = await _introduction(channel)
+    say(
+        f"Ready as @{me.username}, for {people}. Ctrl-C ends it."
+        if people
+        else f"Ready as @{me.username}. {NOBODY}"
+    )
+    greeting = {"greeting": config.greeting} if config.greeting else {}
+    await serve(channel, router, **greeting, on_delivery=_tell_delivery)
+
+
+async def _introduction(channel: TelegramChannel) -> BotUser:
+    """Return who the bot is, as soon as Telegram can be reached.
+
+    Raises:
+        _Unknown: There is no such bot.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return await channel.bot()
+        except TelegramUnauthorized as exc:
+            raise _Unknown(exc) from None
+        except TelegramError as exc:
+            if not exc.temporary:
+                raise
+            seconds = max(pause, exc.retry_after or 0.0)
+            say(f"Telegram cannot be reached; trying again in {seconds:.0f} s: {exc}")
+        await anyio.sleep(seconds)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+class _Unknown(Exception):  # noqa: N818 - it goes no further
+    """Nothing was begun, as Telegram does not know the token."""
+
+    def __init__(self, error: TelegramUnauthorized) -> None:
+        self.error = error
+
+
+def _tell_delivery(delivery: Delivery) -> None:
+    """Say what was delivered, but nothing of what was said."""
+    took = delivery.metrics
+    words = [
+        delivery.status,
+        f"{numbers.plural(len(delivery.run_text), 'character')} in {numbers.seconds(took.total)}",
+        numbers.plural(took.edits, "edit"),
+        *([numbers.plural(took.retries, "retry", "retries")] if took.retries else []),
+        *([type(delivery.error).__name__] if delivery.status == "failed" else []),
+    ]
+    say(f"{delivery.user_id}: {', '.join(words)}")

@@ -1,0 +1,118 @@
+"""The options of ``thinkwell telegram``, and what is made of them.
+
+What serves the bot takes long to import, and needs httpx; it is imported when it begins.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thinkwell import PermissionMode, PermissionPolicy, open_agent, wait_for_answer
+from thinkwell._core.exit import QUESTION_TIMEOUT
+from thinkwell.cli._errors import needing, told
+from thinkwell.cli._launch import chosen_agent, launched, read_permissions
+from thinkwell.cli._options import (
+    AgentOption,
+    CommandOption,
+    ConfigOption,
+    CwdOption,
+    How,
+    Style,
+    permissions_option,
+)
+from thinkwell.cli.telegram._config import Config, read_config
+
+
+def _people(numbers: list[int] | None) -> list[int] | None:
+    """Check the numbers of people that were given."""
+    for number in numbers or ():
+        if number <= 0:
+            raise typer.BadParameter(
+                f"{number} is no person's number; those are above 0", param_hint="--allow"
+            )
+    return numbers
+
+
+def telegram(
+    agent: AgentOption = None,
+    command: CommandOption = None,
+    config: ConfigOption = None,
+    allow: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--allow",
+            metavar="ID",
+            help="The number of a person who may talk to the bot, besides those of the file; several times "
+            "for several. The bot tells people who write to it their number.",
+            callback=_people,
+        ),
+    ] = None,
+    cwd: CwdOption = None,
+    permissions: Annotated[str | None, permissions_option("ask: buttons in the chat decide")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell more of what happens on the way to Telegram.")
+    ] = False,
+) -> None:
+    """Let people talk with an agent in Telegram. Each chat is a conversation of its own.
+
+    The bot's token is read from the environment variable TELEGRAM_BOT_TOKEN; @BotFather in Telegram gives one
+    to anyone who writes /newbot to it. Only people who are allowed get answers: with --allow, or by the file.
+
+    It runs until Ctrl-C or SIGTERM. What is being written then is ended there, and delivered.
+
+    \b
+    Examples:
+      thinkwell telegram --agent claude --allow 123456789 --cwd ~/api
+      thinkwell telegram --config bot.toml
+
+    \b
+    Exit codes:
+      1    the bot gets no messages any more
+      2    wrong usage; no token, or one that Telegram does not know
+      3    the agent is not known
+      130  Ctrl-C
+      143  SIGTERM
+    """
+    with told():
+        with needing("telegram", {"httpx": "telegram"}):
+            from thinkwell.cli.telegram._bot import run_bot
+
+        file = read_config(config)
+        if agent is None and command is None:
+            agent, command = file.agent, file.command
+        policy = _permissions(permissions, file)
+        profile = chosen_agent(agent, command)
+        opening = partial(
+            open_agent,
+            profile,
+            cwd=cwd or _folder(file),
+            # As rules: they leave questions of other kinds than permissions to the chat.
+            permissions=PermissionPolicy(otherwise="deny") if policy == "deny" else policy,
+            on_question=wait_for_answer,  # which is given in the chat
+            question_timeout=file.question_timeout or QUESTION_TIMEOUT,
+        )
+        opened = partial(launched, profile.name, How(style=Style.LINES), opening)
+        allowed = frozenset((*file.allow, *(allow or ())))
+        raise typer.Exit(run_bot(file, allowed, opened, verbose=verbose))
+
+
+def _permissions(given: str | None, file: Config) -> PermissionMode | PermissionPolicy:
+    if given is not None or file.permissions is None:
+        return read_permissions(given, can_ask=True)
+    try:
+        return read_permissions(file.permissions, can_ask=True)
+    except typer.BadParameter as exc:
+        raise typer.BadParameter(f"permissions: {exc.message}", param_hint="--config") from None
+
+
+def _folder(file: Config) -> Path | None:
+    if file.cwd is None:
+        return None
+    folder = Path(file.cwd)
+    if not folder.is_dir():
+        raise typer.BadParameter(f"cwd: there is no folder {folder}", param_hint="--config")
+    return folder.resolve()
