@@ -6,7 +6,7 @@ import json
 import re
 from html import escape
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import tried
@@ -78,14 +78,12 @@ def drawn(text: str) -> list[Any]:
     parts = whole(text)
 
     def filled(node: Any, path: tuple[int, ...]) -> list[Any]:
-        if isinstance(node, str):
+        if isinstance(node, str | dict):
             return [node]
         tag, look, *inner = node
         if tag == "slot":
             return [one for key in sorted(parts) if key[:-1] == path for one in filled(parts[key], key)]
-        shown = [one if isinstance(one, dict) else filled(one, path) for one in inner]
-        flat = [one for each in shown for one in ([each] if isinstance(each, dict) else each)]
-        return [[tag, look, *flat]]
+        return [[tag, look, *(one for each in inner for one in filled(each, path))]]
 
     return [one for key in sorted(parts) if len(key) == 1 for one in filled(parts[key], key)]
 
@@ -106,8 +104,9 @@ def short(text: str) -> list[Any]:
 def elements(nodes: Sequence[Any]) -> Iterator[Any]:
     for node in nodes:
         if isinstance(node, list):
-            yield node
-            yield from elements(node[2:])
+            found = cast("list[Any]", node)
+            yield found
+            yield from elements(found[2:])
 
 
 MARKS = [
@@ -326,7 +325,8 @@ def test_code_has_the_looks_of_its_language() -> None:
 def test_tags_and_attributes_are_ours_whatever_is_written(text: str) -> None:
     for tag, _, *inner in elements(drawn(text)):
         assert tag in TAGS
-        for attributes in (each for each in inner if isinstance(each, dict)):
+        for each in inner:
+            attributes = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
             assert attributes.keys() <= ATTRIBUTES
             if "href" in attributes:
                 assert safe_link(attributes["href"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import msgspec
@@ -97,16 +97,23 @@ class Items(dict[str, Any]):
                 yield from self._texts(item[6], item[2])
         for each in inner:
             if isinstance(each, dict):
-                yield str(each["text"]) if tag == "lines" else ""
+                about = cast("dict[str, Any]", each)
+                yield str(about["text"]) if tag == "lines" else ""
             else:
                 yield from self._texts(each, id_)
 
 
 def elements(node: Any) -> Iterator[list[Any]]:
     if isinstance(node, list):
-        yield node
-        for each in node[2:]:
+        element = cast("list[Any]", node)
+        yield element
+        for each in element[2:]:
             yield from elements(each)
+
+
+def attributes_of(element: list[Any]) -> dict[str, Any]:
+    found: list[dict[str, Any]] = [each for each in element[2:] if isinstance(each, dict)]
+    return found[0] if found else {}
 
 
 @asynccontextmanager
@@ -181,9 +188,9 @@ async def test_nodes_are_of_closed_lists_and_stand_in_places_that_are_there(name
     }
     for item in items.values():
         assert item[3][0] in roots | slots, item
-        for tag, _, *inner in elements(item[6]):
-            assert tag in TAGS
-            assert {key for each in inner if isinstance(each, dict) for key in each} <= ATTRIBUTES
+        for element in elements(item[6]):
+            assert element[0] in TAGS
+            assert attributes_of(element).keys() <= ATTRIBUTES
     assert [item[2] for item in items.seen if item[0] < 0 or item[4] > item[1]] == []
 
 
@@ -601,9 +608,9 @@ async def test_an_open_question_is_a_form_until_it_is_answered() -> None:
             async for frame in sent:
                 if frame.event is None:
                     items.take(frame)
-                if form := items.inside("dock"):
+                if items.inside("dock"):
                     break
-        (form,) = form
+        (form,) = items.inside("dock")
         assert form[6][:2] == ["form", "permission"]
         about = form[6][2]
         assert about["label"] == "May it?"

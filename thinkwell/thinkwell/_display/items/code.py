@@ -5,15 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
 from pygments.token import Token
 
 from thinkwell._display.items.nodes import element
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from pygments.lexer import Lexer
+    from pygments.token import _TokenType
 
     from thinkwell._display.items.nodes import Node
 
@@ -28,7 +29,7 @@ LANGUAGES: Final = frozenset((
 ))  # fmt: skip
 """The languages whose code is coloured. An agent may name any, and some take very long to be looked at."""
 
-_LOOKS: Final[tuple[tuple[Container[object], str], ...]] = (
+_LOOKS: Final[tuple[tuple[_TokenType, str], ...]] = (
     (Token.Comment, "comment"),
     (Token.Keyword, "keyword"),
     (Token.Name.Builtin, "builtin"),
@@ -99,6 +100,6 @@ def _lexer(language: str) -> Lexer:
 
 
 @cache
-def _look(kind: object) -> str:
+def _look(kind: _TokenType) -> str:
     """Return the class of words of a kind: that of the kind itself, or of what it is a kind of."""
-    return next((look for known, look in _LOOKS if kind in known), "")
+    return next((look for known, look in _LOOKS if known.__contains__(kind)), "")
