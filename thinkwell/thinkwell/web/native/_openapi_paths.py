@@ -19,6 +19,16 @@ Each has the event's number as its `id`, and a `LogEntry` in JSON as its `data`.
 `end`; close the `EventSource` then. A browser that comes back says `Last-Event-ID` by itself, and gets just
 what it has not seen. A stream without an end was broken off: come back. A comment breaks silences of 15 s."""
 
+_ITEMS: Final = """What the page shows of a run, as server-sent events: all of it, then what changes.
+
+The format is the page's own, and changes with it. Programs watch the events of a run instead."""
+
+_ITEMS_EXAMPLE: Final = (
+    'retry: 2000\nevent: begin\ndata: {"format":1}\n\n'
+    'id: 0badcafe.1\ndata: [[1,0.5,"m1.0",["m1",0],0.5,null,["p","","Hello."],{}]]\n\n'
+    "event: end\ndata: {}\n\n"
+)
+
 _EXAMPLE: Final = (
     'retry: 2000\n\nid: 1\ndata: {"type":"message","seq":1,"at":0.5,"text":"Hello."}\n\n'
     'id: 2\nevent: end\ndata: {"type":"end","seq":2,"at":0.6,"status":"completed","result":"Hello."}\n\n'
@@ -37,6 +47,7 @@ def paths(properties: Callable[[str], Json], *, has_access: bool) -> Json:
         "/api/runs": {"get": _list(properties("ListQuery")), "post": _start()},
         "/api/runs/{run}": {"parameters": [_RUN], "get": _state(), "delete": _delete()},
         "/api/runs/{run}/events": {"parameters": [_RUN], "get": _events(properties("EventsQuery"))},
+        "/api/runs/{run}/items": {"parameters": [_RUN], "get": _items()},
         "/api/runs/{run}/answer": {"parameters": [_RUN], "post": _answer()},
         "/api/runs/{run}/cancel": {"parameters": [_RUN], "post": _cancel()},
         "/api/openapi.json": {"get": _itself()},
@@ -128,6 +139,30 @@ def _events(query: Json) -> Json:
         if parameter["name"] == "include":
             parameter.update(style="form", explode=False)
     return {**made, "parameters": [*parameters, last]}
+
+
+def _items() -> Json:
+    event = {
+        "type": "object",
+        "description": "One of the events.",
+        "properties": {
+            "id": {"type": "string", "description": "What to say as `Last-Event-ID` when it comes back."},
+            "event": {"type": "string", "description": "`begin` or `end`, or nothing."},
+            "data": {"type": "string", "description": "Items in JSON, or the version of their format."},
+            "retry": {"type": "integer", "description": "Milliseconds after which to come back."},
+        },
+    }
+    stream = {"schema": event, "example": _ITEMS_EXAMPLE}
+    answers: dict[int, Json] = {
+        200: {"description": "The items, as they change.", "content": {"text/event-stream": stream}},
+    }
+    made = operation("watchItems", "Watch what the page shows", answers, refused=(404,), text=_ITEMS)
+    last = {
+        "description": "The id of the last event that was seen. One that is not known counts as none.",
+        "schema": {"type": "string"},
+    }
+    names = ({"name": "Last-Event-ID", "in": "header"}, {"name": "after", "in": "query"})
+    return {**made, "parameters": [{**name, **last} for name in names]}
 
 
 def _answer() -> Json:
