@@ -259,8 +259,8 @@ async def test_changes_of_files_come_by_hunks_and_by_files() -> None:
         ev.ToolDone(id="1", status="completed", content=(diff,)),
     )
     hunks = items.inside("c2.d0")
-    assert [hunk[6][2]["text"] for hunk in hunks] == ["-0\n+x\n 1\n 2", " 37\n 38\n-39\n+y"]
-    assert [hunk[6][2]["numbers"][0] for hunk in hunks] == [[1, None], [38, 38]]
+    assert [hunk[6][2]["text"] for hunk in hunks] == ["-0\n+x\n 1\n 2\n 3", " 36\n 37\n 38\n-39\n+y"]
+    assert [hunk[6][2]["numbers"][0] for hunk in hunks] == [[1, None], [37, 37]]
     (edit,) = items.inside("changes")
     assert edit[6][:3] == ["div", "edit", {"path": "a.py", "value": [2, 2]}]
     assert "a.py+2−2-0" in items.text().replace("\n", "")

@@ -23,9 +23,6 @@ Sign: TypeAlias = Literal[" ", "+", "-"]
 SIZE: Final = 400_000
 """Characters of both texts together, from which on only their common beginning and end are looked for."""
 
-CONTEXT: Final = 2
-"""Unchanged lines around a change."""
-
 
 class Kept(NamedTuple):
     """How much of a change is kept."""
@@ -33,12 +30,14 @@ class Kept(NamedTuple):
     hunks: int = 20
     side: int = 40
     """Lines that were removed, and lines that were added, in one place."""
+    context: int = 2
+    """Unchanged lines around a change."""
 
 
 BRIEF: Final = Kept()
 """What fits a terminal or a chat."""
 
-WHOLE: Final = Kept(500, 1_000)
+WHOLE: Final = Kept(500, 1_000, 3)
 """What a page shows."""
 
 WIDTH: Final = 500
@@ -246,8 +245,8 @@ def _compared(diff: DiffContent, number: int | None, how: _How) -> FileChange:
     size = len(diff.old_text or "") + len(diff.new_text)
     found = compare(old, new, steps=how.steps if size <= SIZE else 0)
     base = _base(diff, number, found.changes)
-    groups = list(_groups(found.changes))
-    rows = _Rows(old, new, base, _exact if how.exactly else _clean, how.kept.side)
+    groups = list(_groups(found.changes, how.kept.context))
+    rows = _Rows(old, new, base, _exact if how.exactly else _clean, how.kept)
     hunks = how.kept.hunks if how.steps else 0
     return FileChange(
         path="",
@@ -273,11 +272,11 @@ def _base(diff: DiffContent, number: int | None, changes: Sequence[Change]) -> i
     return 1 if whole else None
 
 
-def _groups(changes: Iterable[Change]) -> Iterator[list[Change]]:
+def _groups(changes: Iterable[Change], context: int) -> Iterator[list[Change]]:
     """Yield the changes that stand together."""
     group: list[Change] = []
     for change in changes:
-        if group and change.old_from - group[-1].old_to > 2 * CONTEXT:
+        if group and change.old_from - group[-1].old_to > 2 * context:
             yield group
             group = []
         group.append(change)
@@ -293,7 +292,7 @@ class _Rows:
         new: The lines that are there.
         base: The number of the first one in its file.
         show: Makes a line fit to be shown.
-        side: Lines that are kept of either side of a change.
+        kept: How much is kept of the change.
     """
 
     def __init__(
@@ -302,26 +301,26 @@ class _Rows:
         new: Sequence[str],
         base: int | None,
         show: Callable[[str], str],
-        side: int,
+        kept: Kept,
     ) -> None:
         self._old = old
         self._new = new
         self._base = base
         self._show = show
-        self._side = side
+        self._kept = kept
 
     def hunk(self, group: Sequence[Change]) -> Hunk:
         """Return changes that stand together."""
         lines: list[DiffLine] = []
         missing = 0
-        at = max(group[0].new_from - CONTEXT, 0)
+        at = max(group[0].new_from - self._kept.context, 0)
         for change in group:
             lines += self._between(at, change.new_from, change.old_from - change.new_from)
-            shown = self._changed(change) if len(lines) < 4 * self._side else []
+            shown = self._changed(change) if len(lines) < 4 * self._kept.side else []
             missing += change.old_to - change.old_from + change.new_to - change.new_from - len(shown)
             lines += shown
             at = change.new_to
-        lines += self._between(at, min(at + CONTEXT, len(self._new)), group[-1].old_to - at)
+        lines += self._between(at, min(at + self._kept.context, len(self._new)), group[-1].old_to - at)
         return Hunk(lines=tuple(lines), more_lines=missing)
 
     def _between(self, begin: int, end: int, further: int) -> Iterator[DiffLine]:
@@ -332,8 +331,8 @@ class _Rows:
 
     def _changed(self, change: Change) -> list[DiffLine]:
         old_to, new_to = (
-            min(change.old_to, change.old_from + self._side),
-            min(change.new_to, change.new_from + self._side),
+            min(change.old_to, change.old_from + self._kept.side),
+            min(change.new_to, change.new_from + self._kept.side),
         )
         removed = [self._line("-", self._old, i) for i in range(change.old_from, old_to)]
         added = [self._line("+", self._new, i) for i in range(change.new_from, new_to)]
