@@ -92,23 +92,18 @@ export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, path);
 }
 
-/** How runs end, in a word. */
-export const ENDS = table({
-  completed: "done",
-  failed: "failed",
-  cancelled: "cancelled",
-  interrupted: "interrupted",
+/** Marks that look otherwise than they are called: their class, their shape, and their name. */
+const MARKS = /** @type {{[status: string]: [string, string, string]}} */ ({
+  completed: ["completed", "done", "done"],
+  doing: ["running", "fold", "being done"],
+  todo: ["pending", "pending", "to do"],
 });
 
 /** How far something is, as a picture with words for those who do not see it. @param {string} status */
 export function mark(status) {
-  const shape = status === "completed" ? "done" : status;
-  const inner = status === "running" ? el("span", { class: "spinner" }) : icon(shape);
-  return el(
-    "span",
-    { class: `mark ${status}`, role: "img", "aria-label": ENDS[status] ?? status },
-    inner,
-  );
+  const [look, shape, name] = Object.hasOwn(MARKS, status) ? MARKS[status] : [status, status, status];
+  const inner = shape === "running" ? el("span", { class: "spinner" }) : icon(shape);
+  return el("span", { class: `mark ${look}`, role: "img", "aria-label": name }, inner);
 }
 
 /** @param {string} text @param {Attributes} attributes @param {...Inner} more */
