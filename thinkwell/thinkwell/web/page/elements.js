@@ -101,7 +101,9 @@ const MARKS = /** @type {{[status: string]: [string, string, string]}} */ ({
 
 /** How far something is, as a picture with words for those who do not see it. @param {string} status */
 export function mark(status) {
-  const [look, shape, name] = Object.hasOwn(MARKS, status) ? MARKS[status] : [status, status, status];
+  const [look, shape, name] = Object.hasOwn(MARKS, status)
+    ? MARKS[status]
+    : [status, status, status];
   const inner = shape === "running" ? el("span", { class: "spinner" }) : icon(shape);
   return el("span", { class: `mark ${look}`, role: "img", "aria-label": name }, inner);
 }
@@ -138,11 +140,6 @@ export function counts(added, removed) {
     el("span", { class: "plus" }, `+${added}`),
     el("span", { class: "minus" }, `−${removed}`),
   );
-}
-
-/** @param {string} title @param {...Inner} inner */
-export function section(title, ...inner) {
-  return el("section", { class: "section" }, el("h2", {}, title), ...inner);
 }
 
 /** @param {string} text */

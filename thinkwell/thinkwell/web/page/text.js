@@ -114,23 +114,6 @@ export function shortened(text, limit) {
     : `${cut(text, limit)}\n… and ${count(text.length - limit)} more characters`;
 }
 
-/** @param {string} path @param {string} folder */
-export function relative(path, folder) {
-  let seen = path;
-  if (seen.startsWith("file://")) {
-    try {
-      seen = decodeURIComponent(seen.slice(7));
-    } catch {
-      seen = seen.slice(7); // not encoded as it should be
-    }
-  }
-  const root = folder.replace(/[/\\]+$/, "");
-  if (root && seen.startsWith(root) && ["/", "\\", ""].includes(seen.charAt(root.length))) {
-    seen = seen.slice(root.length + 1) || ".";
-  }
-  return seen;
-}
-
 /**
  * @param {Json} value
  * @param {number} [indent]
