@@ -70,9 +70,13 @@ async def test_an_agent_that_is_a_process_goes_wrong(
 @pytest.mark.skipif(not PROC.exists(), reason="looks at processes in /proc")
 def test_processes_that_are_left_are_found(tmp_path: Path) -> None:
     sleeper = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"],
+        [sys.executable, "-I", "-S", "-c", "import time; print(flush=True); time.sleep(60)"],
         env={**os.environ, "THINKWELL_SCENE": str(tmp_path)},
+        stdout=subprocess.PIPE,
     )
+    assert sleeper.stdout is not None
+    with sleeper.stdout:
+        sleeper.stdout.readline()  # it runs
     try:
         assert survivors(tmp_path) == [sleeper.pid]
     finally:

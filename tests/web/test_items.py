@@ -13,6 +13,7 @@ import pytest
 from asking import answered, permission
 from kept_runs import keep_run
 from msgspec.structs import replace
+from tales import tale
 from web_stage import Client, Stage, served, written
 
 from thinkwell import events as ev
@@ -56,6 +57,10 @@ ATTRIBUTES = frozenset(
         *("options", "path", "runs", "since", "start", "text", "type", "value"),
     )
 )
+
+
+ROOTS = {"bar", "timeline", "dock", "plan", "changes", "terminal", "result", "usage", "badges"}
+"""The places that the page has."""
 
 
 class Items(dict[str, Any]):
@@ -182,12 +187,11 @@ def message(text: str, at: float = 0.0) -> ev.Message:
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECORDINGS.glob("*.ndjson")))
 async def test_nodes_are_of_closed_lists_and_stand_in_places_that_are_there(name: str) -> None:
     items = await told(*recorded(name))
-    roots = {"bar", "timeline", "dock", "plan", "changes", "terminal", "result", "usage", "badges"}
     slots = {
         look or item[2] for item in items.values() for tag, look, *_ in elements(item[6]) if tag == "slot"
     }
     for item in items.values():
-        assert item[3][0] in roots | slots, item
+        assert item[3][0] in ROOTS | slots, item
         for element in elements(item[6]):
             assert element[0] in TAGS
             assert attributes_of(element).keys() <= ATTRIBUTES
@@ -474,6 +478,22 @@ async def test_how_a_run_failed_stands_at_its_end() -> None:
     items = await told(ev.ToolStart(id="1", title="x", status="in_progress"), end=end)
     assert "The server ended before the run did" in items.text()
     assert items["c1"][7]["look"] == "interrupted"
+
+
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 300), marks=pytest.mark.long)])
+async def test_a_run_at_random_has_its_items_in_places_that_are_there(seeds: range) -> None:
+    for seed in seeds:
+        log = [ev.SessionOpened(agent="scripted", session_id="s", cwd="/w"), *tale(seed, 60)]
+        items = await told(*log)
+        slots = {
+            look or item[2] for item in items.values() for tag, look, *_ in elements(item[6]) if tag == "slot"
+        }
+        assert {item[3][0] for item in items.values()} <= slots | ROOTS
+        texts = {"message": "m", "thought": "t", "user_message": "u"}
+        said = {
+            texts[event.type] for event in log if isinstance(event, ev.Message | ev.Thought) and event.text
+        }
+        assert said <= {id_[0] for id_ in items}
 
 
 # The past

@@ -166,6 +166,10 @@ class RunItems:
 
     def _question(self, event: ev.QuestionAsked | ev.QuestionAnswered | ev.QuestionVerdict) -> None:
         if isinstance(event, ev.QuestionAsked):
+            before = self._questions.get(event.id)
+            if before is not None and before.answer is None:
+                before.give_up(event.seq, event.at)
+                self._dirty[before] = None
             asked = self._questions[event.id] = Question(event)
             self._add(asked)
             if (call := self._called.get(event.tool_id or "")) is not None:
@@ -202,8 +206,11 @@ class RunItems:
                 self._add(Fixed("n", seq, at, rows.note("what follows was said before")))
             case ev.ReplayEnded():
                 self._add(Fixed("n", seq, at, rows.note("that was the history of the session")))
-            case ev.SessionOpened(cwd=cwd):
+            case ev.SessionOpened(cwd=cwd) if cwd != self._cwd:
                 self._cwd = cwd
+                for call in self._called.values():  # their paths are told otherwise
+                    call.again(seq, at)
+                    self._dirty[call] = None
             case ev.UnknownUpdate():
                 self._not_understood += 1
             case _:

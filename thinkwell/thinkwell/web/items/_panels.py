@@ -79,7 +79,7 @@ class Panels:
     def __init__(self, schema: JsonValue, *, alone: bool) -> None:
         self._schema = schema
         self._conversation = "none: it cannot be gone on with" if alone else ""
-        self._docked: dict[str, Question] = {}
+        self._docked: set[Question] = set()
         """The open questions."""
         self._plans: set[str] = set()
 
@@ -102,12 +102,12 @@ class Panels:
         self._plans = set(view.plans)
         put("strip", "bar", panels.strip(view.plan) if view.plan else None)
         waiting = {} if end is not None else {question.id: question for question in view.questions}
-        for name, question in (self._docked | dict(now.questions)).items():
-            if name in waiting:
-                self._docked[name] = question
-                put(f"{question.id}.form", "dock", forms.form(waiting[name], view), question.seq)
-            elif self._docked.pop(name, None):
-                put(f"{question.id}.form", "dock", None, question.seq)
+        open_ = {now.questions[name]: waiting[name] for name in waiting if name in now.questions}
+        for question in self._docked - open_.keys():
+            put(f"{question.id}.form", "dock", None, question.seq)
+        for question, asked in open_.items():
+            put(f"{question.id}.form", "dock", forms.form(asked, view), question.seq)
+        self._docked = set(open_)
         put(
             "panel.usage",
             "usage",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -218,6 +218,10 @@ class Text(Row):
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
 
+_Part: TypeAlias = "tuple[str, tuple[tuple[str, int], Node]]"
+"""The id of a part, its place, and what it looks like."""
+
+
 class Call(Row):
     """A tool call."""
 
@@ -251,55 +255,53 @@ class Call(Row):
         self.change(self.view, seq, at)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+        status = rows.status_of(self.view, over=over)
         parts = dict(self._parts_of(cwd))
         versions, self._versions = self._versions, []
-        look = rows.status_of(self.view, over=over)
         verb = tools.describe(self.view, cwd).verb
-        more = More(open=rows.is_open(self.view, cwd, over=over), lane=verb, look=look)
+        more = More(open=rows.is_open(self.view, cwd, over=over), lane=verb, look=status)
         for seq, at, view in versions:
             node = rows.call(view, cwd, over=over, unfolds=bool(parts), inner=self._inner)
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, view.ended_at, more, kept=True))
         if not versions:
             return
         seq, at, _ = versions[-1]
+        parts |= self._in_panels(cwd, status, f"{self.id}.o" if f"{self.id}.o" in parts else "")
         for name in self._parts - parts.keys():
-            sink.put(Shown(f"{self.id}.{name}", (self.id, 0), None, seq, at, self.began))
+            sink.put(Shown(name, (self.id, 0), None, seq, at, self.began))
         self._parts = frozenset(parts)
         for name, (place, node) in parts.items():
-            sink.put(Shown(f"{self.id}.{name}", place, node, seq, at, self.began))
-        self._draw_panels(sink, cwd, seq, at, over=over)
+            sink.put(Shown(name, place, node, seq, at, self.began))
 
     @property
     def _inner(self) -> str:
         return f"{self.id}.calls" if self.has_calls else ""
 
-    def _parts_of(self, cwd: str) -> Iterator[tuple[str, tuple[tuple[str, int], Node]]]:
+    def _parts_of(self, cwd: str) -> Iterator[_Part]:
+        id_ = self.id
         if asked_for := rows.arguments(self.view, cwd):
-            yield "a", ((self.id, 0), asked_for)
+            yield f"{id_}.a", ((id_, 0), asked_for)
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
-            yield f"d{number}", ((self.id, 1 + number), rows.change(change, rows.slot()))
+            yield f"{id_}.d{number}", ((id_, 1 + number), rows.change(change, rows.slot()))
             for place, hunk in enumerate(change.hunks):
-                yield f"d{number}.{place}", ((f"{self.id}.d{number}", place), rows.hunk(hunk))
+                yield f"{id_}.d{number}.{place}", ((f"{id_}.d{number}", place), rows.hunk(hunk))
         if pictures := rows.pictures(self.view):
-            yield "p", ((self.id, OUTPUT - 1), pictures)
+            yield f"{id_}.p", ((id_, OUTPUT - 1), pictures)
         if output := rows.output(self.view):
             whole = element("pre", "wrap output", rows.slot(), attributes={"label": "Output"})
-            yield "o", ((self.id, OUTPUT), whole)
+            yield f"{id_}.o", ((id_, OUTPUT), whole)
             for place, part in enumerate(output):
                 if part:
-                    yield f"o.{place}", ((f"{self.id}.o", place), part)
+                    yield f"{id_}.o.{place}", ((f"{id_}.o", place), part)
 
-    def _draw_panels(self, sink: Sink, cwd: str, seq: int, at: float, *, over: bool) -> None:
-        status = rows.status_of(self.view, over=over)
+    def _in_panels(self, cwd: str, status: rows.Status, output: str) -> Iterator[_Part]:
         if self.view.kind == "execute":
-            output = f"{self.id}.o" if "o" in self._parts else ""
-            node = rows.command(self.view, status, output)
-            sink.put(Shown(f"s{self.seq}", ("terminal", self.seq), node, seq, at, self.began))
-        gone = status in ("failed", "cancelled")
+            yield f"s{self.seq}", (("terminal", self.seq), rows.command(self.view, status, output))
+        if status in ("failed", "cancelled"):
+            return
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
-            edit = None if gone else rows.edit(change, status, f"{self.id}.d{number}")
             place = ("changes", self.seq * diffs.FULLY + number)
-            sink.put(Shown(f"e{self.seq}.{number}", place, edit, seq, at, self.began))
+            yield f"e{self.seq}.{number}", (place, rows.edit(change, status, f"{self.id}.d{number}"))
 
 
 class Question(Row):
@@ -319,6 +321,7 @@ class Question(Row):
             deadline=None if event.timeout is None else event.at + event.timeout,
         )
         self.answer: AnswerView | None = None
+        self.is_given_up = False
         self._versions: list[tuple[int, float, QuestionView, AnswerView | None]] = []
         self.again(event.seq, event.at)
 
@@ -330,6 +333,11 @@ class Question(Row):
     def again(self, seq: int, at: float) -> None:
         """Have it drawn once more."""
         self._versions.append((seq, at, self.view, self.answer))
+
+    def give_up(self, seq: int, at: float) -> None:
+        """Say that it will not be answered: its id is used again."""
+        self.is_given_up = True
+        self.again(seq, at)
 
     def end(self, answer: ev.QuestionAnswered) -> None:
         """Take its answer."""
@@ -352,7 +360,7 @@ class Question(Row):
         more = More(lane="questions", look="ask", say=f"Question: {self.view.title[:SAID]}", urgent=True)
         versions, self._versions = self._versions, []
         for seq, at, view, answer in versions:
-            node = rows.past_question(view, answer, over=over)
+            node = rows.past_question(view, answer, over=over or self.is_given_up)
             ended = None if answer is None else answer.answered_at
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
