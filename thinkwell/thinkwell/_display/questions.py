@@ -21,7 +21,7 @@ from thinkwell._display.urls import url_host
 from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from thinkwell._display.diffs import FileChange
     from thinkwell._display.tools import Call
@@ -349,27 +349,40 @@ def _is_in_changes(key: str, value: JsonValue, diffs: Sequence[DiffContent], cwd
 
 
 def _choices(options: Sequence[QuestionOption]) -> tuple[Choice, ...]:
-    """Return the options with their keys: a letter for the first of each known kind, else a digit."""
-    choices: list[Choice] = []
+    """Return the options that have keys."""
+    return tuple(
+        Choice(
+            key=key,
+            label=label_of(option, _LABELS),
+            option_id=option.id,
+            kind=option.kind,
+            name=exact(option.name),
+        )
+        for key, option in keyed(options)
+        if key
+    )
+
+
+def keyed(options: Sequence[QuestionOption]) -> Iterator[tuple[str, QuestionOption]]:
+    """Yield options with their keys: a letter for the first of each known kind, else a digit, or none."""
     taken: set[str] = set()
     for option in options:
         key = _KEYS.get(option.kind, "")
         if not key or key in taken:
             key = next((digit for digit in "123456789" if digit not in taken), "")
-        if not key:
-            continue
         taken.add(key)
-        choices.append(
-            Choice(
-                key=key, label=_label(option), option_id=option.id, kind=option.kind, name=exact(option.name)
-            )
-        )
-    return tuple(choices)
+        yield key, option
 
 
-def _label(option: QuestionOption) -> str:
+def label_of(option: QuestionOption, labels: Mapping[str, str]) -> str:
+    """Return what an option is called: by its kind, and by its name where that says more.
+
+    Args:
+        option: The option.
+        labels: What its kinds are called.
+    """
     name = line(option.name, NAME)
-    label = _LABELS.get(option.kind)
+    label = labels.get(option.kind)
     if label is None:
         return name or line(option.kind, NAME)
     return label if not name or name.casefold().rstrip(".!") in _PLAIN_NAMES else f"{label}: {name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from thinkwell._display.diffs import FileChange
     from thinkwell._display.items.nodes import Node
     from thinkwell._display.questions import Asked
-    from thinkwell.events import JsonValue, QuestionOption
+    from thinkwell.events import JsonValue
     from thinkwell.view import QuestionView, RunView
 
 OPTIONS: Final = 50
@@ -30,25 +29,12 @@ TITLE: Final = 8_000
 COMMAND: Final = 100_000
 """Characters of what is asked for."""
 
-NAME: Final = 60
-"""Characters of what an option is called."""
-
-_KEYS: Final = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
-
 _LABELS: Final = {
     "allow_once": "Allow once",
     "allow_always": "Always allow",
     "reject_once": "Deny",
     "reject_always": "Always deny",
 }
-
-_PLAIN_NAMES: Final = re.compile(
-    r"((allow|accept|approve|yes|reject|deny|decline|no|always|never)"
-    r"( once| always| allow| reject| deny| it| this time)?"
-    r"|always (allow|reject|deny)|just once|once)[.!]*",
-    re.IGNORECASE,
-)
-"""Names of options that say no more than their kinds do."""
 
 
 def form(question: QuestionView, view: RunView) -> Node:
@@ -105,23 +91,10 @@ def options(question: QuestionView) -> list[JsonValue]:
     if question.asks == "form":
         return [["n", "Decline", "decline", "deny"]]
     choices: list[JsonValue] = []
-    taken: set[str] = set()
-    for option in question.options[:OPTIONS]:
-        key = _KEYS.get(option.kind, "")
-        if not key or key in taken:
-            key = next((digit for digit in "123456789" if digit not in taken), "")
-        taken.add(key)
+    for key, option in questions.keyed(question.options[:OPTIONS]):
         kind = "allow" if option.kind.startswith("allow") else "other"
         kind = "deny" if option.kind.startswith("reject") else kind
-        choices.append([key, _label(option), {"option": option.id}, kind])
+        choices.append([key, questions.label_of(option, _LABELS), {"option": option.id}, kind])
     if not any(option.kind.startswith("reject") for option in question.options):
         choices.append(["n", "Deny", "deny", "deny"])  # nobody has to allow what is asked
     return choices
-
-
-def _label(option: QuestionOption) -> str:
-    name = line(option.name, NAME)
-    label = _LABELS.get(option.kind)
-    if label is None:
-        return name or line(option.kind, NAME)
-    return label if not name or _PLAIN_NAMES.fullmatch(name) else f"{label}: {name}"
