@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from markdown_it import MarkdownIt
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
 
+from thinkwell._display.items.code import LANGUAGES
+from thinkwell._display.items.markdown import PARSER
 from thinkwell._display.text import clean
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ WIDEST: Final = 100
 NARROWEST: Final = 24
 """Columns below which nothing is drawn as Markdown: lists in lists would have no room."""
 
-_LANGUAGES: Final = frozenset((
-    "bash", "c", "c++", "console", "cpp", "cs", "csharp", "css", "diff", "docker", "dockerfile", "go", "html",
-    "ini", "java", "javascript", "js", "json", "jsx", "kotlin", "lua", "make", "makefile", "markdown", "md",
-    "php", "py", "python", "python3", "rb", "ruby", "rs", "rust", "scala", "sh", "shell", "sql", "swift",
-    "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh",
-))  # fmt: skip
-"""The languages whose code is coloured. An agent may name any, and some take very long to be looked at."""
-
-# Without HTML, which rich leaves out: its marks are text like any other.
-_PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
-
 
 class Code:
     """Code, coloured where its language is known."""
@@ -40,7 +30,7 @@ class Code:
     def __init__(self, text: str, language: str) -> None:
         self._text = clean(text).rstrip("\n")
         name = language.casefold().partition(" ")[0]
-        self._language = name if name in _LANGUAGES else "text"
+        self._language = name if name in LANGUAGES else "text"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self._language == "text":
@@ -72,7 +62,7 @@ class _Markdown(Markdown):
 
     def __init__(self, text: str) -> None:
         super().__init__("", hyperlinks=False)
-        self.parsed = _PARSER.parse(text)
+        self.parsed = PARSER.parse(text)
 
 
 class Prose:
