@@ -6,7 +6,7 @@ import json
 import re
 from html import escape
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import pytest
 import tried
@@ -101,12 +101,15 @@ def short(text: str) -> list[Any]:
     return [of(node) for node in drawn(text)]
 
 
+def is_element(node: Any) -> TypeGuard[list[Any]]:
+    return isinstance(node, list)
+
+
 def elements(nodes: Sequence[Any]) -> Iterator[Any]:
     for node in nodes:
-        if isinstance(node, list):
-            found = cast("list[Any]", node)
-            yield found
-            yield from elements(found[2:])
+        if is_element(node):
+            yield node
+            yield from elements(node[2:])
 
 
 MARKS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import anyio
 import msgspec
@@ -108,11 +108,14 @@ class Items(dict[str, Any]):
                 yield from self._texts(each, id_)
 
 
+def is_element(node: Any) -> TypeGuard[list[Any]]:
+    return isinstance(node, list)
+
+
 def elements(node: Any) -> Iterator[list[Any]]:
-    if isinstance(node, list):
-        element = cast("list[Any]", node)
-        yield element
-        for each in element[2:]:
+    if is_element(node):
+        yield node
+        for each in node[2:]:
             yield from elements(each)
 
 
