@@ -6,12 +6,12 @@ import re
 from html.parser import HTMLParser
 
 ELEMENTS = frozenset({
-    "b", "code", "del", "details", "div", "ins", "mark", "pre", "span",
-    "style", "summary", "table", "td", "th", "tr",
+    "blockquote", "code", "dd", "del", "details", "div", "dl", "dt", "em", "li", "mark", "ol", "p", "pre",
+    "span", "strong", "style", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
 })  # fmt: skip
 """What a page is made of."""
 
-CLASSES = re.compile(r"(thinkwell-run|tw-[a-z]+)?( tw-[a-z]+)*")
+CLASSES = re.compile(r"thinkwell-run|tw-[a-z0-9_-]+( tw-[a-z0-9_-]+)*")
 
 
 class Page(HTMLParser):
@@ -32,14 +32,18 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in ELEMENTS, tag
         for name, value in attrs:
-            assert name in ("class", "open"), (tag, name)
-            if name == "class":
-                assert CLASSES.fullmatch(value or ""), value
-            else:
-                self.unfolded += 1
+            match name:
+                case "class":
+                    assert CLASSES.fullmatch(value or ""), value
+                case "open":
+                    assert (tag, value) == ("details", None)
+                    self.unfolded += 1
+                case _:
+                    assert (tag, name) == ("ol", "start")
+                    assert (value or "").isdecimal(), value
         self.elements.append(tag)
         self._open.append(tag)
-        if tag in ("div", "tr", "pre", "summary"):
+        if tag in ("dd", "div", "dt", "li", "p", "pre", "summary", "tr"):
             self.text += "\n"
 
     def handle_endtag(self, tag: str) -> None:

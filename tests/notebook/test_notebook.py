@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import time
 from itertools import pairwise
@@ -198,6 +199,30 @@ async def test_a_stream_that_fails_shows_that_it_has() -> None:
         bundle: dict[str, str] = stream._repr_mimebundle_(include=None, exclude=None)
     assert set(bundle) == {"text/plain", "text/html"}
     assert "boom <b>" in Page(bundle["text/html"]).text
+
+
+BARE = """
+import sys
+sys.modules.update(dict.fromkeys(("markdown_it", "pygments", "rich")))  # as if they were not installed
+import anyio
+from thinkwell.testing import ScriptedAgent, script
+
+async def main() -> None:
+    async with ScriptedAgent(script.calls("go", {"path": "a.py"}).says("It is **fine**.")).open() as agent:
+        stream = agent.think().text("Go").tool(go).stream()
+        await stream.wait()
+        sys.stdout.write(stream._repr_mimebundle_()["text/html"])
+
+async def go(path: str) -> str:
+    return path
+
+anyio.run(main)
+"""
+
+
+def test_the_core_shows_itself_without_any_extra() -> None:
+    done = subprocess.run([sys.executable, "-c", BARE], stdout=subprocess.PIPE, check=True, encoding="utf-8")
+    assert "It is **fine**." in Page(done.stdout).lines
 
 
 class Cell:

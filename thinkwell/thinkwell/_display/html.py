@@ -1,30 +1,32 @@
-"""A run as a piece of HTML: without scripts, links and images, and of a bounded size.
+"""A run as a piece of HTML, of a bounded size.
 
-It is made for notebooks, which take the page as it is: every string that an agent, a tool or a recording had
-a hand in goes through `thinkwell._display.html_markup`.
+It is made for notebooks, of the same nodes as the page; see `thinkwell._display.items`.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from thinkwell._core.schema.json_schema import is_array, is_object
-from thinkwell._display import numbers, phases, questions, summary, usage
-from thinkwell._display.html_items import NAME, ROWS, file_change, timeline
-from thinkwell._display.html_markup import NOTHING, Html, Room, joined, name, prose, shortened, tag, verbatim
+from thinkwell import events as ev
+from thinkwell._display import diffs, numbers, phases, questions, summary, tools, usage
 from thinkwell._display.html_style import STYLE
-from thinkwell._display.text import clean
+from thinkwell._display.items import forms, panels, rows
+from thinkwell._display.items.html import LEAST as SHORTEST
+from thinkwell._display.items.html import Html, to_html
+from thinkwell._display.items.nodes import element, filled
+from thinkwell._display.text import line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from thinkwell import events as ev
-    from thinkwell._display.questions import Asked
+    from thinkwell._display.items.nodes import Node
     from thinkwell._display.summary import RunStatus
-    from thinkwell.view import AnswerView, RunView
+    from thinkwell.view import AnswerView, QuestionView, RunView, TimelineItem, ToolView
 
 PAGE_LIMIT: Final = 400_000
 """Characters of a page, whatever the run was like. A notebook's file keeps the page."""
@@ -35,17 +37,44 @@ FRAME_LIMIT: Final = 100_000
 LEAST: Final = 20_000
 """Characters below which nothing is drawn of one of several runs but its row."""
 
-RESULT: Final = 20_000
-"""Characters of a result."""
+NAME: Final = 160
+"""Characters of a name."""
 
-FIELDS: Final = 60
-"""Fields of a result that have rows of their own."""
+ROW: Final = 2_000
+"""Characters of HTML of a row that stands for a run, and of its sums."""
 
-AROUND: Final = 100
-"""Characters of the elements around a run that is one of several."""
+PART: Final = 40_000
+"""Characters of HTML of a step, a question, the plan, or what came of the run."""
 
-COMMAND: Final = 8_000
-"""Characters of what needs a permission."""
+NOTE: Final = 200
+"""Characters of HTML of what is said of parts that are left out, and around parts."""
+
+MESSAGE: Final = 20_000
+"""Characters of a message, of an error."""
+
+THOUGHT: Final = 6_000
+"""Characters of thoughts that stand together."""
+
+OUTPUT: Final = 4_000
+"""Characters of a tool's output."""
+
+TEXTS: Final = 100
+"""Messages and thoughts that are remembered as they were drawn."""
+
+LAST_LINES: Final = 5
+"""Lines of the output of a tool that runs."""
+
+FILES: Final = 4
+"""Files of which one tool's changes are drawn."""
+
+KEPT: Final = diffs.Kept(2, 20)
+"""What is drawn of a file's changes."""
+
+LISTED: Final = 50
+"""Tool calls that are listed in another one's place: those that share its line, or are its sub-agent's."""
+
+DEPTH: Final = 3
+"""Sub-agents of sub-agents that are drawn."""
 
 STEPS: Final = 40
 """Steps of a plan."""
@@ -54,16 +83,7 @@ LEAST_SECONDS: Final = 0.05
 """Seconds of a phase that is worth a word."""
 
 ASKED: Final = 5
-"""Of open questions, refused results and notices so many each."""
-
-_MARKS: Final[dict[RunStatus, tuple[str, str]]] = {
-    "running": ("▸", "tw-now"),
-    "done": ("✔", "tw-ok"),
-    "failed": ("✘", "tw-bad"),
-    "cancelled": ("⊘", "tw-ask"),
-}
-
-_STEPS: Final = {"completed": ("✔", "tw-over"), "in_progress": ("▸", "tw-here"), "pending": ("·", "")}
+"""Of open questions, answers and notices so many each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +114,7 @@ class Picture:
 
 def page(picture: Picture, *, limit: int = PAGE_LIMIT) -> str:
     """Return a run as HTML of at most `limit` characters. What is left out is said there."""
-    return _whole(_run(picture, limit - len(_whole(NOTHING))))
+    return _whole(_run(picture, limit - len(_whole(Html("")))))
 
 
 def bundle(plain: str, view: RunView, now: float, recording: Path | None) -> dict[str, str]:
@@ -115,249 +135,298 @@ def pages(pictures: Sequence[Picture], *, limit: int = PAGE_LIMIT) -> str:
 
     Those that are over can be unfolded: what is drawn anew all the time could not be kept open.
     """
-    room = (limit - len(_whole(NOTHING))) // max(1, len(pictures))
+    left = limit - len(_whole(Html("")))
     ordered = sorted(pictures, key=lambda picture: picture.status != "failed")
-    rows = joined(_several(picture, room) for picture in ordered)
-    return _whole(rows if len(rows) <= limit - len(_whole(NOTHING)) else verbatim(f"{len(pictures)} runs"))
+    body = Html("".join(_several(picture, left // len(pictures)) for picture in ordered))
+    return _whole(body if len(body) <= left else to_html(f"{len(pictures)} runs", NOTE))
 
 
 def _whole(body: Html) -> str:
-    return tag("div", Html(f"<style>{STYLE}</style>"), body, kind="thinkwell-run")
+    return f'<div class="thinkwell-run"><style>{STYLE}</style>{body}</div>'
 
 
-def _several(picture: Picture, left: int) -> Html:
-    mark, kind = _MARKS[picture.status]
-    used = " · ".join(usage.usage_parts(picture.view))
-    row = tag(
-        "span",
-        tag("span", verbatim(mark), kind=f"tw-mark {kind}"),
-        tag("b", name(picture.label or picture.view.agent or "run", NAME)),
-        tag("span", joined((_phase(picture), name(used, NAME)), " · "), kind="tw-dim"),
-        tag("span", verbatim(numbers.clock(picture.now)), kind="tw-time"),
-        kind="tw-row",
-    )
-    room = Room(left - len(row) - AROUND)
-    if not picture.over:
-        asked = room.take(lambda scale: _open_questions(picture.view, picture.now, scale))
-        return tag("div", row, asked, kind="tw-item")
-    if left < LEAST:
-        return tag("div", row, kind="tw-item")
-    body = tag("div", _run(picture, room.left), kind="thinkwell-run")
-    return tag("details", tag("summary", row), body, kind="tw-item")
+def _several(picture: Picture, limit: int) -> Html:
+    unfolds = picture.over and limit >= LEAST
+    doing = phases.words(picture.view, cancelling=picture.cancelling)
+    facts = " · ".join((doing, *usage.usage_parts(picture.view)))
+    time = element("span", "end dim", numbers.clock(picture.now))
+    row = to_html(element("summary" if unfolds else "div", "fold", *_names(picture, facts), time), ROW)
+    left = limit - len(row) - NOTE
+    if unfolds:
+        run = f'<div class="thinkwell-run">{_run(picture, left)}</div>'
+        return Html(f'<details class="tw-card">{row}{run}</details>')
+    return row if picture.over else Html(row + _open_questions(picture, _Room(left, picture.now)))
+
+
+class _Room:
+    """The characters that are left for a page."""
+
+    def __init__(self, left: int, now: float) -> None:
+        self.left = left
+        self._now = now
+
+    def take(self, node: Node, most: int = PART) -> Html:
+        """Return a node as HTML, which takes at most half of what is left: the others need some too."""
+        html = to_html(node, min(most, self.left // 2), self._now)
+        self.left -= len(html)
+        return html
 
 
 def _run(picture: Picture, limit: int) -> Html:
     view = picture.view
-    room = Room(limit)
-    head = room.take(lambda scale: _head(picture, NAME // scale))
-    end = room.take(lambda scale: _end(picture, scale))
-    foot = room.take(lambda scale: _foot(picture, NAME // scale))
-    plan = room.take(lambda scale: _plan(view.plan, STEPS // scale, NAME // scale))
-    asked = room.take(lambda scale: _open_questions(view, picture.now, scale))
-    told = timeline(view, picture.now, room)
-    return joined((head, plan, told, asked, end, foot))
+    room = _Room(limit - NOTE, picture.now)
+    head = room.take(_head(picture), ROW)
+    asked = _open_questions(picture, room)
+    end = "".join([room.take(node) for node in _end(picture)])
+    foot = room.take(_foot(picture), ROW)
+    plan = room.take(panels.plan(ev.PlanUpdate(entries=view.plan), STEPS) if view.plan else "")
+    return Html(f"{head}{plan}{_timeline(picture, room)}{asked}{end}{foot}")
 
 
-def _phase(picture: Picture) -> Html:
-    return name(phases.words(picture.view, cancelling=picture.cancelling), NAME)
+def _names(picture: Picture, *facts: str) -> Sequence[Node]:
+    """Return how far a run is, what it is called, and what else is known of it."""
+    label = line(picture.label or picture.view.agent or "run", NAME)
+    dim = " · ".join(line(fact, NAME) for fact in facts if fact)
+    return (rows.mark(picture.status), element("strong", "", label), element("span", "dim", dim))
 
 
-def _head(picture: Picture, limit: int) -> Html:
+def _head(picture: Picture) -> Node:
     view = picture.view
-    mark, kind = _MARKS[picture.status]
-    title = name(picture.label or view.agent or "run", limit)
     agent = view.agent if picture.label and picture.label != view.agent else ""
-    facts = [fact for fact in (agent, view.model, view.mode, view.cwd) if fact]
+    doing = phases.words(view, cancelling=picture.cancelling)
     running = len(phases.running(view))
-    state = joined(
-        (
-            _phase(picture),
-            verbatim(numbers.plural(running, "tool") + " running" if running else ""),
-            verbatim(numbers.clock(picture.now)),
-        ),
-        " · ",
-    )
-    return tag(
-        "div",
-        tag("span", verbatim(mark), kind=f"tw-mark {kind}"),
-        tag("b", title),
-        tag("span", joined((name(fact, limit) for fact in facts), " · "), kind="tw-dim"),
-        tag("span", state, kind=f"tw-phase {'tw-dim' if picture.over else 'tw-now'}"),
-        kind="tw-head",
-    )
+    at_once = numbers.plural(running, "tool") + " running" if running else ""
+    state = " · ".join(filter(None, (doing, at_once, numbers.clock(picture.now))))
+    names = _names(picture, agent, view.model or "", view.mode or "", view.cwd)
+    return element("div", "head", *names, element("span", "end dim" if picture.over else "end now", state))
 
 
-def _plan(entries: Sequence[ev.PlanEntry], steps: int, limit: int) -> Html:
-    """Return the steps around the one that is being worked at."""
-    if not entries:
-        return NOTHING
-    done = sum(entry.status == "completed" for entry in entries)
-    begin = max(0, min(done - steps // 2, len(entries) - steps))
-    parts = [tag("span", verbatim(f"plan {done}/{len(entries)}"), kind="tw-dim")]
-    if begin:
-        parts.append(tag("span", verbatim(f"… {begin} before"), kind="tw-dim"))
-    for entry in entries[begin : begin + steps]:
-        mark, kind = _STEPS[entry.status]
-        parts.append(tag("span", verbatim(f"{mark} "), name(entry.content, limit), kind=kind))
-    if rest := len(entries) - begin - steps:
-        parts.append(tag("span", verbatim(f"… {rest} more"), kind="tw-dim") if rest > 0 else NOTHING)
-    return tag("div", joined(parts, " "), kind="tw-plan")
+def _more(number: int, word: str) -> Node:
+    return element("div", "dim", f"… {numbers.plural(number, f'more {word}')}") if number > 0 else ""
 
 
-def _open_questions(view: RunView, now: float, scale: int) -> Html:
+def shortened(text: str, limit: int) -> str:
+    """Return the beginning and the end of a text that is too long, and how much is missing."""
+    cut = len(text) - limit
+    if cut <= 0:
+        return text
+    head = limit * 3 // 4
+    tail = limit - head
+    return f"{text[:head]}\n… {cut:,} characters are not shown …\n{text[len(text) - tail :]}"
+
+
+# What happened
+
+
+def _timeline(picture: Picture, room: _Room) -> Html:
+    """Return what happened. Where there is too little room, the beginning is left out."""
+    steps = _Steps(picture.view, over=picture.over)
+    left = list(steps.all)
+    parts: list[str] = []
+    while left and room.left >= SHORTEST:
+        is_last = not parts and not picture.over
+        part = to_html(steps.node(left.pop(), is_last=is_last), min(PART, room.left), picture.now)
+        room.left -= len(part)
+        parts.append(part)
+    if left:
+        parts.append(to_html(element("div", "dim", f"… {len(left):,} earlier steps are not shown"), NOTE))
+    return Html(f'<div class="tw-timeline">{"".join(reversed(parts))}</div>' if any(parts) else "")
+
+
+class _Steps:
+    """The steps of a run, one by one.
+
+    Args:
+        view: The run.
+        over: Whether it is over.
+    """
+
+    def __init__(self, view: RunView, *, over: bool) -> None:
+        self._view = view
+        self._over = over
+        self._children: dict[str, list[ToolView]] = {}
+        """The tool calls of each sub-agent."""
+        self._answers: dict[str, list[AnswerView]] = {}
+        """What was answered about each tool call."""
+        self.all: list[list[TimelineItem]] = []
+        """What each step is made of: calls that share a line, or one thing."""
+        for answer in view.answers:
+            if answer.tool_id is not None:
+                self._answers.setdefault(answer.tool_id, []).append(answer)
+        seen: set[str] = set()
+        nested: set[str | None] = set()
+        for tool in view.tools.values():
+            if tool.parent in seen:  # what is in its own parent's place would never be drawn
+                self._children.setdefault(tool.parent, []).append(tool)
+                nested.add(tool.id)
+            seen.add(tool.id)
+        shares = False
+        for item in view.timeline:
+            if item.kind == "tool" and item.id in nested:
+                continue
+            shared, shares = shares, self._shares(item)
+            if shared and shares:
+                self.all[-1].append(item)
+            else:
+                self.all.append([item])
+
+    def _shares(self, item: TimelineItem) -> bool:
+        """Return whether an item is a call that may share a line with those next to it."""
+        return item.kind == "tool" and tools.folds(self._tool(item)) and item.id not in self._answers
+
+    def _tool(self, item: TimelineItem) -> ToolView:
+        return self._view.tools[item.id or ""]
+
+    def node(self, step: Sequence[TimelineItem], *, is_last: bool) -> Node:
+        """Return a step.
+
+        Args:
+            step: What it is made of.
+            is_last: Whether it goes on.
+        """
+        view = self._view
+        item = step[0]
+        match item.kind:
+            case "tool":
+                calls = list(map(self._tool, step))
+                return self._fold(calls) if len(calls) > 1 else self._call(calls[0], 0)
+            case "message":
+                said = shortened(view.messages[item.index], MESSAGE)
+                return element("div", "prose text", *_prose(said))
+            case "thought" if is_last:
+                return rows.thinking(view.thought_blocks[item.index])
+            case "thought":
+                thought = view.thought_blocks[item.index]
+                return filled(rows.thought(thought, 0, ""), _prose(shortened(thought, THOUGHT)))
+            case "user":
+                said = shortened(view.user_messages[item.index], MESSAGE)
+                return element("div", "prose bubble", *_prose(said))
+            case _:
+                return rows.turn(item.index, reminder=False) if item.index > 1 else ""
+
+    def _call(self, tool: ToolView, depth: int) -> Node:
+        """Return a tool call, with what it did inside."""
+        cwd = self._view.cwd
+        goes_on = tool.ended_at is None and not self._over
+        answers = self._answers.get(tool.id, [])
+        changes = diffs.changes_of(tool, cwd, kept=KEPT)
+        output = tools.output_of(tool).strip("\n")
+        if goes_on:
+            output = "\n".join(output.splitlines()[-LAST_LINES:])
+        parts = (
+            *(element("div", "answer", questions.answered(answer)) for answer in answers[-LISTED:]),
+            rows.arguments(tool, cwd, tools.describe(tool, cwd).target),
+            *(rows.change(each, *map(rows.hunk, each.hunks)) for each in changes[:FILES]),
+            _more(len(changes) - FILES, "file"),
+            element("pre", "wrap", shortened(output, OUTPUT)) if output else "",
+            *self._calls(self._children.get(tool.id, []), depth + 1),
+        )
+        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), inner="")
+        denied = any(questions.allowed(answer) is False for answer in answers)
+        return filled(row, parts, is_open=goes_on or denied or rows.is_open(tool, cwd, over=self._over))
+
+    def _calls(self, calls: Sequence[ToolView], depth: int) -> Sequence[Node]:
+        shown = calls[-max(1, LISTED // 8 ** (depth - 1)) :] if depth <= DEPTH else ()
+        more = _more(len(calls) - len(shown), "earlier call" if shown else "call")
+        return (more, *(self._call(tool, depth) for tool in shown))
+
+    def _fold(self, shared: Sequence[ToolView]) -> Node:
+        shown = shared[:LISTED]
+        lines = (rows.call(tool, self._view.cwd, over=self._over, unfolds=False, inner="") for tool in shown)
+        return filled(rows.calls(shared, self._view.cwd), (*lines, _more(len(shared) - LISTED, "call")))
+
+
+@lru_cache(TEXTS)
+def _prose(text: str) -> Sequence[Node]:
+    """Return a text as nodes, and remember them: while a run goes on, it is drawn again and again."""
+    return panels.prose(text)
+
+
+# What is asked
+
+
+def _open_questions(picture: Picture, room: _Room) -> Html:
     """Return what waits for an answer, in full: a person is to decide by it."""
-    boxes = [_question(questions.asked(question, view), now, scale) for question in view.questions[:ASKED]]
-    if (more := len(view.questions) - ASKED) > 0:
-        boxes.append(tag("div", verbatim(f"… {numbers.plural(more, 'more question')}"), kind="tw-dim"))
-    if view.stalled is not None and view.phase not in phases.OVER:
+    view = picture.view
+    boxes = [_question(questions.asked(each, view), each, picture.now) for each in view.questions[:ASKED]]
+    boxes.append(_more(len(view.questions) - ASKED, "question"))
+    if view.stalled is not None and not picture.over:
         quiet = f"nothing was heard of the agent for {numbers.seconds(view.stalled.idle)}"
-        boxes.append(tag("div", verbatim(quiet), kind="tw-box"))
-    return joined(boxes)
+        boxes.append(rows.note(quiet, "warning"))
+    return Html("".join(map(room.take, boxes)))
 
 
-def _question(asked: Asked, now: float, scale: int) -> Html:
-    limit = COMMAND // scale
+def _question(asked: questions.Asked, question: QuestionView, now: float) -> Node:
     left = asked.left(now)
-    exactly = [part for part in (asked.said, asked.command, asked.arguments, asked.url) if part]
-    exactly += asked.about[:ASKED]
+    time = "" if left is None else element("span", "dim", f"  {numbers.clock(left)} left")
     offered = [choice.label for choice in asked.options] or [
         f"{one.label} ({one.hint}{one.offered and f': {one.offered}'})" for one in asked.fields
     ]
-    files = len(asked.about[ASKED:]) + asked.more_about
-    unseen = [
-        f"… {numbers.plural(count, what)}"
-        for count, what in (
-            (files, "more file"),
-            (len(asked.changes[ASKED:]), "more change"),
-            (len(offered[FIELDS:]) + asked.more_options, "more choice"),
-        )
-        if count
-    ]
-    return tag(
+    return element(
         "div",
-        tag("b", verbatim("? "), name(asked.title, NAME), kind="tw-ask"),
-        NOTHING if left is None else tag("span", verbatim(f"  {numbers.clock(left)} left"), kind="tw-dim"),
-        *(tag("pre", verbatim(shortened(part, limit)), kind="tw-wrap") for part in exactly),
-        tag("div", verbatim("leads to "), name(asked.host, NAME)) if asked.host else NOTHING,
-        *(file_change(change, ASKED, ROWS // scale) for change in asked.changes[:ASKED]),
-        *(tag("div", name(verdict, 4 * NAME)) for verdict in asked.verdicts[-ASKED:]),
-        tag("div", joined((name(one, NAME) for one in offered[:FIELDS]), " · "), kind="tw-dim"),
-        *(tag("div", verbatim(each), kind="tw-dim") for each in unseen),
-        kind="tw-box",
+        "box ask",
+        element("div", "title", f"? {asked.title}", time),
+        element("pre", "wrap", asked.said) if asked.said else "",
+        *forms.about(asked, question),
+        element("div", "dim", " · ".join(offered)),
+        _more(asked.more_options, "choice"),
     )
 
 
-def _end(picture: Picture, scale: int) -> Html:
-    """Return what came of the run: its error or its result, and what was refused on the way."""
+# What came of it
+
+
+def _end(picture: Picture) -> Iterator[Node]:
     view = picture.view
-    refused = [attempt for attempt in view.attempts if not attempt.accepted]
-    parts = [_notice(notice) for notice in view.notices[-ASKED:]]
+    for notice in view.notices[-ASKED:]:
+        yield rows.note(f"{notice.severity}: {notice.title}", notice.severity, notice.description or "")
     alone = [answer for answer in view.answers if answer.tool_id not in view.tools]
-    parts += [_answer(answer) for answer in alone[-ASKED:]]
-    if refused:
-        told = (tag("div", name("; ".join(one.errors[:ASKED]), 4 * NAME)) for one in refused[-ASKED:])
-        row = verbatim(numbers.plural(len(refused), "result was refused", "results were refused"))
-        parts.append(tag("details", tag("summary", row, kind="tw-ask"), tag("div", *told, kind="tw-body")))
-    if view.error is not None and view.phase in phases.OVER:
-        parts.append(_error(view.error, picture.status, RESULT // scale))
-    parts.append(_result(picture, scale))
-    return joined(parts)
+    for answer in alone[-ASKED:]:
+        yield element("div", "answer", line(f"{answer.title}: {questions.answered(answer)}", 4 * NAME))
+    if refused := [attempt for attempt in view.attempts if not attempt.accepted]:
+        yield panels.refused(refused)
+    if view.error is not None and picture.over:
+        words = summary.error_words(view.error)
+        yield element(
+            "div",
+            f"box {picture.status}",
+            element("div", "text", shortened(words.what, MESSAGE)),
+            element("pre", "wrap", shortened(words.detail, MESSAGE)) if words.detail else "",
+            element("div", "text", f"→ {shortened(words.next, MESSAGE)}") if words.next else "",
+        )
+    result = _result(picture)
+    told = result if picture.result is None else picture.result
+    stands_there = isinstance(told, str) and view.messages and told.strip() == view.messages[-1].strip()
+    if result is not None and not stands_there:
+        yield panels.section("Result", panels.value_node(result, None, 0))
 
 
-def _answer(answer: AnswerView) -> Html:
-    return tag("div", name(f"{answer.title}: {questions.answered(answer)}", 4 * NAME), kind="tw-ask")
+def _result(picture: Picture) -> ev.JsonValue:
+    """Return the result, or else the last one that was accepted."""
+    result = picture.result
+    if result is None:
+        accepted = [one.value for one in picture.view.attempts if one.accepted]
+        return "null" if accepted[-1:] == [None] else accepted[-1] if accepted else None
+    if result.strip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            value: ev.JsonValue = json.loads(result)
+            return value
+    return result
 
 
-def _error(error: Exception, status: RunStatus, limit: int) -> Html:
-    words = summary.error_words(error)
-    quoted = tag("pre", verbatim(shortened(words.detail, limit)), kind="tw-wrap") if words.detail else NOTHING
-    return tag(
-        "div",
-        tag("div", verbatim(shortened(words.what, limit)), kind="tw-text"),
-        quoted,
-        tag("div", verbatim(f"→ {shortened(words.next, limit)}"), kind="tw-text") if words.next else NOTHING,
-        kind=f"tw-box {_MARKS[status][1]}",
-    )
-
-
-def _notice(notice: ev.Notice) -> Html:
-    told = f"{notice.title}: {notice.description}" if notice.description else notice.title
-    return tag("div", name(f"{notice.severity}: {told}", 4 * NAME), kind="tw-ask")
-
-
-def _result(picture: Picture, scale: int) -> Html:
-    result = picture.result if picture.result is not None else _given(picture.view)
-    messages = picture.view.messages
-    if result is None or (messages and result.strip() == messages[-1].strip()):  # it stands there already
-        return NOTHING
-    return tag("div", tag("div", verbatim("result"), kind="tw-dim"), _value(result, scale), kind="tw-line")
-
-
-def _given(view: RunView) -> str | None:
-    """Return the last result that was accepted, as JSON."""
-    for attempt in reversed(view.attempts):
-        if attempt.accepted:
-            return _json(attempt.value)
-    return None
-
-
-def _json(value: ev.JsonValue) -> str:
-    try:
-        return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    except RecursionError:
-        return "…"
-
-
-def _value(result: str, scale: int) -> Html:
-    """Return a result: an object as a table, text as text, and everything else as JSON."""
-    limit = RESULT // scale
-    if not result.lstrip().startswith(("{", "[")):
-        return prose(shortened(result, limit))
-    try:
-        value: ev.JsonValue = json.loads(result)
-    except (ValueError, RecursionError):
-        return prose(shortened(result, limit))
-    if not is_object(value) or not value:
-        return _code(result, limit)
-    shown = list(value.items())[: max(1, FIELDS // scale)]
-    each = max(NAME, limit // len(shown))
-    rows = [_row(name(key, NAME // 2), _field(one, each)) for key, one in shown]
-    more = len(value) - len(shown)
-    if more:
-        rows.append(_row(verbatim(f"… {numbers.plural(more, 'more field')}"), NOTHING))
-    return tag("table", *rows, kind="tw-fields")
-
-
-def _row(key: Html, value: Html) -> Html:
-    return tag("tr", tag("th", key), tag("td", value), kind="tw-field")
-
-
-def _field(value: ev.JsonValue, limit: int) -> Html:
-    if isinstance(value, str):
-        return verbatim(clean(shortened(value, limit)))
-    if is_array(value) and value and all(isinstance(item, str) for item in value):
-        return verbatim(clean(shortened("\n".join(f"• {item}" for item in value), limit)))
-    shown = _json(value)
-    return _code(shown, limit) if "\n" in shown else verbatim(shortened(shown, limit))
-
-
-def _code(text: str, limit: int) -> Html:
-    return tag("pre", verbatim(clean(shortened(text, limit))), kind="tw-wrap")
-
-
-def _foot(picture: Picture, limit: int) -> Html:
+def _foot(picture: Picture) -> Node:
     """Return the sums: what was done, what it took, and where it can be found again."""
-    rows = [usage.usage_words(picture.view)]
+    told = [usage.usage_words(picture.view)]
     if picture.over:
         sums = summary.summary(picture.view, picture.now, picture.recording)
         turns = numbers.plural(sums.turns, "turn") if sums.turns > 1 else ""
         spent = (
             f"{word} {numbers.seconds(taken)}" for word, taken in sums.durations if taken >= LEAST_SECONDS
         )
-        rows = [
+        told = [
             " · ".join(filter(None, (sums.work, turns, sums.usage))),
             " · ".join(spent),
             f"session {sums.session_id}" if sums.session_id else "",
             f"recorded in {sums.recording}" if sums.recording else "",
         ]
-    return tag("div", *(tag("div", name(row, 4 * limit)) for row in rows if row), kind="tw-line tw-dim")
+    return element("div", "foot dim", *(element("div", "", line(row, 4 * NAME)) for row in told if row))

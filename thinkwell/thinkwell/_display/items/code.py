@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
 from pygments.token import Token
 
-from thinkwell._display.items.nodes import element
+from thinkwell._display.items.nodes import styled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from pygments.lexer import Lexer
     from pygments.token import _TokenType
@@ -42,28 +42,6 @@ _LOOKS: Final[tuple[tuple[_TokenType, str], ...]] = (
     (Token.Generic.Inserted, "added"),
     (Token.Generic.Heading, "type"),
 )
-
-
-def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
-    """Return a text whose pieces have looks of their own.
-
-    Args:
-        pieces: Each text with its classes.
-        look: The classes of the whole.
-    """
-    text: list[str] = []
-    runs: list[str | int] = []
-    for piece, own in pieces:
-        if not piece:
-            continue
-        text.append(piece)
-        if runs and runs[-1] == own:
-            runs[-2] = int(runs[-2]) + len(piece)
-        else:
-            runs += [len(piece), own]
-    if len(runs) == 2 and not runs[1] and not look:
-        return "".join(text)
-    return element("lines", look, attributes={"text": "".join(text), "runs": runs}) if text else ""
 
 
 def coloured(text: str, language: str) -> Node:

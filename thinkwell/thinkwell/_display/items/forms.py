@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from thinkwell._display import questions
+from thinkwell._display import numbers, questions
 from thinkwell._display.items.nodes import element, safe_link
 from thinkwell._display.items.rows import change, hunk, shortened
 from thinkwell._display.text import exact, line
@@ -58,10 +58,11 @@ def form(question: QuestionView, view: RunView) -> Node:
     if question.deadline is not None:
         attributes["deadline"] = round(question.deadline, 3)
         attributes["since"] = round(question.asked_at, 3)
-    return element("form", question.asks, *_about(asked, question), attributes=attributes)
+    return element("form", question.asks, *about(asked, question), attributes=attributes)
 
 
-def _about(asked: Asked, question: QuestionView) -> Sequence[Node]:
+def about(asked: Asked, question: QuestionView) -> Sequence[Node]:
+    """Return what a question is about, exactly."""
     parts: list[Node] = []
     if asked.url is not None and question.url is not None:
         leads = "It is not certain where that leads, so it is not opened from here."
@@ -73,8 +74,10 @@ def _about(asked: Asked, question: QuestionView) -> Sequence[Node]:
         if text:
             parts.append(element("pre", "wrap", shortened(text, COMMAND), attributes={"label": label}))
     parts += map(whole_change, asked.changes)
-    if not any(line(about) == asked.title for about in asked.about):
-        parts += [element("div", "mono", about) for about in asked.about]
+    if not any(line(each) == asked.title for each in asked.about):
+        parts += [element("div", "mono", each) for each in asked.about]
+        if asked.more_about:
+            parts.append(element("div", "dim", f"… {numbers.plural(asked.more_about, 'more file')}"))
     parts += [element("div", "dim", verdict) for verdict in asked.verdicts]
     return parts
 

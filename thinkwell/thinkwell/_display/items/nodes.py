@@ -13,7 +13,7 @@ from thinkwell._display.text import exact, line
 from thinkwell._display.urls import url_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from thinkwell.events import JsonValue
 
@@ -63,6 +63,56 @@ def element(tag: Tag, look: str = "", *children: Node, attributes: Attributes | 
     return (tag, look, *inner) if attributes is None else (tag, look, attributes, *inner)
 
 
+def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
+    """Return a text whose pieces have looks of their own.
+
+    Args:
+        pieces: Each text with its classes.
+        look: The classes of the whole.
+    """
+    text: list[str] = []
+    runs: list[str | int] = []
+    for piece, own in pieces:
+        if not piece:
+            continue
+        text.append(piece)
+        if runs and runs[-1] == own:
+            runs[-2] = int(runs[-2]) + len(piece)
+        else:
+            runs += [len(piece), own]
+    if len(runs) == 2 and not runs[1] and not look:
+        return "".join(text)
+    return element("lines", look, attributes={"text": "".join(text), "runs": runs}) if text else ""
+
+
+def parts_of(node: tuple[Part, ...]) -> tuple[str, str, Attributes, list[Node]]:
+    """Return the tag of an element, its classes, its attributes, and what is in it."""
+    tag, look, *rest = node
+    attributes: Attributes = {}
+    if rest and not isinstance(rest[0], (str, tuple)):
+        attributes = rest[0]
+    return str(tag), str(look), attributes, [part for part in rest if isinstance(part, (str, tuple))]
+
+
+def filled(node: Node, parts: Sequence[Node], *, is_open: bool = False) -> Node:
+    """Return a node with parts in its slot.
+
+    Args:
+        node: The node.
+        parts: What comes into the slot.
+        is_open: Whether it is unfolded: its ``details`` get the class ``open``.
+    """
+    if isinstance(node, str):
+        return node
+    tag, look, attributes, inner = parts_of(node)
+    placed: list[Node] = []
+    for each in inner:
+        placed += filter(None, parts) if each[:1] == ("slot",) else [filled(each, parts, is_open=is_open)]
+    if is_open and tag == "details":
+        look += " open"
+    return (tag, look, attributes, *placed)
+
+
 def text_of(*nodes: Node) -> str:
     """Return what can be read of nodes."""
     return "".join(map(_text, nodes))
@@ -71,10 +121,8 @@ def text_of(*nodes: Node) -> str:
 def _text(node: Node) -> str:
     if isinstance(node, str):
         return node
-    tag, _, *parts = node
-    if tag == "lines" and parts and not isinstance(parts[0], (str, tuple)):
-        return str(parts[0]["text"])
-    return "".join(_text(part) for part in parts if isinstance(part, (str, tuple)))
+    tag, _, attributes, inner = parts_of(node)
+    return str(attributes["text"]) if tag == "lines" else text_of(*inner)
 
 
 def safe_link(url: str) -> str | None:

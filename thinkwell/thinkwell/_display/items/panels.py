@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers, phases, summary, usage
-from thinkwell._display.items.markdown import prose
 from thinkwell._display.items.nodes import element
 from thinkwell._display.items.rows import DATA, as_json, mark, shortened, word
 from thinkwell._display.plans import current
@@ -66,6 +66,15 @@ def facts(rows: Iterable[tuple[str, str]]) -> Node:
     return element("dl", "facts", *told)
 
 
+def prose(text: str) -> list[Node]:
+    """Return a text of Markdown as nodes; as it is written where nothing can read Markdown."""
+    if find_spec("markdown_it") is None or find_spec("pygments") is None:
+        return [element("p", "", clean(text))]
+    from thinkwell._display.items import markdown  # extras bring what it needs
+
+    return markdown.prose(text)
+
+
 # The plan
 
 
@@ -75,19 +84,21 @@ def progress(entries: Sequence[ev.PlanEntry]) -> str:
     return f"{done}/{len(entries)}" if entries else ""
 
 
-def plan(update: ev.PlanUpdate) -> Node:
-    """Return a plan, with its text."""
+def plan(update: ev.PlanUpdate, most: int = STEPS) -> Node:
+    """Return a plan, with its text, and with so many steps around the current one."""
     entries = update.entries
     title: list[Node] = ["Plan" if update.id == "main" else line(update.id, 100)]
     if entries:
         done = sum(entry.status == "completed" for entry in entries)
         title += [f" {progress(entries)}", meter(done / len(entries))]
-    more = len(entries) - STEPS
+    begin = max(0, min(current(entries) - most // 2, len(entries) - most)) if entries else 0
+    more = len(entries) - begin - most
     return element(
         "div",
         "section",
         element("h2", "", *title),
-        element("ol", "steps", *map(_step, entries[:STEPS])),
+        element("p", "dim", f"… {numbers.plural(begin, 'step')} before") if begin else "",
+        element("ol", "steps", *map(_step, entries[begin : begin + most])),
         element("p", "dim", f"… {numbers.plural(more, 'more step')}") if more > 0 else "",
         element("div", "prose", *prose(shortened(update.markdown, 5 * TEXT))) if update.markdown else "",
         element("p", "mono dim", line(update.uri, 1_000)) if update.uri else "",
@@ -203,13 +214,17 @@ def refused(attempts: Sequence[ev.ResultAttempt]) -> Node:
 def value_node(value: ev.JsonValue, schema: ev.JsonValue, depth: int) -> Node:
     """Return a value by its kind: objects by their fields, lists of like objects as tables."""
     properties = _properties(schema)
+    if depth >= DEEP and (is_object(value) or is_array(value)):
+        return element("pre", "wrap", clean(shortened(as_json(value), DATA)))
     if is_object(value) or (properties and value is None):
         given: Mapping[str, ev.JsonValue] = value if is_object(value) else {}
-        names = list(dict.fromkeys([*properties, *given]))[:FIELDS]
-        if depth >= DEEP or not names:
-            return element("pre", "wrap", clean(shortened(as_json(value), DATA)))
-        rows = (node for name in names for node in _field(name, given, properties, depth))
-        return element("dl", "value", *rows)
+        names = list(dict.fromkeys([*properties, *given]))
+        if not names:
+            return element("pre", "wrap", "{}")
+        rows = (node for name in names[:FIELDS] for node in _field(name, given, properties, depth))
+        more = len(names) - FIELDS
+        rest = element("dt", "dim", f"… {numbers.plural(more, 'more field')}") if more > 0 else ""
+        return element("dl", "value", *rows, rest)
     if is_array(value):
         return _list(value, schema.get("items") if is_object(schema) else None, depth)
     if not isinstance(value, str):

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from thinkwell._core.policy.arguments import command_line
 from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.items.ansi import output_pieces
-from thinkwell._display.items.code import styled
-from thinkwell._display.items.nodes import element, link, safe_link, text_of
+from thinkwell._display.items.nodes import element, link, parts_of, safe_link, styled, text_of
 from thinkwell._display.paths import relative
 from thinkwell._display.text import clean, exact, line
 from thinkwell._display.urls import url_host
@@ -238,16 +237,22 @@ def calls(shared: Sequence[ToolView], cwd: str) -> Node:
     return fold("card done", *_line(told, "done", element("span", "end", spent(told.seconds))))
 
 
-def arguments(tool: ToolView, cwd: str) -> Node:
-    """Return what a call was asked to do, where nothing else tells that: its command and its arguments."""
+def arguments(tool: ToolView, cwd: str, line_says: str = "") -> Node:
+    """Return what a call was asked to do, where nothing else tells that: its command and its arguments.
+
+    Args:
+        tool: The call.
+        cwd: The session's folder.
+        line_says: What its line says already.
+    """
     command = command_line(tool.input) if tool.kind == "execute" else None
     rest = questions.other_arguments(tool, cwd, command=command is not None)
     places = [line(relative(place.path, cwd), 500) for place in tool.locations[: tools.PLACES]]
     parts: list[Node] = []
-    if command is not None:
+    if command is not None and command != line_says:
         told = clean(shortened(command, DATA))
         parts.append(element("pre", "wrap", told, attributes={"label": "Command"}))
-    elif len(places) > tools.NAMED and not diffs.changes_of(tool, cwd):
+    elif command is None and len(places) > tools.NAMED and not diffs.changes_of(tool, cwd):
         parts.append(element("div", "mono dim", "\n".join(places)))
     if rest:
         summary = element("summary", "label", "Arguments")
@@ -271,8 +276,7 @@ def hunk(hunk: Hunk) -> Node:
     """Return lines that changed, with some around them."""
     lines = styled(_diff_pieces(hunk.lines), "changed")
     assert not isinstance(lines, str)
-    tag, look, attributes = lines
-    assert not isinstance(attributes, (str, tuple))
+    tag, look, attributes, _ = parts_of(lines)
     places = [[each.before, each.number if each.sign != "-" else None] for each in hunk.lines]
     node = (tag, look, {**attributes, "numbers": places})
     if not hunk.more_lines:

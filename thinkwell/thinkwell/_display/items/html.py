@@ -1,0 +1,151 @@
+"""Nodes as HTML: without scripts, links and pictures, and of a bounded length. Notebooks take it as it is."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING, Final, NewType, cast
+
+from thinkwell._display import numbers
+from thinkwell._display.items.nodes import parts_of
+from thinkwell._display.tools import ICONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from thinkwell._display.items.nodes import Attributes, Node
+
+Html = NewType("Html", str)
+"""Text that is safe to put into a page. A plain string is not, and a type checker sees the difference."""
+
+LEAST: Final = 200
+"""Characters below which nothing is printed."""
+
+_OTHERS: Final = {"completed": "✔", "interrupted": "⊘", "ask": "?", "doing": "▸", "todo": "·"}
+_MARKS: Final = dict[str, str](ICONS.items()) | _OTHERS
+"""What a ``mark`` is printed as."""
+
+_ELEMENTS: Final[dict[str, str]] = {
+    **dict.fromkeys(("form", "h2", "h3", "h4", "h5", "h6", "hr"), "div"),
+    "a": "span",
+    "marked": "mark",
+    **{
+        tag: tag
+        for tag in (
+            "blockquote", "code", "dd", "del", "details", "div", "dl", "dt", "em", "li", "ol", "p", "pre",
+            "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
+        )
+    },
+}  # fmt: skip
+"""What tags are printed as; those that are not here are left out. No such element loads or runs anything, and
+a heading of ours would get into the notebook's table of contents."""
+
+_CUT: Final = '<div class="tw-dim">… more is not shown</div>'
+_ENTITY: Final = re.compile("&[a-z]*$")
+_WORD: Final = re.compile("[a-z0-9_-]+")
+
+
+def to_html(node: Node, limit: int, now: float = 0.0) -> Html:
+    """Return a node as HTML.
+
+    Args:
+        node: The node.
+        limit: Characters at most. What is left out is said.
+        now: The second of the run until which a ``time`` counts.
+    """
+    if limit < LEAST:
+        return Html("")
+    printer = _Printer(limit - len(_CUT) - 1, now)
+    html = printer.html(node)
+    return Html(html + _CUT if printer.left < 0 else html)
+
+
+class _Printer:
+    """Prints nodes, until there is no room.
+
+    Args:
+        left: The characters that are left; less than 0: something was left out.
+        now: The second of the run.
+    """
+
+    def __init__(self, left: int, now: float) -> None:
+        self.left = left
+        self._now = now
+
+    def html(self, node: Node) -> str:
+        """Return a node as HTML."""
+        if isinstance(node, str):
+            return self._text(node)
+        tag, look, attributes, inner = parts_of(node)
+        match tag:
+            case "mark":
+                return self._element("span", f"mark {look}", (_MARKS[look],))
+            case "meter":
+                full = round(10 * cast("float", attributes["value"]))
+                return self._element("span", look, ("▰" * full + "▱" * (10 - full),))
+            case "time":
+                spent = self._now - cast("float", attributes["since"])
+                return self._element("span", look, (numbers.seconds(spent),))
+            case "br":
+                return self._text("\n")
+            case "lines" if "numbers" in attributes:
+                return self._element("pre", look, _changed_lines(attributes))
+            case "lines":
+                return "".join(
+                    self.html(("span", look, text) if look else text) for text, look in _pieces(attributes)
+                )
+            case _ if tag in _ELEMENTS and "button" not in look:
+                return self._element(tag, look, inner, attributes.get("start"))
+            case _:
+                return ""
+
+    def _text(self, text: str) -> str:
+        if self.left < 0:
+            return ""
+        escaped = escape(text, quote=False)
+        self.left -= len(escaped)
+        if self.left >= 0:
+            return escaped
+        kept, self.left = escaped[: self.left], -1
+        return f"{_ENTITY.sub('', kept)}…"
+
+    def _element(self, tag: str, look: str, inner: Iterable[Node], start: object = None) -> str:
+        name = _ELEMENTS[tag]
+        words = _WORD.findall(look if tag == name else f"{look} {tag}")
+        attributes = f' class="{" ".join(f"tw-{word}" for word in words)}"' if words else ""
+        if tag == "ol" and isinstance(start, int):
+            attributes += f' start="{start}"'
+        if tag == "details" and "open" in words:
+            attributes += " open"
+        begin, end = f"<{name}{attributes}>", f"</{name}>"
+        if self.left < len(begin) + len(end):
+            self.left = -1
+            return ""
+        self.left -= len(begin) + len(end)
+        return f"{begin}{''.join(map(self.html, inner))}{end}"
+
+
+def _pieces(attributes: Attributes) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of ``lines``, each with its classes."""
+    runs = iter(cast("Sequence[str | int]", attributes["runs"]))
+    text, done = str(attributes["text"]), 0
+    for length, look in zip(runs, runs, strict=True):
+        end = done + int(length)
+        yield text[done:end], str(look)
+        done = end
+
+
+def _changed_lines(attributes: Attributes) -> Iterator[Node]:
+    """Yield the lines of a change, which say without a style too what they are."""
+    lines: list[list[tuple[str, str]]] = [[]]
+    for text, look in _pieces(attributes):
+        first, *others = text.split("\n")
+        lines[-1].append((first, look))
+        lines += ([(other, look)] for other in others)
+    places = iter(cast("Sequence[Sequence[int | None]]", attributes["numbers"]))
+    for (signed, look), *rest in lines:
+        before, after = next(places)
+        number = before if after is None else after
+        begin = "" if number is None else f"{number:>4} "
+        inner = (("marked", "", text) if "marked" in style else text for text, style in rest)
+        yield ("span", look, f"{begin}{signed[:1]} {signed[1:]}", *inner, "\n")
