@@ -655,3 +655,18 @@ async def test_a_long_run_shows_its_end_first() -> None:
     assert rows[0] == "m100"
     assert len(items.inside("timeline")) == 101
     assert items.text("m100").count("Message 99.") == 200
+
+
+async def test_two_who_open_a_long_run_at_once_get_the_same() -> None:
+    log = [message(f"Message {number}.\n\n" * 20, number) for number in range(400)]
+    async with kept([replace(each, message_id=str(number)) for number, each in enumerate(log)]) as client:
+        seen: list[Items] = []
+
+        async def watch() -> None:
+            seen.append(await items_of(client, "kept"))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(watch)
+    assert len(seen[0].inside("timeline")) == 401
+    assert all(items.now() == seen[0].now() for items in seen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -17,7 +18,7 @@ from thinkwell.web._sse import sse_frame
 from thinkwell.web.items._log import RunItems
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from thinkwell.events import JsonValue
     from thinkwell.journal import Entry, RunRecord
@@ -32,7 +33,7 @@ REST: Final = 9
 """How many times as long as a drawing took it is rested after it."""
 
 SHORT: Final = 8 * 1024
-"""Bytes of entries that are drawn in the event loop; more of them take a thread."""
+"""Bytes of entries that are taken or drawn in the event loop; more of them take a thread."""
 
 UNUSED: Final = 8
 """Runs whose items are kept though they are not watched any more."""
@@ -56,7 +57,8 @@ class ItemFeed:
         self._items = RunItems(record.agent, _schema(record), alone=record.thread is None)
         self._is_led = False
         """Whether one of those who watch makes the items."""
-        self._is_drawing = False
+        self._is_busy = False
+        """Whether a thread works at the items: nothing is read of them then."""
         self._changed = anyio.Event()
         self._due = -1.0
         """When it may be drawn again."""
@@ -82,7 +84,7 @@ class ItemFeed:
             The version behind them, and the items as server-sent events. ``None``: nothing more comes.
         """
         while True:
-            if not self._is_drawing and version < self._items.store.version:
+            if not self._is_busy and version < self._items.store.version:
                 return self._taken(version)
             if self._is_led:
                 await self._changed.wait()
@@ -133,27 +135,27 @@ class ItemFeed:
     async def _take(self, entries: Sequence[Entry]) -> None:
         size = sum(len(entry.data) for entry in entries)
         self._undrawn += size
-        if size <= SHORT:
-            self._items.take_all(map(read_entry, entries))
-        else:
-            with anyio.CancelScope(shield=True):  # else it is not known what was taken
-                await in_thread(lambda: self._items.take_all(map(read_entry, entries)))
+        await self._do(partial(self._items.take_all, map(read_entry, entries)), size)
 
     async def _draw(self) -> None:
         began = self._clock()
-        if self._undrawn <= SHORT:
-            self._items.draw()
-        else:
-            self._is_drawing = True
-            try:
-                with anyio.CancelScope(shield=True):
-                    await in_thread(self._items.draw)
-            finally:
-                self._is_drawing = False
+        await self._do(self._items.draw, self._undrawn)
         ended = self._clock()
         if self._items.is_drawn:
             self._undrawn = 0
             self._due = ended + max(QUIET, REST * (ended - began))
+
+    async def _do(self, work: Callable[[], None], size: int) -> None:
+        """Work at the items, in a thread where there is much to do. It is done to its end."""
+        if size <= SHORT:
+            work()
+            return
+        self._is_busy = True
+        try:
+            with anyio.CancelScope(shield=True):  # else it is not known what was taken
+                await in_thread(work)
+        finally:
+            self._is_busy = False
 
 
 class ItemFeeds:
