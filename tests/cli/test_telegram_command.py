@@ -31,6 +31,7 @@ if sys.platform == "win32":
     pytest.skip("signals of POSIX systems", allow_module_level=True)
 
 from cli.terminal import processes_with
+from warm import TRUE
 
 __all__ = ("home",)
 
@@ -154,7 +155,8 @@ def test_a_signal_while_the_agent_starts(home: Path) -> None:
 
 def test_an_agent_that_was_killed_is_started_again(home: Path) -> None:
     played = script.says("First.").stops().says("Second.")
-    with running("--allow", "7", *play(home, played)) as bot:
+    command = scripted(home, played).replace(sys.executable, TRUE)  # a process of its own, to be killed
+    with running("--allow", "7", "--command", command) as bot:
         bot.ada.says("One")
         bot.until_told("7: completed")
         (pid,) = [
