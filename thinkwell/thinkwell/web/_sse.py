@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
-__all__ = ("EventStream", "Frames", "sse_frame")
+__all__ = ("EventStream", "Frames", "retry_field", "sse_frame")
 
 KEEP_ALIVE: Final = 15.0
 """Seconds of silence after which something is sent. Proxies give a silent connection up after 30 to 60."""
@@ -27,6 +28,10 @@ COMMENT: Final = b": keep-alive\n\n"
 
 CLOSE_TIMEOUT: Final = 5.0
 """Seconds that a source gets to close. There is no client left to send to."""
+
+RETRY: Final = (1000, 3000)
+"""Milliseconds after which a browser comes back, at random between: else all come at once to a server that
+was started again."""
 
 _LINE_END: Final = re.compile("\r\n|\r|\n")
 
@@ -65,6 +70,11 @@ def sse_frame(data: bytes, *, id: str | int | None = None, event: str | None = N
     if b"\n" in data or b"\r" in data:
         data = b"\ndata: ".join(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"))
     return b"%sdata: %s\n\n" % (frame, data)
+
+
+def retry_field() -> bytes:
+    """The line that says when a browser comes back; an event or an empty line follows."""
+    return b"retry: %d\n" % random.randint(*RETRY)  # noqa: S311 - nothing secret
 
 
 class EventStream(Response):

@@ -99,5 +99,5 @@ def options(question: QuestionView) -> list[JsonValue]:
         kind = "deny" if option.kind.startswith("reject") else kind
         choices.append([key, questions.label_of(option, _LABELS), {"option": option.id}, kind])
     if not any(option.kind.startswith("reject") for option in question.options):
-        choices.append(["n", "Deny", "deny", "deny"])  # nobody has to allow what is asked
+        choices.append(["n", "Deny", "deny", "deny"])  # a question can always be denied
     return choices

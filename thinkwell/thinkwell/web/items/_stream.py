@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import re
 from typing import TYPE_CHECKING, Final
 
-from thinkwell.web._sse import EventStream, sse_frame
+from thinkwell.web._sse import EventStream, retry_field, sse_frame
 
 if TYPE_CHECKING:
     from typing import Self
@@ -21,9 +20,6 @@ __all__ = ("ItemStream",)
 
 FORMAT: Final = 1
 """The version of the format of items."""
-
-RETRY: Final = (1000, 3000)
-"""Milliseconds after which a browser comes back, at random between."""
 
 _ID: Final = re.compile(r"([0-9a-f]{1,32})\.([0-9]{1,16})")
 
@@ -51,7 +47,7 @@ class ItemStream:
             with self._feeds.feed(watcher.record) as feed:
                 found = _ID.fullmatch(self._after)
                 version = int(found[2]) if found is not None and found[1] == feed.name else 0
-                first = b"retry: %d\n" % random.randint(*RETRY)  # noqa: S311 - nothing secret
+                first = retry_field()
                 if not version:
                     first += sse_frame(b'{"format":%d}' % FORMAT, event="begin")
                 else:

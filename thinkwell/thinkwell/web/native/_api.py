@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -26,7 +25,7 @@ from thinkwell.web._http import (
 from thinkwell.web._records import is_end, view_as_json
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
-from thinkwell.web._sse import EventStream
+from thinkwell.web._sse import EventStream, retry_field
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
 from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
@@ -61,10 +60,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends import FormatName
 
 __all__ = ("routes",)
-
-RETRY: Final = (1000, 3000)
-"""Milliseconds after which a browser comes back, at random between: else all come at once to a server that
-was started again."""
 
 
 # The routes
@@ -238,7 +233,7 @@ class _Events:
             record = watcher.record
             answer = nothing()  # which tells a browser not to come back (HTML, Server-sent events)
             if record.ended is None or self._after < record.last_seq:
-                first = b"retry: %d\n\n" % random.randint(*RETRY)  # noqa: S311 - nothing secret
+                first = retry_field() + b"\n"
                 if self._format == "native":
                     answer = EventStream(_Wanted(watcher, self._kinds), first=first)
                 else:

@@ -63,7 +63,7 @@ async function tellToken(token, what = "That token") {
     return "";
   } catch (error) {
     const { status, message } = /** @type {Refused} */ (error);
-    if (status === 404) return ""; // nobody needs one here
+    if (status === 404) return ""; // this server asks for none
     if (status === 401)
       return `${what} is not accepted. A server that makes its own has a new one each time it is started.`;
     if (status === 429)

@@ -68,7 +68,7 @@ function requestName(body) {
   return known;
 }
 
-/** A name for a request that nobody else uses. */
+/** A name for a request that no other request has. */
 export function freshName() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),

@@ -30,7 +30,7 @@ const FRAME = 20;
 /** Milliseconds after which a frame is drawn though more items have come than were taken. */
 const BEHIND = 200;
 
-/** Milliseconds between frames while nobody looks. */
+/** Milliseconds between frames while the page is hidden. */
 const UNSEEN = 400;
 
 /** Entries of the run that are still to come when it is opened, from which on that is said. */
