@@ -338,6 +338,7 @@ async def test_what_is_sent_there_is_of_another_program(
             return body
 
         one.serve(answer)
+        assert await other.call("run-1", b"?") == b"?"  # From now on both listen.
         for channel in server.ask("PUBSUB", "CHANNELS"):
             server.ask("PUBLISH", channel, b"\xff nonsense")
         assert await other.call("run-1", b"?") == b"?"
