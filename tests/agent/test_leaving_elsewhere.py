@@ -107,15 +107,34 @@ NEVER_CLOSED = """
     anyio.run(main, backend=sys.argv[1])
 """
 
+CTRL_C = """
+    import signal, sys, anyio
+    from thinkwell import open_agent
+
+    async def stop() -> None:
+        signal.raise_signal(signal.SIGINT)
+        await anyio.sleep(0)
+
+    async def main() -> None:
+        async with open_agent(command=sys.argv[2:]) as agent:
+            agent.think(int).text("How many files are here?").tool(stop).stream()
+            await anyio.sleep_forever()
+
+    try:
+        anyio.run(main, backend=sys.argv[1])
+    except KeyboardInterrupt:
+        pass
+"""
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the agent's number comes by way of a shell")
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_is_never_closed_ends_with_the_event_loop(loop: str, tmp_path: Path) -> None:
-    """The agent's process is the point."""
-    begin = f"echo $$ > pid; exec {sys.executable} -m thinkwell.builtin"
-    program = (sys.executable, "-W", "error", "-c", textwrap.dedent(NEVER_CLOSED))
+@pytest.mark.parametrize("program", [NEVER_CLOSED, CTRL_C], ids=["never closed", "Ctrl-C"])
+def test_the_agent_ends_with_the_event_loop(program: str, loop: str, tmp_path: Path) -> None:
+    """That it is a process is the point. Ctrl-C comes while a task runs that the program does not know."""
+    agent = ("sh", "-c", f"echo $$ > pid; exec {sys.executable} -m thinkwell.builtin")
     ended = subprocess.run(
-        (*program, loop, "sh", "-c", begin),
+        (sys.executable, "-W", "error", "-c", textwrap.dedent(program), loop, *agent),
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -150,8 +150,12 @@ class RunServer:
         return self._runs is not None
 
     async def __aenter__(self) -> Self:
-        self._opening = Opening("the server", lambda _: self._opened())
-        return await self._opening.start()
+        if self.is_open:
+            raise RuntimeError("this RunServer has already been entered")
+        opening = Opening("the server", lambda _: self._opened())
+        await opening.start()
+        self._opening = opening
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
