@@ -169,7 +169,7 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
         (errors.McpServerError("no", server="files"), "MCP server 'files': no"),
         (errors.McpServerError("no", server="a", source="f.json", where="x.a"), "f.json: x.a: no"),
         (errors.ToolsNotSeen(["http", "stdio"]), "over http, stdio"),
-        (errors.AgentClosed(), "wait for their results, within it"),
+        (errors.AgentClosed(), "wait for their results, before that"),
         (errors.ThoughtTimeout(1.5), "1.5 seconds"),
         (errors.BufferOverflow(10), "more than 10 events"),
         (errors.SessionUnusable("s1"), "open another session"),

@@ -33,14 +33,14 @@ FUNCTIONS: Final = (
 ASYNC_ONLY: Final = {"ThoughtStream.recording"}
 SAID_OTHERWISE: Final = {
     *("Live", "open_agent", "replay", "listen", "show"),
-    *("Agent.kill", "Agent.session", "Session.events"),
+    *("Agent.close", "Agent.kill", "Agent.session", "Session.close", "Session.events"),
     *("ThinkBuilder.listen", "ThinkBuilder.run", "ThinkBuilder.stream"),
     *("ThoughtStream.answer", "ThoughtStream.cancel", "ThoughtStream.events", "ThoughtStream.wait"),
 }
 """What ends by Ctrl-C instead of a cancellation, by `close` instead of a block, or is opened by ``start``."""
 BLOCKING: Final = {
-    "AbstractAsyncContextManager[Agent]": "Opener[Agent]",
-    "AbstractAsyncContextManager[Session]": "Opener[Session]",
+    "Opening[Agent]": "Opener[Agent]",
+    "Opening[Session]": "Opener[Session]",
     "AsyncIterator[ev.ThoughtEvent]": "Iterator[ev.ThoughtEvent]",
 }
 

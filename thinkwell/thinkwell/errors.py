@@ -222,12 +222,12 @@ class ThoughtCancelled(ThinkwellError):
 
 
 class AgentClosed(AgentError, ThoughtCancelled):
-    """The block of `open_agent` was left while the run went on, or before it was asked for."""
+    """The agent was closed while the run went on, or before it was asked for."""
 
     def __str__(self) -> str:
         return (
-            "The agent was closed: the block of open_agent(…) has been left. Start runs, and wait for their "
-            "results, within it"
+            "The agent was closed: the block of open_agent(…) was left, or close() was called. Start runs, and "
+            "wait for their results, before that"
         )
 
 
@@ -278,12 +278,12 @@ class LoginRequired(AgentError):
 
 
 class SessionClosed(AgentClosed):
-    """The block of a session was left while a turn went on, or before it was asked for."""
+    """The session was closed while a turn went on, or before it was asked for."""
 
     def __str__(self) -> str:
         return (
-            "The session was closed: the block of agent.session(…) has been left. Start turns, and wait for "
-            "their results, within it"
+            "The session was closed: the block of agent.session(…) was left, or close() was called. Start "
+            "turns, and wait for their results, before that"
         )
 
 

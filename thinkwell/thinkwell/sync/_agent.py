@@ -216,7 +216,7 @@ def open_agent(
     /,
     *,
     command: str | Sequence[str] | None = None,
-    transport: Transport | None = None,
+    transport: Transport | AbstractAsyncContextManager[Transport] | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     permissions: PermissionMode | PermissionPolicy | None = None,
