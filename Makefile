@@ -69,6 +69,8 @@ static: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/python tests/suite/private_imports.py
 	$(BIN)/python tests/suite/shape.py
+	$(BIN)/python tests/suite/prose.py
+	$(BIN)/codespell
 
 test-pythons:
 	@set -eu; for python in $$($(FIND_PYTHONS)); do \

@@ -6,7 +6,7 @@ All have the same agent, read by the same ``stream(include="all")``, and the sam
 event. *Each* is what one writes first: ``StreamingResponse`` over a generator that yields one event at a
 time. *Joined* yields at once all that has come meanwhile. Both keep the events in one list that all watchers
 read, and wake them by one event: no queue for each watcher, which would have to be filled. Neither has a
-journal, accounts, keep-alives or limits.
+journal, accounts, keep-alive comments or limits.
 """
 
 from __future__ import annotations

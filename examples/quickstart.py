@@ -29,7 +29,7 @@ class Review(BaseModel):
 
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-"""What an agent sends is somebody else's text: no escape sequence in it may reach the terminal."""
+"""What an agent sends is not to be trusted: no escape sequence in it may reach the terminal."""
 
 DIM, PLAIN = ("\x1b[2m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
 BOXES = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}

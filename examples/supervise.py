@@ -1,4 +1,4 @@
-"""Let one agent decide what another one asks, by instructions of yours.
+"""Let one agent decide what another one asks, by your instructions.
 
     python examples/supervise.py
 

@@ -1,4 +1,4 @@
-"""Give the agent tools: plain typed functions of yours, which it may call while it works.
+"""Give the agent tools: your plain typed functions, which it may call while it works.
 
 python examples/tools.py
 """

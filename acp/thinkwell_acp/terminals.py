@@ -52,7 +52,7 @@ TERMINATE_GRACE = 1.0
 
 LAST_OUTPUT_GRACE = 0.5
 """Seconds to wait for the end of the output when a command has ended, so that who waits for the one finds the
-other complete. A grandchild may keep it open for ever."""
+other complete. A grandchild may keep it open forever."""
 
 
 class Terminal:

@@ -20,7 +20,7 @@ from thinkwell.channels import DeliverySettings, deliver
 
 
 class Mail:
-    """Writes mails. The name of a user is his address."""
+    """Writes mails. The name of a user is the address."""
 
     settings = DeliverySettings(stalled_after=600, attempts=10)  # a mail may take its time, and has to arrive
 

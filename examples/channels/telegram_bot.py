@@ -1,9 +1,9 @@
-"""A Telegram bot: whoever is allowed to write to it has a conversation with an agent.
+"""A Telegram bot: each user who is allowed to write to it has a conversation with an agent.
 
     TELEGRAM_BOT_TOKEN=… THINKWELL_AGENT=claude python examples/channels/telegram_bot.py 123456789
 
 BotFather gives the token; see docs/howto/telegram.md. The numbers are those of the people who are allowed;
-whoever else writes to the bot is told his own. ``thinkwell telegram`` is this, and more, without a program.
+others who write to the bot get their own as an answer. ``thinkwell telegram`` is this, and more.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ async def main() -> None:
         @handlers.on("question", by="architect")
         async def answer(question: AgentQuestion) -> str:
             task = architect.think(choice(question))
-            # Whoever wrote the question is no judge of how it is answered: it is quoted.
+            # The author of the question is no judge of how it is answered: it is quoted.
             task = task.text("Choose what is best for this project.").quote(question.question)
             chosen = str(await task.run())
             print(f"{question.question} {chosen}.")

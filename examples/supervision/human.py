@@ -26,7 +26,7 @@ handlers = Handlers()
 def answer(question: AgentQuestion) -> str | None:
     if question.options and "tests" in question.question:
         return question.options[0]
-    return None  # somebody else has to know
+    return None  # the next handler has to know
 
 
 @handlers.on("approval")
@@ -35,11 +35,11 @@ def approve(approval: AgentApproval) -> bool | None:
 
 
 def person(question: Question) -> Answer:
-    """Ask whoever sits there. It is no ``async`` function, so it may wait; it runs in a thread."""
+    """Ask the person at the terminal. It is no ``async`` function, so it may wait; it runs in a thread."""
     try:
         said = input(f"{question.title} ").strip()
     except EOFError:
-        return False  # nobody is there
+        return False  # there is no one to ask
     if isinstance(question, FormQuestion):
         return {question.fields[-1].name: said} if said else "decline"  # the last field takes any text
     return said.lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""Questions go to whoever knows the topic: security, tests, and somebody for the rest.
+"""Questions go to the agent that knows the topic: security, tests, and one for the rest.
 
 python examples/supervision/specialists.py
 """

@@ -1,4 +1,4 @@
-"""Runs in an application of yours: `HELPER_TOKEN=… uvicorn --app-dir examples/web app:app`."""
+"""Runs in your application: `HELPER_TOKEN=… uvicorn --app-dir examples/web app:app`."""
 
 import os
 from collections.abc import AsyncGenerator
@@ -12,7 +12,7 @@ from starlette.routing import Mount, Route
 from thinkwell.web import Access, RunServer, served_agent, web_app
 
 runs = RunServer({"helper": served_agent(None, title="Helper")})
-access = Access({os.environ["HELPER_TOKEN"]: "me"})  # each token is a caller, who sees runs of his own
+access = Access({os.environ["HELPER_TOKEN"]: "me"})  # each token is a caller, who sees only their own runs
 
 
 async def home(request: Request) -> PlainTextResponse:

@@ -212,7 +212,7 @@ def test_servers_of_a_file(home: Path) -> None:
     assert (ran.returncode, ran.stderr) == (1, "")
     assert "FAILED   server words                there is no program 'no-such-program'" in ran.stdout
     assert "thinkwell_acp" not in ran.stdout
-    servers = "Not every MCP server of yours works with it: server words."
+    servers = "Not all of your MCP servers work with it: server words."
     assert ran.stdout.splitlines()[-1] == f"builtin {OPEN} {servers}"
 
 

@@ -62,7 +62,7 @@ async def test_a_server_that_crashes() -> None:
     assert "\x1b" not in diagnosis.table()
     assert diagnosis.table().splitlines()[-1] == (
         "mine starts and opens a session, with 1 warning. Whether it works cannot be known without a prompt. "
-        "Not every MCP server of yours works with it: server crashes."
+        "Not all of your MCP servers work with it: server crashes."
     )
 
 

@@ -125,7 +125,7 @@ def test_json_has_everything() -> None:
 
 OPEN = "mine starts and opens a session. Whether it works cannot be known without a prompt."
 LOGIN = "mine wants a login; whether it works cannot be known before that."
-SERVERS = " Not every MCP server of yours works with it: "
+SERVERS = " Not all of your MCP servers work with it: "
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,8 @@ async def test_a_run_that_waits_for_nobodys_login_shows_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "why"), [("nope", "is none of its own"), ("console", "is for a person in a terminal")]
+    ("wanted", "why"),
+    [("nope", "is not among those that it offers"), ("console", "is for a person in a terminal")],
 )
 async def test_a_login_that_the_agent_does_not_offer_is_refused_at_once(wanted: str, why: str) -> None:
     with pytest.raises(LoginRequired, match=why) as caught:

@@ -37,7 +37,7 @@ __all__ = (
 Verdict: TypeAlias = Literal[
     "allow", "allow_session", "allow_always", "deny", "deny_session", "deny_always", "accept", "decline"
 ]
-"""What may be said of a question in a word.
+"""What may be said of a question in short.
 
 ``allow`` and ``deny`` are for this once. With ``…_session``, thinkwell remembers the answer for equal
 questions of the session. With ``…_always``, the agent is told by an option for that, where it has one, and

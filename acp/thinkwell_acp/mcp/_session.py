@@ -1,7 +1,7 @@
 """One MCP client of a tool server: the protocol, whatever carries it.
 
 Two families of revisions are served. Up to 2025-11-25 a client shakes hands (``initialize``) and hears of
-changes by plain notifications. From 2026-07-28 on there is no handshake: every request says its revision in
+changes by plain notifications. Revision 2026-07-28 has no handshake: every request says its revision in
 ``_meta``, results are stamped, and who wants to hear of changes asks by ``subscriptions/listen``.
 """
 

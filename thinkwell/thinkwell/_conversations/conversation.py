@@ -2,7 +2,7 @@
 
 The session is opened, kept and closed by one task, because contexts want that. A caller with something to say
 asks for a `Turn` and gets a place in the queue, at once; the task lends the session to one turn after the
-other. A turn is given back in a ``finally`` of its holder, so that nothing can keep it for ever.
+other. A turn is given back in a ``finally`` of its holder, so that nothing can keep it forever.
 """
 
 from __future__ import annotations

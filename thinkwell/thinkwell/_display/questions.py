@@ -91,7 +91,7 @@ _REASONS: Final = {
     'permissions="allow"': "it allows all that is asked",
     "no rule fits; otherwise: deny": "no rule allows it",
     "no rule fits; otherwise: allow": "no rule forbids it",
-    "no one who was asked answered it": "nobody is there who may answer",
+    "no one who was asked answered it": "there is no one who may answer",
     "it was answered for the whole session": "it was answered before, for the whole session",
 }
 """What reasons mean that say little as they are."""

@@ -92,7 +92,7 @@ class Known:
 
 
 def _overlap(left: str, right: str, least: int, most: int) -> int:
-    """Return with how many characters of its beginning `right` goes on at the end of `left`."""
+    """Return with how many characters of its beginning `right` continues the end of `left`."""
     place = max(len(left) - most, 0)
     while (place := left.find(right[:least], place)) >= 0:
         if right.startswith(left[place:]):

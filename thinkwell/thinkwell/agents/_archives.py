@@ -270,7 +270,7 @@ class _CarefulFile(io.FileIO):
 
 
 class _Stream:
-    """A tar as tarfile reads it, forwards only: headers that send it back would keep it busy for ever."""
+    """A tar as tarfile reads it, forwards only: headers that send it back would keep it busy forever."""
 
     def __init__(self, inner: IO[bytes], room: Room) -> None:
         self._inner = inner

@@ -84,7 +84,7 @@ class Asking:
         user_id: Whom.
         tasks: Where the tasks live.
         timeout: Seconds that the channel may take to be told of an outcome.
-        failed: Is told of what the channel raises.
+        failed: Called with what the channel raises.
     """
 
     def __init__(

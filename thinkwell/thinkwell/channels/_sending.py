@@ -72,7 +72,7 @@ async def send_final(
         final: The text.
         settings: How often it is tried.
         capabilities: What messages can be there.
-        failed: Is told of what the channel raises, and at which attempt.
+        failed: Called with what the channel raises, and the number of the attempt.
     """
     most = retries = 0
     send, messages = _messages(channel, final, capabilities)

@@ -78,7 +78,7 @@ def showing(
         user_id: Who sees it.
         settings: How.
         capabilities: What messages can be there.
-        failed: Is told of what the channel raises.
+        failed: Called with what the channel raises.
     """
     if settings.streaming and isinstance(channel, StreamingChannel):
         return _Streaming(channel, user_id, settings, capabilities, failed)

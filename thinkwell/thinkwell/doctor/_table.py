@@ -121,9 +121,7 @@ def verdict(agent: str, checks: Sequence[Check]) -> str:
     unknown = is_open(checks)
     text = f"{plain(agent)} {_agent_verdict(others, warned, unknown=unknown)}"
     return (
-        f"{text} Not every MCP server of yours works with it: {plain(', '.join(servers))}."
-        if servers
-        else text
+        f"{text} Not all of your MCP servers work with it: {plain(', '.join(servers))}." if servers else text
     )
 
 

@@ -94,7 +94,7 @@ class SqliteJournal(LocalJournal):
         line = msgspec.json.encode(record)
         msgspec.json.decode(
             line, type=RunRecord
-        )  # one that could not be read again would be in the way for ever
+        )  # one that could not be read again would be in the way forever
 
         def then(stored: RunRecord) -> None:
             if stored is record:

@@ -136,7 +136,7 @@ class Screen:
                 self._file = None
 
     def _leave(self) -> None:
-        """Leave the terminal because the program ends, unless a thread waits for the terminal for ever."""
+        """Leave the terminal because the program ends, unless a thread waits for the terminal forever."""
         if self._lock.acquire(timeout=LEAVE_TIMEOUT):
             try:
                 self.release()

@@ -23,7 +23,7 @@ class Call(Generic[T]):
 
     It can be waited for where Ctrl-C may come between any two steps. A `Future` of the standard library
     cannot: it has a lock that code in Python takes and gives back, so that Ctrl-C may leave it taken, and the
-    loop's thread waits for it for ever, or given back too early, which is a `RuntimeError`.
+    loop's thread waits for it forever, or given back too early, which is a `RuntimeError`.
     """
 
     def __init__(self) -> None:

@@ -551,7 +551,7 @@ class RunServer:
 def _check_room(limits: Limits, running: Counter[str], caller: str) -> None:
     """Check that a caller may start a run more. `running` are the runs of each."""
     if running[caller] >= limits.max_runs_per_caller:
-        raise TooManyRuns(f"{running[caller]} runs of yours go on, and no more may; wait, or cancel one")
+        raise TooManyRuns(f"{running[caller]} of your runs go on, and no more may; wait, or cancel one")
     if running.total() >= limits.max_runs:
         raise TooManyRuns("the server has as many runs as it may; try again later")
 

@@ -591,7 +591,7 @@ def _check_login(agent: RunningAgent) -> None:
     if wanted is None or any(method.id == wanted and method.type == "agent" for method in methods):
         return
     terminal = any(method.id == wanted for method in methods)
-    why = "is for a person in a terminal" if terminal else "is none of its own"
+    why = "is for a person in a terminal" if terminal else "is not among those that it offers"
     raise LoginRequired(agent.host.name, methods, f"open_agent(login={wanted!r}): that {why}")
 
 

@@ -186,7 +186,7 @@ class Run(Generic[T]):
     def stop(self, why: Exception, patience: Patience = PATIENT) -> None:
         """End the run before its time; the result fails with the reason unless it is there already.
 
-        Once more only shortens the wait for its turn.
+        A second call only shortens the wait for its turn.
 
         Args:
             why: The reason.

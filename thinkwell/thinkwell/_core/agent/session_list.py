@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 MAX_PAGES: Final = 1000
-"""Pages that are asked for. An agent whose cursors never end would keep us for ever."""
+"""Pages that are asked for. An agent whose cursors never end would keep us forever."""
 
 
 async def listed_sessions(agent: RunningAgent, cwd: str | os.PathLike[str] | None) -> list[SessionInfo]:

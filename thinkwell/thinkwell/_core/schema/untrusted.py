@@ -1,6 +1,6 @@
 """JSON Schemas of strangers: whatever they say, a value is checked against them in bounded time.
 
-A pattern can take a backtracking engine for ever, references can double with each step, and the comparison of
+A pattern can take a backtracking engine forever, references can double with each step, and the comparison of
 many items takes the square of their number. None of that may stop a program that serves others.
 """
 

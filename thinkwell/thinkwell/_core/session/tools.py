@@ -140,7 +140,7 @@ class SessionTools:
             self._hosts.give_up()
 
     async def offer(self, tools: Sequence[ToolSpec], *, needed: bool) -> None:
-        """Offer these tools for the next turn and wait, not for ever, until the agent has fetched them.
+        """Offer these tools for the next turn and wait, not forever, until the agent has fetched them.
 
         Args:
             tools: All of them.

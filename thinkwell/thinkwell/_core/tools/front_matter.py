@@ -1,6 +1,6 @@
 """The lines at the top of a SKILL.md: the small part of YAML that skills are written in.
 
-Top level keys with plain, quoted and block scalars, lists of text and one level of mapping. A key that nobody
+Top level keys with plain, quoted and block scalars, lists of text and one level of mapping. A key that no one
 asks for may have any value: it is never looked into.
 """
 

@@ -106,7 +106,7 @@ class Turn:
         await self._over.wait()
 
     def cancel(self, patience: Patience) -> None:
-        """Have the agent end it. Once more only shortens the wait, if anything."""
+        """Have the agent end it. A second call only shortens the wait, if anything."""
         if self.life is TurnLife.SENT:
             self._move(TurnLife.CANCELLING)
             self._client.cancel(self._session_id)

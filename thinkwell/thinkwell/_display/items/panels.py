@@ -277,7 +277,7 @@ def _list(values: Sequence[ev.JsonValue], schema: ev.JsonValue, depth: int) -> N
 
 
 def type_of(schema: ev.JsonValue) -> str:
-    """Return what a schema asks for, in a word or two."""
+    """Return what a schema asks for, in short."""
     if not is_object(schema):
         return "any"
     enum = schema.get("enum")

@@ -78,7 +78,7 @@ def mark(status: Status) -> Node:
 
 
 def word(status: Status) -> str:
-    """Return how a run or a call has ended, in a word."""
+    """Return how a run or a call has ended, as one word."""
     return "done" if status == "completed" else status
 
 

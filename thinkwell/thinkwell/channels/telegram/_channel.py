@@ -254,7 +254,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         """Send a text beside whatever is being written for the user, which `send` would end.
 
         Where the same text is about to be sent there, it is not sent twice: a person who writes too much is
-        told so once, and need not wait for an answer until he was told a hundred times.
+        told so once, not a hundred times before the next answer.
 
         Raises:
             TelegramError: It could not be sent.

@@ -94,7 +94,7 @@ def _tool(name: str, description: str, schema: JsonValue) -> Tool:
 
 
 def _as_they_are(arguments: Mapping[str, JsonValue]) -> dict[str, object]:
-    """Return arguments unchecked: the front end knows best, and a pattern of a schema might take for ever."""
+    """Return arguments unchecked: the front end knows best, and a pattern of a schema might take forever."""
     return {"arguments": dict(arguments)}
 
 

@@ -109,5 +109,5 @@ def _body(messages: list[Message], reader: SegmentReader) -> dict[str, object]:
         ServerUnavailable: It is cut off.
     """
     if not reader.over:
-        raise ServerUnavailable("the server is closing; the run is told of when it is back")
+        raise ServerUnavailable("the server is closing; ask for the run when it is back")
     return {"messages": messages, "stop_reason": reader.stop, "usage": reader.usage or {}}
