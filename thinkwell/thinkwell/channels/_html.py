@@ -228,7 +228,7 @@ def _messages(
         from thinkwell.channels._marks import read_marks  # an extra brings what it needs
 
         body, runs, stays = read_marks(body)
-        if grows:  # what stands in no message yet is less than a message has room for
+        if grows:  # more than a message does not wait
             settled = max(stays, len(body) - limit)
     parts = list(_parts(body, limit, room, settled)) or [(0, 0)]
     marked = _Marked(body, runs)
