@@ -433,6 +433,7 @@ def test_code(text: str, html: str) -> None:
         ),
         ("- ```sh\n  ls\n  ```\n- b", '-\n<pre><code class="language-sh">ls</code></pre>\n- b'),
         ("```\n```\na", "a"),
+        ("a\n```py", "a"),
         ("```inline``` a", "<code>inline</code> a"),
         ("```\n  indented\n```", "<pre>  indented</pre>"),
     ],
@@ -519,6 +520,11 @@ def test_bold_that_is_cut_is_bold_twice() -> None:
         "<b>Some words in bold, <i>and others, in</i></b>",
         "<b><i>italic</i> besides.</b>",
     ]
+
+
+def test_a_mark_of_what_is_left_out_at_a_cut_is_left_out_too() -> None:
+    pieces = compose("x" * 40 + " ` ` y", capabilities=NARROW, markdown=True)
+    assert [piece.html for piece in pieces] == ["x" * 40, "y"]
 
 
 def test_a_message_keeps_as_many_marks_as_telegram_reads() -> None:
