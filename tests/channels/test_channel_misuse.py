@@ -114,6 +114,12 @@ def test_capabilities_of_another_type_are_refused(capabilities: dict[str, Any], 
         ChannelCapabilities(**capabilities)
 
 
+def test_markdown_needs_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    with pytest.raises(ImportError, match=r"markdown-it-py.* pip install 'thinkwell\[telegram\]'"):
+        ChannelCapabilities(markdown=True)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

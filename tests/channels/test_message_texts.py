@@ -19,7 +19,7 @@ from tried import tried
 
 from thinkwell.channels import ChannelCapabilities
 from thinkwell.channels._html import _SHOWN, HtmlPiece, carried, compose, escape, exactly, live, tail
-from thinkwell.channels._marks import LONGEST_LINE, read_marks
+from thinkwell.channels._marks import read_marks
 from thinkwell.channels._pieces import pieces, ranges
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def test_where_there_is_no_room_there_is_no_cursor() -> None:
 @tried(TEXTS, st.lists(st.integers(0, 60)), st.booleans(), st.booleans())
 def test_what_is_full_stays(text: str, sizes: list[int], thinks: bool, markdown: bool) -> None:
     thinking = "Hm. " * 10 if thinks else ""
-    if markdown:  # a mark that gets its end later changes its line, and may so change a message
+    if markdown:  # in a paragraph that is longer than a message, a mark that gets its end later changes one
         text = re.sub(r"[*`\[\\#~]", "", text)
     text = carried(text)
     whole = compose(text, thinking=thinking, seconds=3, capabilities=SMALL, markdown=markdown)
@@ -298,6 +298,34 @@ def test_what_is_full_stays(text: str, sizes: list[int], thinks: bool, markdown:
         assert now[:-1] == whole[: max(len(now) - 1, 0)] or unicodedata.category(text[at : at + 1])[0] in "MC"
         for piece in now:
             assert len(_held(piece).text) <= 120
+
+
+PARAGRAPHS = st.lists(
+    BITS | st.sampled_from(["words that go on ", "|", "|-", "- ", "> ", "===", "1. ", "~~"]), max_size=20
+).map(lambda bits: "".join(bits)[:110])
+
+
+@tried(st.lists(PARAGRAPHS), st.lists(st.integers(1, 60)))
+def test_what_is_full_stays_whatever_marks_come(paragraphs: list[str], sizes: list[int]) -> None:
+    text = carried("\n\n".join(paragraphs))
+    whole = compose(text, capabilities=SMALL, markdown=True)
+    at = 0
+    for size in sizes:
+        at += size
+        now = live(text[:at], capabilities=SMALL, markdown=True)
+        assert now[:-1] == whole[: max(len(now) - 1, 0)] or unicodedata.category(text[at : at + 1])[0] in "MC"
+
+
+def test_a_message_waits_for_the_end_of_a_mark_unless_that_is_far() -> None:
+    def now(text: str) -> list[str]:
+        return _texts(live(f"One.\n\n**{text}", capabilities=SMALL, markdown=True))
+
+    assert now("two " * 30) == ["One.\n\n**" + "two " * 27 + "two"]
+    assert now("two " * 30 + "three**\n\n.\n\n.") == [
+        "One.\n\n" + "two " * 27 + "two",
+        "two two three\n\n.\n\n.",
+    ]
+    assert len(now("two " * 90)) == 3
 
 
 # Whatever it is
@@ -347,21 +375,23 @@ def _html(text: str) -> str:
         ("**bold** and *italic*", "<b>bold</b> and <i>italic</i>"),
         ("***both***", "<b><i>both</i></b>"),
         ("**a *b* c** *d **e***", "<b>a <i>b</i> c</b> <i>d </i><b><i>e</i></b>"),
-        ("***a* b** ***c** d*", "<b><i>a</i> b</b> *<b>c</b> d*"),
-        ("**a *b c**", "<b>a *b c</b>"),
-        ("**a **b c**", "<b>a **b c</b>"),
+        ("***a* b** ***c** d*", "<b><i>a</i> b</b> <b><i>c</i></b><i> d</i>"),
+        ("**a *b c**", "*<i>a b c</i>"),
+        ("**a **b c**", "**a <b>b c</b>"),
+        ("2*3*4 a**b**c x * y", "2<i>3</i>4 a<b>b</b>c x * y"),
+        ("__init__ and _x_ ~~y~~", "<b>init</b> and <i>x</i> <s>y</s>"),
+        ("a_b_c ~d~ **~~*e*~~**", "a_b_c ~d~ <b><i><s>e</s></i></b>"),
+        ("*a\nb* c  \nd\\\ne", "<i>a\nb</i> c\nd\ne"),
         ("这是**重点**内容", "这是<b>重点</b>内容"),
         ("**a** **b**", "<b>a</b> <b>b</b>"),
         # no marks
-        ("2*3*4 a**b**c x * y", "2*3*4 a**b**c x * y"),
+        ("2 * 3 * 4 a_b_c", "2 * 3 * 4 a_b_c"),
         ("**open", "**open"),
         ("closed**", "closed**"),
         ("** a ** *\n*", "** a ** *\n*"),
-        ("****a**** *****", "****a**** *****"),
-        ("*a\nb*", "*a\nb*"),
-        ("__init__ and _x_ ~~y~~", "__init__ and _x_ ~~y~~"),
+        ("****a**** *****", "<b>a</b> *****"),
         # what is escaped
-        (r"\*a\* \`b\` \[c](d) \# \q \\", r"*a* `b` [c](d) # \q \\"),
+        (r"\*a\* \`b\` \[c](d) \# \q \\", r"*a* `b` [c](d) # \q " + "\\"),
         ("a < b & **c > d**", "a &lt; b &amp; <b>c &gt; d</b>"),
     ],
 )
@@ -376,7 +406,7 @@ def test_bold_and_italic(text: str, html: str) -> None:
         ("`**a** *b* [c](d)`", "<code>**a** *b* [c](d)</code>"),
         ("`` a`b `` ` ` `  c  `.", "<code>a`b</code> <code> </code> <code> c </code>."),
         ("``a` b", "``a` b"),
-        ("`a\nb`", "`a\nb`"),
+        ("`a\nb`", "<code>a b</code>"),
         ("**a `b` c**", "<b>a </b><code>b</code><b> c</b>"),
         ("*`b`*", "<code>b</code>"),
         ("`a **b` c**", "<code>a **b</code> c**"),
@@ -403,6 +433,7 @@ def test_code(text: str, html: str) -> None:
         ),
         ("- ```sh\n  ls\n  ```\n- b", '-\n<pre><code class="language-sh">ls</code></pre>\n- b'),
         ("```\n```\na", "a"),
+        ("a\n```py", "a"),
         ("```inline``` a", "<code>inline</code> a"),
         ("```\n  indented\n```", "<pre>  indented</pre>"),
     ],
@@ -419,7 +450,9 @@ def test_fences(text: str, html: str) -> None:
         ("# C#", "<b>C#</b>"),
         ("## A `b` **c** *d*", "<b>A </b><code>b</code><b> c <i>d</i></b>"),
         ("#hashtag\n####### seven\n    # code", "#hashtag\n####### seven\n    # code"),
-        ("# #", "<b>#</b>"),
+        ("> # a\n- # b", "&gt; <b>a</b>\n- <b>b</b>"),
+        ("> a\n> *b*\n> ===", "&gt; <b>a\n&gt; <i>b</i></b>"),
+        ("# #", "# #"),
         ("#", "#"),
     ],
 )
@@ -439,9 +472,11 @@ def test_headings(text: str, html: str) -> None:
         ("**[`a`](b)**", "<code>a</code><b> (b)</b>"),
         ("[**a** b](c)", "<b>a</b> b (c)"),
         ("[`a](b)`]", "<code>a](b)</code>]".replace("<code>", "[<code>")),
-        ("[a] (b) [c][d] [](e) [f]() [g](h i)", "[a] (b) [c][d] [](e) [f]() [g](h i)"),
+        ("<https://b> <c@d.e>", "https://b c@d.e"),
+        ("[a] (b) [c][d] [](e) [f]() [g](h i)", "[a] (b) [c][d] e f [g](h i)"),
+        ("[a]: https://b\n[a]", "[a]: https://b\n[a]"),
         ("[[a](b)](c)", "[a (b)](c)"),
-        ("[a](javascript:alert(1))", "a (javascript:alert(1))"),
+        ("[a](javascript:alert(1))", "[a](javascript:alert(1))"),
     ],
 )
 def test_a_link_says_where_it_goes(text: str, html: str) -> None:
@@ -455,17 +490,18 @@ def test_a_link_says_where_it_goes(text: str, html: str) -> None:
         "> quoted\n> more",
         "| a | b |\n|---|---|\n| c | d |",
         "---\n***\n___",
-        "<b>html</b> &amp;",
+        "<b>html</b>",
+        "> - a\n>   b\nc\n\n    code\n\u3000d",
     ],
 )
 def test_everything_else_stays(text: str) -> None:
     assert received(parse(_html(text))).text == text
-    assert read_marks(text) == (text, [])
+    assert read_marks(text)[:2] == (text, [])
 
 
 def test_a_line_beyond_all_bounds_has_no_marks() -> None:
-    line = "**a** " * (LONGEST_LINE // 6) + "**b**"
-    assert read_marks(f"{line}\n**c**")[0] == f"{line}\nc"
+    line = "**a** " * 4_000
+    assert read_marks(f"> {line}\n\n**c**")[0] == f"> {line.strip()}\n\nc"
 
 
 def test_a_fence_that_is_cut_is_two_fences() -> None:
@@ -484,6 +520,11 @@ def test_bold_that_is_cut_is_bold_twice() -> None:
         "<b>Some words in bold, <i>and others, in</i></b>",
         "<b><i>italic</i> besides.</b>",
     ]
+
+
+def test_a_mark_of_what_is_left_out_at_a_cut_is_left_out_too() -> None:
+    pieces = compose("x" * 40 + " ` ` y", capabilities=NARROW, markdown=True)
+    assert [piece.html for piece in pieces] == ["x" * 40, "y"]
 
 
 def test_a_message_keeps_as_many_marks_as_telegram_reads() -> None:

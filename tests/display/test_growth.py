@@ -342,6 +342,11 @@ def test_nothing_of_a_text_is_lost_but_its_marks() -> None:
     assert [word for word in words if word not in shown] == []
 
 
+def test_marks_within_marks_beyond_all_bounds_stay_as_they_were_written() -> None:
+    text = "*" * 9_999 + "a" + "*" * 9_999
+    assert short(text) == [["p", text]]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "text",

@@ -55,8 +55,8 @@ FULLY: Final = 50
 KNOWN: Final = 100_000
 """Lines of changes that are remembered."""
 
-WORD_STEPS: Final = 2_000
-"""Comparisons after which two lines are taken for wholly different."""
+WORD_STEPS: Final = 5_000
+"""Steps of comparing after which two lines are taken for wholly different."""
 
 ALIKE: Final = 0.4
 """So much of two lines is the same, or they do not stand for each other."""
@@ -167,7 +167,7 @@ class _How(NamedTuple):
 
     exactly: bool
     steps: int
-    """Comparisons at most; 0: only how long it is is told."""
+    """Steps of comparing at most; 0: only how long it is is told."""
     kept: Kept
 
 

@@ -24,13 +24,12 @@ from msgspec import Struct
 
 from thinkwell._display.numbers import seconds as duration
 from thinkwell._display.text import TAB, without_sequences
-from thinkwell.channels._marks import Style, read_marks
 from thinkwell.channels._pieces import ranges, splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from thinkwell.channels._marks import Run
+    from thinkwell.channels._marks import Run, Style
     from thinkwell.channels._protocols import ChannelCapabilities
 
 __all__ = ("CURSOR", "HtmlPiece", "carried", "compose", "escape", "exactly", "live", "tail")
@@ -132,7 +131,7 @@ def live(
         shown = tail(thinking, room) if room else ""
         mark = "<blockquote expandable>" if shown and capabilities.expandable_quote else "<blockquote>"
         quote = _Quote(_quoted(mark, "thinking…", shown), quote.room)
-    return list(_messages(text, quote, capabilities, markdown=markdown, cursor=cursor))
+    return list(_messages(text, quote, capabilities, markdown=markdown, cursor=cursor, grows=True))
 
 
 def escape(text: str) -> str:
@@ -218,11 +217,20 @@ def _messages(
     *,
     markdown: bool,
     cursor: str = "",
+    grows: bool = False,
 ) -> Iterator[HtmlPiece]:
-    body, runs = read_marks(carried(text)) if markdown else (carried(text), [])
+    body = carried(text)
+    runs: Sequence[Run] = ()
     limit = capabilities.max_length or sys.maxsize
     room = limit - (quote.room if quote else 0)
-    parts = list(ranges(body, limit, room)) or [(0, 0)]
+    settled = sys.maxsize
+    if markdown:
+        from thinkwell.channels._marks import read_marks  # an extra brings what it needs
+
+        body, runs, stays = read_marks(body)
+        if grows:  # more than a message does not wait
+            settled = max(stays, len(body) - limit)
+    parts = list(_parts(body, limit, room, settled)) or [(0, 0)]
     marked = _Marked(body, runs)
     above = f"{quote.html}\n" if quote else ""
     for start, end in parts:
@@ -233,6 +241,15 @@ def _messages(
         if html:
             yield HtmlPiece(html, body[start:end] if shows else "")
         above, room = "", limit
+
+
+def _parts(text: str, limit: int, room: int, settled: int) -> Iterator[tuple[int, int]]:
+    """Yield where each message begins and ends, up to the first one of which that may still change."""
+    for begin, end in ranges(text, limit, room):
+        yield begin, end
+        if settled - begin <= room:
+            return
+        room = limit
 
 
 class _Marked:
@@ -288,16 +305,17 @@ _PRE: Final = _Tag("<pre>", "</pre>")
 _CODE: Final = _Tag("<code>", "</code>")
 _BOLD: Final = _Tag("<b>", "</b>")
 _ITALIC: Final = _Tag("<i>", "</i>")
+_STRUCK: Final = _Tag("<s>", "</s>")
 
 
 def _tags(style: Style) -> list[_Tag]:
     """Return the marks of a run, outermost first. Telegram lets code have no others."""
-    if style.fence:
+    if style.block:
         language = f'<code class="language-{escape(style.language)}">'
         return [_PRE, _Tag(language, "</code>")] if style.language else [_PRE]
     if style.code:
         return [_CODE]
-    return [_BOLD] * style.bold + [_ITALIC] * style.italic
+    return [_BOLD] * style.bold + [_ITALIC] * style.italic + [_STRUCK] * style.struck
 
 
 def _common(around: Sequence[_Tag], tags: Sequence[_Tag]) -> int:

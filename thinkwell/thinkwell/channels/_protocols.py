@@ -6,6 +6,7 @@ address of a chat) and is never told of agents, sessions or protocols.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from types import NoneType
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -72,6 +73,7 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     Raises:
         TypeError: A value is of another type.
         ValueError: `max_length` is out of range.
+        ImportError: `markdown` needs markdown-it-py, and it is not installed.
     """
 
     edits: bool = False
@@ -84,7 +86,7 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     """Whether ``<blockquote expandable>`` is one of these marks."""
     markdown: bool = False
     """Whether texts are taken for Markdown and written as HTML that says the same; if not, they stay as they
-    are."""
+    are. It needs what the extra ``telegram`` brings."""
     paced: bool = False
     """Whether the channel itself decides when to edit: it is then handed every chunk at once."""
 
@@ -100,6 +102,12 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
         )
         if self.max_length is not None and not self.max_length >= 1:
             raise ValueError(f"ChannelCapabilities(max_length={self.max_length!r}): it must be at least 1")
+        if self.markdown and find_spec("markdown_it") is None:
+            raise ImportError(
+                "ChannelCapabilities(markdown=True) needs markdown-it-py, which is not installed; "
+                "pip install 'thinkwell[telegram]'",
+                name="markdown_it",
+            )
 
 
 class DeliverySettings(Struct, frozen=True, kw_only=True):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
-from typing import Final, Protocol, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypedDict, cast
 from urllib.parse import urlsplit
 
 from redis import ConnectionPool, Redis
@@ -18,7 +16,6 @@ from redis.exceptions import (
     ClusterError,
     MasterDownError,
     NoPermissionError,
-    NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
@@ -30,6 +27,9 @@ from redis.retry import Retry
 
 from thinkwell.journal._errors import JournalError, JournalUnwritable
 from thinkwell.journal._redis_scripts import PRELUDE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ("Message", "PubSub", "RedisAway", "RedisLink", "Reply", "as_bytes", "as_text")
 
@@ -69,7 +69,8 @@ class PubSub(Protocol):
 class Client(Protocol):
     """What we use of redis-py to ask."""
 
-    def execute_command(self, *args: str | bytes | float) -> object: ...
+    def publish(self, channel: bytes, message: bytes) -> object: ...
+    def register_script(self, script: str) -> Callable[..., object]: ...
     def pubsub(self) -> PubSub: ...
 
 
@@ -114,13 +115,10 @@ class RedisLink:
             RedisAway: There was no answer: it is not known whether the script has run.
             JournalError: It failed.
         """
-        text = PRELUDE + script
-        words = [as_bytes(arg) if isinstance(arg, str) else arg for arg in (self._key, *args)]
+        words = [as_bytes(arg) if isinstance(arg, str) else arg for arg in args]
         try:
-            try:
-                return cast("Reply", self._client.execute_command("EVALSHA", _hash(text), 1, *words))
-            except NoScriptError:
-                return cast("Reply", self._client.execute_command("EVAL", text, 1, *words))
+            registered = self._client.register_script(PRELUDE + script)
+            return cast("Reply", registered(keys=(as_bytes(self._key),), args=words))
         except (RedisError, OSError, UnicodeError) as exc:
             raise self.explain(exc) from None
 
@@ -131,7 +129,7 @@ class RedisLink:
             JournalError: As by `run`.
         """
         try:
-            self._client.execute_command("PUBLISH", self.channel(channel), data)
+            self._client.publish(self.channel(channel), data)
         except (RedisError, OSError, UnicodeError) as exc:
             raise self.explain(exc) from None
 
@@ -188,11 +186,6 @@ def as_bytes(text: str) -> bytes:
 def as_text(data: bytes) -> str:
     """Return a text that Redis has kept."""
     return data.decode("utf-8", "surrogatepass")
-
-
-@cache
-def _hash(script: str) -> str:
-    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()  # that is how Redis names scripts
 
 
 def _check_url(url: str) -> None:

@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from thinkwell._display.items.code import LANGUAGES
-from thinkwell._display.items.markdown import PARSER
+from thinkwell._display.markdown_parser import PARSER
 from thinkwell._display.text import clean
 
 if TYPE_CHECKING:

@@ -6,38 +6,26 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.tree import SyntaxTreeNode
 
 from thinkwell._display.items.code import coloured
 from thinkwell._display.items.nodes import element, link, safe_link, text_of
+from thinkwell._display.markdown_parser import block_parser, inline_tokens
 from thinkwell._display.text import clean, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from markdown_it.token import Token
-
     from thinkwell._display.items.nodes import Node, Tag
-
-MARKED: Final = 20_000
-"""Characters of a paragraph in which marks are looked for; a longer one is drawn as it is written."""
 
 COLUMNS: Final = 50
 """Columns of a table that are drawn."""
 
-PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-"""What agents write, for all displays. HTML is a text like any other."""
-
-_BLOCKS: Final = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-_BLOCKS.core.ruler.enableOnly(["normalize", "block"])  # what stands in a block is read when it is drawn
+_BLOCKS: Final = block_parser()
 
 _LABEL: Final = re.compile(r"\[((?:[^\[\]\\]|\\.){1,999})\]", re.DOTALL)
 _ADDRESS: Final = re.compile(r"(?<![^\W_])https?://[^\s<>\"'`|*]{1,2000}")
-_SPECIAL: Final = re.compile(r"[\\`*_~\[<&!\n]|://")
-"""What may begin a mark. Most texts have none, and need no parser."""
-
 _ENDS: Final = ".,;:!?_~"
 _TASK: Final = re.compile(r"\[([ xX])\] ")
 _SIDES: Final = {"text-align:right": "right", "text-align:center": "middle"}
@@ -185,10 +173,9 @@ def _cell(block: SyntaxTreeNode, references: References) -> Node:
 
 def inline(content: str, references: References) -> list[Node]:
     """Return the marks in a text: emphasis, code and links."""
-    if len(content) > MARKED or _SPECIAL.search(content) is None:
+    tokens = inline_tokens(content, references.env)
+    if tokens is None:
         return [content] if content else []
-    tokens: list[Token] = []
-    PARSER.inline.parse(content, PARSER, references.env, tokens)
     return _joined(_marks(SyntaxTreeNode(tokens).children, links=True)) if tokens else []
 
 
