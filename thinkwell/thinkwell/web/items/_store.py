@@ -141,7 +141,7 @@ class ItemStore:
             size += item.size
         yield piece
 
-    def after(self, version: int, most: int) -> tuple[int, list[Item]]:
+    def after(self, version: int, most: float) -> tuple[int, list[Item]]:
         """Return the items that came behind a version, oldest first, and the version behind them.
 
         Args:

@@ -18,10 +18,11 @@ import { Home } from "./home.js";
 import { wireKeys } from "./keys.js";
 import { enter, lookAgain, wireLogin } from "./login.js";
 import { RunView } from "./run.js";
+import { saved } from "./saved.js";
 import { page } from "./screen.js";
 import { wireSettings } from "./settings.js";
 
-/** Seconds out of sight after which a connection may be dead without anybody having said so. */
+/** Seconds out of sight after which a connection may be dead unseen. */
 const ASLEEP = 30;
 
 /** Come back at once where a connection may have died unseen: after sleep, or with another network. */
@@ -64,7 +65,7 @@ function takeAddress() {
 let routes = 0;
 
 async function route() {
-  const { run, token } = takeAddress();
+  const { run, token } = saved ? { run: saved.run.id, token: null } : takeAddress();
   const route = (routes += 1);
   if (token !== null) await enter(token);
   if (route !== routes) return; // the address has changed meanwhile
@@ -75,7 +76,7 @@ async function route() {
   byId("home").hidden = run !== null;
   byId("run").hidden = run === null;
   byId("bar").classList.toggle("of-run", run !== null);
-  for (const id of ["state", "stop", "link"]) byId(id).hidden = true;
+  for (const id of ["state", "stop", "save", "link"]) byId(id).hidden = true;
   if (run === null) page.home = new Home();
   else page.run = new RunView(run);
 }

@@ -14,6 +14,7 @@ import { about, info, request } from "./requests.js";
 import { Rows } from "./rows.js";
 import { Playback, ReplayBar } from "./scrub.js";
 import { messageOf, Refused, runPath } from "./server.js";
+import { saved } from "./saved.js";
 import { recall, remember } from "./storage.js";
 import { isObject } from "./text.js";
 import { Timeline } from "./timeline.js";
@@ -123,11 +124,14 @@ export class RunView {
   }
 
   async load() {
+    if (saved) {
+      this.know(saved.run);
+      return this.receive(saved.items, 0);
+    }
     try {
       const [{ data, response }] = await Promise.all([request("GET", runPath(this.id)), about()]);
       if (this.closed) return;
-      this.record = data.run;
-      this.about = isObject(data.run.meta?.page) ? data.run.meta.page : {};
+      this.know(data.run);
       this.target = data.seq;
       const now = Date.parse(response.headers.get("date") ?? "") / 1000 || Date.now() / 1000;
       if (data.run.status === "running")
@@ -146,6 +150,12 @@ export class RunView {
       if (!gone) setTimeout(() => this.closed || this.load(), 2000);
     }
     this.schedule();
+  }
+
+  /** @param {Json} record */
+  know(record) {
+    this.record = record;
+    this.about = isObject(record.meta?.page) ? record.meta.page : {};
   }
 
   /** @param {"live" | "reconnecting" | "over" | "gone"} link */
@@ -266,7 +276,7 @@ export class RunView {
 
   drawGone() {
     const all = el("a", { href: "#" }, "All runs");
-    const text = "There is no such run here: it was deleted, or it is somebody else's. ";
+    const text = "There is no such run here: it was deleted, or is another caller's. ";
     byId("run").classList.add("gone");
     this.timeline.host.replaceChildren(el("p", { class: "empty" }, text, all));
   }
