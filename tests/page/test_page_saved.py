@@ -48,6 +48,7 @@ def test_a_saved_run_needs_no_server(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, tmp_path / "run.html", html) as tab:
         assert tab.value("document.title") == "✔ Kept – thinkwell"
         assert messages(tab) == said
+        assert tab.texts("#polite p") == []  # nothing of it happens now
         move(tab, 0.7)
         tab.see("#replaying")
         assert messages(tab) == ["First."]

@@ -568,6 +568,22 @@ async def test_text_is_there_within_a_tenth_of_a_second_and_not_more_often() -> 
 
 
 @pytest.mark.virtual_time
+async def test_what_has_not_changed_is_sent_once() -> None:
+    async def talks(turn: Turn) -> None:
+        for number in range(3):
+            turn.think("Hm.")
+            await anyio.sleep(1 / 3)
+            turn.say(f"{number}.")
+            await anyio.sleep(1 / 7)
+
+    async with browser(talks) as (client, stage):
+        run = await stage.start(caller="")
+        seen = (await items_of(client, run.id)).seen
+    sent = [json.dumps(item) for item in seen]
+    assert len(set(sent)) == len(sent)
+
+
+@pytest.mark.virtual_time
 async def test_a_client_that_comes_back_gets_what_it_has_not() -> None:
     async def talks(turn: Turn) -> None:
         turn.say("One.\n\n")

@@ -82,9 +82,10 @@ class ItemFeed:
         self._undrawn = 0
         """Bytes of entries that were taken since it was drawn."""
         self._clock = running_clock()
-        self._frame: tuple[int, int, bytes] = (0, 0, b"")
-        """What was sent last, and from which version to which."""
-        self._again: weakref.ref[Pieces] | None = None
+        nothing = Pieces(0, ())
+        self._last = 0, nothing
+        """What was sent last, and from which version on."""
+        self._again = weakref.ref(nothing)
         """What was made again."""
         self._is_making_again = anyio.Lock()
 
@@ -124,17 +125,18 @@ class ItemFeed:
         self._changed = anyio.Event()
 
     def _taken(self, version: int) -> Pieces:
-        begin, end, frame = self._frame
-        if begin != version or end < min(self._items.store.version, version + 1):
+        begin, pieces = self._last
+        if begin != version or pieces.version == version:
             end, items = self._items.store.after(version, PIECE)
             frame = sse_frame(msgspec.json.encode(items), id=f"{self.name}.{end}")
-            self._frame = version, end, frame
-        return Pieces(end, (frame,))
+            pieces = Pieces(end, (frame,))
+            self._last = version, pieces
+        return pieces
 
     async def _made_again(self, version: int, watcher: Watcher) -> Pieces:
         """Return what is missing behind a version, made once for all who lack it."""
         async with self._is_making_again:
-            pieces = None if self._again is None else self._again()
+            pieces = self._again()
             if pieces is None or pieces.version <= version:
                 while self._is_busy:
                     await self._changed.wait()

@@ -100,7 +100,9 @@ def _html(items: RunItems, id_: str, title: str, prompt: JsonValue) -> str:
     """
     assert items.end is not None
     run = {"id": id_, "title": title, "status": items.end.status, "meta": {"page": {"prompt": prompt}}}
-    saved = msgspec.json.encode({"run": run, "items": items.store.after(0, math.inf)[1]})
+    saved = msgspec.json.encode(
+        {"run": run, "seq": items.end.seq, "items": items.store.after(0, math.inf)[1]}
+    )
     begin, end = _page()
     text = saved.decode().replace("<", r"\u003c")
     return f'{begin}<script type="application/json" id="saved">{text}</script>\n{end}'

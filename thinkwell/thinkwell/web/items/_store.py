@@ -77,6 +77,7 @@ class ItemStore:
     def put(self, shown: Shown) -> None:
         """Make an item, where it has changed."""
         node = Raw(_encoder.encode(shown.node))
+        ended = None if shown.ended is None else round(shown.ended, 3)
         known = self._keys.get(shown.id)
         if known is None and shown.node is None:
             return
@@ -85,7 +86,7 @@ class ItemStore:
             if (before.node, before.place, before.ended, before.more) == (
                 node,
                 shown.place,
-                shown.ended,
+                ended,
                 shown.more,
             ):
                 return
@@ -97,7 +98,7 @@ class ItemStore:
             shown.id,
             shown.place,
             round(shown.began, 3),
-            None if shown.ended is None else round(shown.ended, 3),
+            ended,
             node,
             shown.more,
         )

@@ -4,10 +4,8 @@
  *
  * `home.js` is the list of runs, and `form.js` the form that starts one. `run.js` is the run that is open. Its parts
  * are `header.js`, `timeline.js`, `dock.js` (the open questions), `panels.js`, `conversation.js` and `scrub.js` (the
- * replay). They ask the server by `requests.js`; `watch.js` receives a run's events.
- *
- * What is shown of a run is reduced from its events, one state from the one before: `log.js` and `reducer.js`. Like
- * words, rows, changes, Markdown and lanes they need no document, and the tests run them without a browser.
+ * replay). They ask the server by `requests.js`; `watch.js` receives a run's items, which the server makes, and
+ * `items.js` keeps them. In a file the run stands in the page itself: `saved.js`.
  *
  * Nothing that an agent has sent becomes anything but text nodes, and attributes whose values were checked.
  */

@@ -12,9 +12,9 @@ import { clock, seconds } from "./numbers.js";
 import { Panels } from "./panels.js";
 import { about, info, request } from "./requests.js";
 import { Rows } from "./rows.js";
+import { saved } from "./saved.js";
 import { Playback, ReplayBar } from "./scrub.js";
 import { messageOf, Refused, runPath } from "./server.js";
-import { saved } from "./saved.js";
 import { recall, remember } from "./storage.js";
 import { isObject } from "./text.js";
 import { Timeline } from "./timeline.js";
@@ -125,14 +125,13 @@ export class RunView {
 
   async load() {
     if (saved) {
-      this.know(saved.run);
+      this.know(saved);
       return this.receive(saved.items, 0);
     }
     try {
       const [{ data, response }] = await Promise.all([request("GET", runPath(this.id)), about()]);
       if (this.closed) return;
-      this.know(data.run);
-      this.target = data.seq;
+      this.know(data);
       const now = Date.parse(response.headers.get("date") ?? "") / 1000 || Date.now() / 1000;
       if (data.run.status === "running")
         this.began = performance.now() / 1000 - Math.max(now - data.run.created, 0);
@@ -152,10 +151,11 @@ export class RunView {
     this.schedule();
   }
 
-  /** @param {Json} record */
-  know(record) {
-    this.record = record;
-    this.about = isObject(record.meta?.page) ? record.meta.page : {};
+  /** @param {Json} data What is known of the run, and how far it is. */
+  know({ run, seq }) {
+    this.record = run;
+    this.about = isObject(run.meta?.page) ? run.meta.page : {};
+    this.target = seq;
   }
 
   /** @param {"live" | "reconnecting" | "over" | "gone"} link */

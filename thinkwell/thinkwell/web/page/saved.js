@@ -8,5 +8,5 @@
 
 const text = document.getElementById("saved")?.textContent;
 
-/** A run that has ended, and all its items; null: there is a server, which has the runs. @type {{run: Json, items: Sent[]} | null} */
+/** A run that has ended, and all its items; null: there is a server, which has the runs. @type {{run: Json, seq: number, items: Sent[]} | null} */
 export const saved = text ? JSON.parse(text) : null;
