@@ -87,7 +87,7 @@ class ItemFeed:
         """What was sent last, and from which version on."""
         self._again = weakref.ref(nothing)
         """What was made again."""
-        self._is_making_again = anyio.Lock()
+        self._is_making_again = False
 
     @property
     def is_over(self) -> bool:
@@ -106,9 +106,15 @@ class ItemFeed:
         """
         while True:
             if not self._is_busy and version < self._items.store.version:
-                if version < self._items.store.lost:
-                    return await self._made_again(version, watcher)
-                return self._taken(version)
+                if version >= self._items.store.lost:
+                    return self._taken(version)
+                pieces = self._again()
+                if pieces is not None and pieces.version > version:
+                    return pieces
+                if not self._is_making_again:
+                    return await self._made_again(watcher)
+                await self._changed.wait()
+                continue
             if self._is_led:
                 await self._changed.wait()
                 continue
@@ -133,20 +139,20 @@ class ItemFeed:
             self._last = version, pieces
         return pieces
 
-    async def _made_again(self, version: int, watcher: Watcher) -> Pieces:
-        """Return what is missing behind a version, made once for all who lack it."""
-        async with self._is_making_again:
-            pieces = self._again()
-            if pieces is None or pieces.version <= version:
-                while self._is_busy:
-                    await self._changed.wait()
-                store = self._items.store
-                version, ids = store.lost, store.missing()
-                whole = await made_items(watcher.again(), store.seq)
-                frames = await in_thread(partial(_frames, whole.store, ids, f"{self.name}.{version}"))
-                pieces = Pieces(version, frames)
-                self._again = weakref.ref(pieces)
+    async def _made_again(self, watcher: Watcher) -> Pieces:
+        """Make what is missing for all who lack it."""
+        self._is_making_again = True
+        try:
+            store = self._items.store
+            version, ids = store.lost, store.missing()
+            whole = await made_items(watcher.again(), store.seq)
+            frames = await in_thread(partial(_frames, whole.store, ids, f"{self.name}.{version}"))
+            pieces = Pieces(version, frames)
+            self._again = weakref.ref(pieces)
             return pieces
+        finally:
+            self._is_making_again = False
+            self._wake()
 
     async def _advance(self, watcher: Watcher) -> bool:
         """Take entries and make their items, and return whether there may be more."""
