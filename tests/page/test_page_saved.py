@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from kept_runs import keep_run as keep_in_journal
 from page.staging import keep_run, served_page
 from page.test_page_looks import NARROW, faults, works
 from page.test_page_replay import STORY, messages, move, nothing
 from web_stage import Client, served
 
 from thinkwell import events as ev
+from thinkwell.journal import MemoryJournal, RunRecord
 from thinkwell.testing import ScriptedAgent, script
-from thinkwell.web import Access, recording_html, web_app
+from thinkwell.web import Access, RunEnded, recording_html, web_app
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
     from page.browsing import Browser, Tab
     from scripted import Turn
+
+    from thinkwell.journal import Entry
 
 SAVED = "fetch(document.querySelector('#save').href).then(answer => answer.text())"
 
@@ -129,7 +133,9 @@ async def test_a_run_is_saved_when_it_has_ended_and_by_its_caller() -> None:
             {"authorization": f"Bearer {secret}"}
             for secret in ("a-secret-of-sixteen-or-more", "another-secret-of-that-size")
         )
-        run = await stage.start(caller="ada")
+        key = "sk-ant-api03-Zk3bV9qLm2XyT7wR5uP1"
+        prompt = f"Use {key}, please."
+        run = await stage.start(prompt, caller="ada", meta={"page": {"prompt": prompt}})
         path = f"/api/runs/{run.id}/html"
         goes_on = await client.get(path, headers=ada)
         assert (goes_on.status, (await goes_on.json())["error"]["code"]) == (409, "run_still_running")
@@ -145,4 +151,21 @@ async def test_a_run_is_saved_when_it_has_ended_and_by_its_caller() -> None:
     policy = re.findall('<meta http-equiv="Content-Security-Policy" content="(.*)">', html)
     assert len(policy) == 1
     assert policy[0].startswith("default-src 'none'; script-src 'sha256-")
-    assert "secret" not in html.partition('id="saved">')[2].lower()
+    assert key not in html
+    assert ", please." in html
+
+
+class Forgetful(MemoryJournal):
+    """Has forgotten the entries of its runs."""
+
+    async def read(self, run_id: str, after: int = 0, *, most: int = 0) -> list[Entry]:
+        return []
+
+
+async def test_a_run_that_is_deleted_meanwhile_is_not_found() -> None:
+    journal = Forgetful()
+    async with served(nothing, journal=journal) as stage:
+        record = RunRecord(id="run-1", agent="scripted", created=1.0, caller="", title="Go")
+        await keep_in_journal(journal, record, STORY, RunEnded(seq=0, at=2, status="completed"))
+        answered = await Client(web_app(stage.server)).get("/api/runs/run-1/html")
+        assert answered.status == 404

@@ -16,14 +16,14 @@ from thinkwell._core.schema.json_schema import is_object
 from thinkwell._display.text import clean
 from thinkwell.errors import ThoughtCancelled
 from thinkwell.web._page_files import FOLDER, HTML, SCRIPTS, STYLE, hash_of
-from thinkwell.web._records import RunEnded, ShownError, in_thread
+from thinkwell.web._records import EntryWriter, RunEnded, ShownError, in_thread
+from thinkwell.web._refusals import RunNotFound
 from thinkwell.web.items._log import RunItems
 from thinkwell.web.items._whole import made_items
 
 if TYPE_CHECKING:
     import os
 
-    from thinkwell.events import JsonValue
     from thinkwell.web._watching import Watcher
 
 __all__ = ("recording_html", "run_html")
@@ -71,7 +71,7 @@ async def recording_html(path: str | os.PathLike[str], *, run: str | None = None
         items.take_all([*events, end])
         while not items.is_drawn:
             items.draw()
-        return _html(items, stream.id, title, prompt="")
+        return _html(items, end, stream.id, title, prompt="")
 
     return await in_thread(made)
 
@@ -81,31 +81,35 @@ async def run_html(watcher: Watcher) -> str:
 
     Args:
         watcher: Reads it from its beginning.
+
+    Raises:
+        RunNotFound: It was deleted meanwhile.
     """
     record = watcher.record
     about = record.meta.get("page")
     prompt = about.get("prompt") if is_object(about) else None
     items = await made_items(watcher, record.last_seq)
-    return await in_thread(partial(_html, items, record.id, record.title, prompt))
+    if items.end is None:
+        raise RunNotFound
+    told = EntryWriter().text(prompt) if isinstance(prompt, str) else record.title
+    return await in_thread(partial(_html, items, items.end, record.id, record.title, told))
 
 
-def _html(items: RunItems, id_: str, title: str, prompt: JsonValue) -> str:
+def _html(items: RunItems, end: RunEnded, id_: str, title: str, prompt: str) -> str:
     """Return the file.
 
     Args:
-        items: The items of the run, which has ended.
-        id_: The run's id.
+        items: The items of the run.
+        end: How it has ended.
+        id_: Its id.
         title: What it is called.
-        prompt: What the agent was asked; empty: it is not known; ``None``: the title tells.
+        prompt: What the agent was asked; empty: it is not known.
     """
-    assert items.end is not None
-    run = {"id": id_, "title": title, "status": items.end.status, "meta": {"page": {"prompt": prompt}}}
-    saved = msgspec.json.encode(
-        {"run": run, "seq": items.end.seq, "items": items.store.after(0, math.inf)[1]}
-    )
-    begin, end = _page()
+    run = {"id": id_, "title": title, "status": end.status, "meta": {"page": {"prompt": prompt}}}
+    saved = msgspec.json.encode({"run": run, "seq": end.seq, "items": items.store.after(0, math.inf)[1]})
     text = saved.decode().replace("<", r"\u003c")
-    return f'{begin}<script type="application/json" id="saved">{text}</script>\n{end}'
+    before, behind = _page()
+    return f'{before}<script type="application/json" id="saved">{text}</script>\n{behind}'
 
 
 @cache
