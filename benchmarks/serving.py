@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from benchmarks._report import environment, number, table
 from benchmarks._runner import ROOT, SampleFailed, run
 from benchmarks.clients._chromium import CHROMIUM, find_chromium
-from benchmarks.clients.serving_client import LOOPS, Action, Serving
+from benchmarks.clients.serving_client import Action, Serving
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -38,6 +38,7 @@ KINDS = {
     "redis": "thinkwell, Redis",
     "each": "loop, one by one",
     "joined": "loop, joined",
+    "items": "thinkwell, in memory, items",
 }
 
 BROWSING: tuple[Action, ...] = ("browser", "page")
@@ -62,6 +63,7 @@ class Scene:
     count: int = 1
     rate: float = 0.0
     log: int = 0
+    mix: str = ""
 
     def serving(self, kind: str) -> Serving:
         """The order for one of them."""
@@ -78,7 +80,17 @@ class Scene:
         if self.action == "idle":
             return f"{self.watchers:,} watchers, {self.log:,} updates before them"
         pace = f", {self.rate:g} updates a second" if self.rate else ""
-        return f"{self.watchers:,} watcher{'s' * (self.watchers > 1)}{pace}"
+        mix = f", {self.mix}" if self.mix else ""
+        return f"{self.watchers:,} watcher{'s' * (self.watchers > 1)}{pace}{mix}"
+
+    @property
+    def peers(self) -> dict[str, str]:
+        """Those that the others stand beside, with what they are called."""
+        return {"memory": "events"} if self.action == "items" else {"each": "one by one", "joined": "joined"}
+
+    def has(self, kind: str) -> bool:
+        """Whether a server is asked for it."""
+        return kind in ("memory", "items") if self.action == "items" else kind != "items"
 
 
 FIGURES: dict[Action, tuple[Figure, ...]] = {
@@ -92,6 +104,11 @@ FIGURES: dict[Action, tuple[Figure, ...]] = {
         Figure(name="late_p99_seconds", title="p99, ms", scale=1e3),
     ),
     "idle": (Figure(name="per_watcher_bytes", title="memory per watcher, KiB", scale=1 / 1024),),
+    "items": (
+        Figure(name="cpu_per_event", title="CPU per event, all watchers, µs", scale=1e6),
+        Figure(name="watcher_bytes", title="kB to a watcher", scale=1e-3),
+        Figure(name="resident_bytes", title="server's memory, MiB", scale=2**-20),
+    ),
     "browser": (
         Figure(name="late_p50_seconds", title="p50, ms", scale=1e3),
         Figure(name="late_p99_seconds", title="p99, ms", scale=1e3),
@@ -114,6 +131,7 @@ def scenes(*, quick: bool) -> list[Scene]:
             Scene(action="pour", watchers=3, count=50),
             Scene(action="paced", watchers=3, count=5, rate=50),
             Scene(action="idle", watchers=20, log=50),
+            Scene(action="items", watchers=3, count=20, rate=100, mix="mixed"),
             Scene(action="browser", watchers=1, count=5, rate=50),
             Scene(action="page", watchers=1, count=5, rate=50),
         ]
@@ -126,6 +144,10 @@ def scenes(*, quick: bool) -> list[Scene]:
         Scene(action="paced", watchers=1_000, count=40, rate=5),
         Scene(action="idle", watchers=1_000),
         Scene(action="idle", watchers=1_000, log=2_000),
+        Scene(action="items", watchers=1, count=1_000, rate=100, mix="mixed"),
+        Scene(action="items", watchers=1, count=1_000, rate=100, mix="tokens"),
+        Scene(action="items", watchers=100, count=1_000, rate=100, mix="mixed"),
+        Scene(action="items", watchers=1_000, count=200, rate=20, mix="mixed"),
         Scene(action="browser", watchers=1, count=500, rate=100),
         Scene(action="page", watchers=1, count=500, rate=100),
     ]
@@ -152,10 +174,10 @@ def redis_server() -> Generator[bool]:
 
 def measure(chosen: Sequence[Scene], kinds: Sequence[str], rounds: int) -> Samples:
     """Take all samples, round by round, in each round one server after the other."""
-    samples: Samples = {scene: {kind: [] for kind in kinds} for scene in chosen}
+    samples: Samples = {scene: {kind: [] for kind in kinds if scene.has(kind)} for scene in chosen}
     for turn in range(rounds):
         for scene, taken in samples.items():
-            for kind in kinds:
+            for kind in taken:
                 told = f"{turn + 1} of {rounds}: {scene.action}, {scene.title}: {KINDS[kind]}"
                 print(told, file=sys.stderr, flush=True)
                 order = json.dumps(asdict(scene.serving(kind)))
@@ -167,21 +189,22 @@ def measure(chosen: Sequence[Scene], kinds: Sequence[str], rounds: int) -> Sampl
 def shown(samples: Samples, action: Action) -> str:
     """The table of one kind of scene."""
     figures = FIGURES[action]
-    header = ["", "server"]
-    for figure in figures:
-        header += [figure.title, "/ one by one", "/ joined"]
+    header: list[str] = []
     lines: list[list[str]] = []
     for scene, taken in samples.items():
         if scene.action != action:
             continue
+        header = ["", "server"]
+        for figure in figures:
+            header += [figure.title, *(f"/ {peer}" for peer in scene.peers.values())]
         for kind, each in taken.items():
             cells = [scene.title, KINDS[kind]]
             for figure in figures:
                 middle = median(sample[figure.name] for sample in each)
                 cells.append(number(middle * figure.scale))
-                for loop in LOOPS:
-                    beside = [sample[figure.name] for sample in taken.get(loop, ())]
-                    known = kind not in LOOPS and bool(beside) and bool(median(beside))
+                for peer in scene.peers:
+                    beside = [sample[figure.name] for sample in taken.get(peer, ())]
+                    known = kind not in scene.peers and bool(beside) and bool(median(beside))
                     cells.append(number(middle / median(beside) if known else None))
             lines.append(cells)
     return table(header, lines)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
 
-from benchmarks.agent import WORDS, Agent, chunk, envelope, session_id
+from benchmarks.agent import MIXES, WORDS, Agent, chunk, envelope, session_id
 
 PATIENCE = 60.0
 """Seconds after which nobody gives the word any more."""
@@ -42,6 +42,8 @@ class Turn:
     """A file: when it is there, the updates are written."""
     log: int = 0
     """Updates that were written before, so that there is something to begin with."""
+    mix: str = ""
+    """Which updates they are, of the other benchmarks' mixes; empty: pieces of text, each with its time."""
     stays: bool = False
     """Whether the turn never ends."""
 
@@ -83,9 +85,10 @@ class ServingAgent(Agent):
     def trickle_turn(self, turn: Turn) -> None:
         """Write one update at a time."""
         begun = monotonic()
+        mixed = MIXES[turn.mix](session_id(0), turn.count) if turn.mix else ()
         for number in range(turn.count):
             sleep(max(0.0, begun + number / turn.rate - monotonic()))
-            self.write(update(f"{STAMP}{monotonic_ns()}{STAMP} "))
+            self.write(mixed[number] if mixed else update(f"{STAMP}{monotonic_ns()}{STAMP} "))
 
 
 def update(text: str) -> bytes:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from benchmarks.clients._common import Figures
 
-Action: TypeAlias = Literal["pour", "paced", "idle", "browser", "page"]
+Action: TypeAlias = Literal["pour", "paced", "idle", "items", "browser", "page"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,11 +67,23 @@ class Serving:
     rate: float = 0.0
     log: int = 0
     """Updates that the run has when the clients come."""
+    mix: str = ""
+    """Which updates they are; empty: pieces of text, each with its time."""
 
     @property
     def is_loop(self) -> bool:
         """Whether the server is not thinkwell's."""
         return self.kind in LOOPS
+
+    @property
+    def has_items(self) -> bool:
+        """Whether the clients are sent what the page shows, in place of events."""
+        return self.kind == "items"
+
+    @property
+    def server(self) -> str:
+        """Which server they ask."""
+        return "memory" if self.has_items else self.kind
 
 
 class Watcher(asyncio.Protocol):
@@ -123,9 +135,14 @@ class Watcher(asyncio.Protocol):
         stamps = ((when, int(stamp)) for when, data in self.pieces for stamp in STAMPS.findall(data))
         return [when - stamp for when, stamp in islice(stamps, count)]
 
+    @property
+    def content(self) -> bytes:
+        """All that has come."""
+        return b"".join(data for _, data in self.pieces)
+
     def check(self) -> int:
         """Return how many events have come; all of them have to, in order."""
-        numbers = [int(number) for number in IDS.findall(b"".join(data for _, data in self.pieces))]
+        numbers = [int(number) for number in IDS.findall(self.content)]
         if numbers != list(range(1, len(numbers) + 1)):
             raise SystemExit(f"a client did not get each event once: {numbers[:20]}")
         return len(numbers)
@@ -195,14 +212,17 @@ class Measuring:
     async def start(self, *, stays: bool = False) -> str:
         """Start a run, and return its id."""
         order = self.serving
-        turn = Turn(count=order.count, rate=order.rate, go=str(self.go), stays=stays, log=order.log)
+        turn = Turn(
+            count=order.count, rate=order.rate, go=str(self.go), stays=stays, log=order.log, mix=order.mix
+        )
         answer = await self.ask("POST", "/api/runs", {"prompt": turn.prompt})
         run_id: str = answer["run"]["id"]
         return run_id
 
     async def watch(self, run_id: str, number: int) -> list[Watcher]:
         """Let some watch it. They have its first events when this returns."""
-        request = (self.head("GET", f"/api/runs/{run_id}/events") + "\r\n").encode()
+        what = "items" if self.serving.has_items else "events"
+        request = (self.head("GET", f"/api/runs/{run_id}/{what}") + "\r\n").encode()
         limit = asyncio.Semaphore(AT_ONCE)
         loop = asyncio.get_running_loop()
         keeps = self.serving.action != "idle"
@@ -226,9 +246,15 @@ class Measuring:
         await asyncio.gather(*(watcher.over for watcher in watchers))
         ended = max(watcher.pieces[-1][0] for watcher in watchers)
         after = await self.ask("GET", "/figures")
-        events = min(watcher.check() for watcher in watchers)
-        if events <= self.serving.count:
-            raise SystemExit(f"{self.serving.count} updates were written, {events} events came")
+        if self.serving.has_items:
+            if not all(b'"final"' in watcher.content for watcher in watchers):
+                raise SystemExit("a client did not get the end of the run")
+            events = self.serving.count
+        else:
+            events = min(watcher.check() for watcher in watchers)
+            if events <= self.serving.count:
+                raise SystemExit(f"{self.serving.count} updates were written, {events} events came")
+        used = after["cpu_seconds"] - before["cpu_seconds"]
         deliveries = self.serving.count * self.serving.watchers
         seconds = (ended - begun) / 1e9
         figures = {
@@ -236,10 +262,13 @@ class Measuring:
             "deliveries": deliveries,
             "seconds": seconds,
             "per_second": deliveries / seconds,
-            "cpu_per_delivery": (after["cpu_seconds"] - before["cpu_seconds"]) / deliveries,
+            "cpu_per_delivery": used / deliveries,
+            "cpu_per_event": used / self.serving.count,
+            "resident_bytes": after["resident_bytes"],
+            "watcher_bytes": max(len(watcher.content) for watcher in watchers),
         }
         late = sorted(late for watcher in watchers for late in watcher.late(self.serving.count))
-        if self.serving.rate:
+        if self.serving.rate and not self.serving.mix:
             if len(late) != deliveries:
                 raise SystemExit(f"of {deliveries} times {len(late)} came")
             figures["late_p50_seconds"] = late[len(late) // 2] / 1e9
@@ -272,7 +301,7 @@ def measure(serving: Serving, measuring: type[Measuring] = Measuring) -> Figures
     """Take a sample."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with tempfile.TemporaryDirectory() as name, served(serving.kind, Path(name)) as server:
+    with tempfile.TemporaryDirectory() as name, served(serving.server, Path(name)) as server:
         return asyncio.run(measuring(serving, server, Path(name) / "go").main())
 
 

@@ -55,6 +55,16 @@ def test_all_servers_are_measured_with_the_same_clients(tmp_path: Path) -> None:
     assert "| 3 watchers | thinkwell, SQLite |" in done.stdout
 
 
+def test_items_are_measured_beside_events(tmp_path: Path) -> None:
+    done, lines = measure(tmp_path / "report.json", "--only", "items")
+    events, items = lines["items"]["memory"][0], lines["items"]["items"][0]
+    assert set(lines["items"]) == {"memory", "items"}
+    for sample in (events, items):
+        assert sample["watcher_bytes"] > 1_000
+        assert sample["resident_bytes"] > 0
+    assert "| 3 watchers, 100 updates a second, mixed | thinkwell, in memory, items |" in done.stdout
+
+
 def test_a_browser_gets_every_update_and_shows_it(tmp_path: Path) -> None:
     chromium = find_program("chromium")
     env = {**chromium.env, "THINKWELL_BENCH_CHROMIUM": chromium.path}

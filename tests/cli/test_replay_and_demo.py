@@ -85,6 +85,8 @@ def test_a_recording_that_is_cut(recording: Path) -> None:
         ("", ("--speed", "-1"), 2, "no number from 0 on"),
         ("", ("--speed", "nan"), 2, "no number from 0 on"),
         ("", ("--json", "--quiet"), 2, "not both"),
+        ("", ("--html", "run.html"), 6, "is no recording"),
+        (None, ("--html", "run.html"), 2, "does not exist"),
     ],
 )
 def test_what_cannot_be_replayed(
@@ -106,6 +108,32 @@ def test_a_recording_without_a_run(home: Path) -> None:
     done = run_command("replay", "run.ndjson")
     assert done.code == 6
     assert "no run was begun in it" in done.err
+
+
+def test_a_recorded_run_is_written_as_one_page(recording: Path, home: Path) -> None:
+    first, second, _ = re.findall(r'"type":"run","at":[^,]+,"run":"([^"]+)"', recording.read_text("utf-8"))
+    several = run_command("replay", str(recording), "--html", "run.html")
+    assert (several.code, several.out) == (2, "")
+    assert f"holds several runs ({first}, {second}" in several.err
+    done = run_command("replay", str(recording), "--run", first, "--html", "run.html")
+    assert (done.code, done.out, done.err) == (0, "", "Written to run.html\n")
+    page = (home / "run.html").read_text("utf-8")
+    assert "hello" in page
+    assert set(re.findall(r"[a-z]+://[^'\"`\s]+", page.partition('id="saved">')[0])) == {
+        "http://www.w3.org/2000/svg"  # the name of a vocabulary, which nothing is loaded from
+    }
+    again = run_command("replay", str(recording), "--run", second, "--html", "run.html")
+    assert again.code == 2
+    assert "is there already" in again.err
+    assert (home / "run.html").read_text("utf-8") == page
+    for target, code, problem in (
+        ("nowhere/run.html", 2, "there is no folder nowhere"),
+        (f"{'x' * 300}.html", 1, "File name too long"),
+        (".", 2, "is a directory"),
+    ):
+        failed = run_command("replay", str(recording), "--run", first, "--html", target)
+        assert (failed.code, failed.out) == (code, ""), target
+        assert problem in failed.err
 
 
 def test_the_demo(home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -48,6 +49,14 @@ def test_imports_form_no_circle_and_leave_no_module_out() -> None:
     assert sorted(order) == [module.name for module in MODULES]
     unused = set(order) - set().union(*imports.values())
     assert unused == {"page.js"}
+
+
+def test_no_two_modules_declare_the_same_name() -> None:
+    """In a run that is saved as one file they are one module."""
+    declared = re.compile(r"^(?:export )?(?:async )?(?:const|let|class|function) (\w+)", re.MULTILINE)
+    names = Counter(name for module in MODULES for name in declared.findall(module.read_text("utf-8")))
+    assert len(names) > 150
+    assert {name: count for name, count in names.items() if count > 1} == {}
 
 
 @pytest.mark.long

@@ -260,7 +260,9 @@ async def test_what_is_refused_is_refused_as_it_says(*, known: bool) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["uvicorn", "hypercorn-trio"])
-@pytest.mark.parametrize("part", ["^/(api|healthz)", "^/(ai-sdk|ag-ui)"], ids=["native", "front-ends"])
+@pytest.mark.parametrize(
+    "part", ["^/api/runs", "^/(api$|api/[^r]|healthz|ai-sdk|ag-ui)"], ids=["runs", "others"]
+)
 def test_whatever_is_sent_it_answers_as_it_says(kind: str, part: str, tmp_path: Path) -> None:
     """Schemathesis sends what is described and what is not, with all of its checks.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -567,6 +568,22 @@ async def test_text_is_there_within_a_tenth_of_a_second_and_not_more_often() -> 
 
 
 @pytest.mark.virtual_time
+async def test_what_has_not_changed_is_sent_once() -> None:
+    async def talks(turn: Turn) -> None:
+        for number in range(3):
+            turn.think("Hm.")
+            await anyio.sleep(1 / 3)
+            turn.say(f"{number}.")
+            await anyio.sleep(1 / 7)
+
+    async with browser(talks) as (client, stage):
+        run = await stage.start(caller="")
+        seen = (await items_of(client, run.id)).seen
+    sent = [json.dumps(item) for item in seen]
+    assert len(set(sent)) == len(sent)
+
+
+@pytest.mark.virtual_time
 async def test_a_client_that_comes_back_gets_what_it_has_not() -> None:
     async def talks(turn: Turn) -> None:
         turn.say("One.\n\n")
@@ -670,3 +687,79 @@ async def test_two_who_open_a_long_run_at_once_get_the_same() -> None:
                 tasks.start_soon(watch)
     assert len(seen[0].inside("timeline")) == 401
     assert all(items.now() == seen[0].now() for items in seen)
+
+
+# More than is kept in memory
+
+BIG = "A" * 1_000_000
+
+
+def picture(number: int, data: str = BIG) -> ev.ToolDone:
+    """A picture of a megabyte: eight of them are all that is kept of a run's items."""
+    shown = ev.BlockContent(content=ev.ImageContent(data=data, mime_type="image/png"))
+    return ev.ToolDone(id=f"picture {number}", status="completed", content=(shown,))
+
+
+def between(log: Sequence[ev.ThoughtEvent], *others: ev.ThoughtEvent) -> list[ev.ThoughtEvent]:
+    """A log with others in it, the same number of events from each other."""
+    step = max(len(log) // len(others), 1)
+    parts = [log[place * step : (place + 1) * step] for place in range(len(others))]
+    told = [each for other, part in zip(others, parts, strict=True) for each in (*part, other)]
+    return [*told, *log[len(others) * step :]]
+
+
+def without_pictures(items: Items) -> dict[str, Any]:
+    return {id_: shown for id_, shown in items.now().items() if not id_.endswith(".p")}
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 40), marks=pytest.mark.long)])
+async def test_what_has_left_memory_is_made_again_and_all_of_it_is_the_same(seeds: range) -> None:
+    for seed in seeds:
+        log = tale(seed, 60)
+        small = await told(*between(log, *(picture(number, "AAAA") for number in range(12))))
+        async with kept(between(log, *map(picture, range(12)))) as client:
+            whole = await items_of(client, "kept")
+            assert without_pictures(whole) == without_pictures(small)
+            assert str(whole.now()).count(BIG) == 12
+            assert (await items_of(client, "kept", after=whole.last_id)).seen == []
+
+
+@pytest.mark.virtual_time
+async def test_those_who_follow_get_the_same_as_those_who_lack_what_has_left_memory() -> None:
+    block = s.ImageContent(data=BIG, mime_type="image/png")
+
+    async def shows(turn: Turn) -> None:
+        for number in range(24):
+            turn.say(f"- item {number}, which is *long*\n")
+            shown = s.Content(content=block)
+            turn.update(s.ToolCallStart(tool_call_id=str(number), title="Look", content=(shown,)))
+            turn.update(s.ToolCallProgress(tool_call_id=str(number), status="completed"))
+            await anyio.sleep(1)
+
+    async with browser(shows) as (client, stage):
+        run = await stage.start(caller="")
+        seen: list[Items] = []
+
+        async def watch() -> None:
+            seen.append(await items_of(client, run.id))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            first = await followed(client, run.id, until="item 1")
+            await followed(client, run.id, until="item 12")
+            for _ in range(3):
+                tasks.start_soon(watch)
+            back = await items_of(client, run.id, after=first.last_id)
+            assert {**first.now(), **back.now()} == (await items_of(client, run.id)).now()
+        assert len(seen) == 4
+        assert all(items.now() == seen[0].now() for items in seen)
+        assert len(seen[0].inside("timeline")) == 49
+
+
+@pytest.mark.long
+async def test_memory_holds_a_bounded_part_of_the_items_of_a_long_run() -> None:
+    async with kept([picture(number) for number in range(40)]) as client:
+        assert len((await items_of(client, "kept")).inside("timeline")) == 41
+        gc.collect()
+        held = [each for each in gc.get_objects() if type(each).__name__ == "Item"]
+        assert 0 < sum(len(msgspec.json.encode(each)) for each in held) < 9 * len(BIG)

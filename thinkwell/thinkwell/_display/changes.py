@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell.view import TokenCounts, ToolView
+from thinkwell.view import AnswerView, QuestionView, TokenCounts, ToolView
 
 __all__ = (
     "Block",
@@ -276,6 +276,37 @@ def with_tokens(counts: TokenCounts, usage: ev.TokenUsage) -> TokenCounts:
         if (more := getattr(usage, name)) is not None
     }
     return replace(counts, **added)
+
+
+def open_question(event: ev.QuestionAsked) -> QuestionView:
+    """Return a question as it is when it is asked."""
+    return QuestionView(
+        id=event.id,
+        title=event.title,
+        asks=event.asks,
+        options=event.options,
+        fields=event.fields,
+        url=event.url,
+        tool_id=event.tool_id,
+        asked_at=event.at,
+        deadline=None if event.timeout is None else event.at + event.timeout,
+    )
+
+
+def answered_question(question: QuestionView, event: ev.QuestionAnswered) -> AnswerView:
+    """Return a question with its answer."""
+    return AnswerView(
+        id=event.id,
+        title=question.title,
+        asks=question.asks,
+        tool_id=question.tool_id,
+        choice=event.choice,
+        by=event.by,
+        why=event.why,
+        verdicts=question.verdicts,
+        asked_at=question.asked_at,
+        answered_at=event.at,
+    )
 
 
 def merged_tool(old: ToolView, event: ToolEvent) -> ToolView:

@@ -111,6 +111,11 @@ def limit_option(name: str, about: str, *, metavar: str = "S") -> Any:
     return typer.Option(name, metavar=metavar, help=about, callback=_above_zero)
 
 
+def file_option(name: str, about: str) -> Any:
+    """Declare a file that is written."""
+    return typer.Option(name, metavar="FILE", dir_okay=False, callback=_in_a_folder, help=about)
+
+
 def permissions_option(default: str, *, what: str = "What the agent may do when it asks") -> Any:
     """Declare ``--permissions``.
 
@@ -170,14 +175,7 @@ ConfigOption: TypeAlias = Annotated[
     typer.Option("--config", metavar="FILE", help="A TOML file with settings. Options go before it."),
 ]
 RecordOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--record",
-        metavar="FILE",
-        dir_okay=False,
-        callback=_in_a_folder,
-        help="Record everything there, for `thinkwell replay`.",
-    ),
+    Path | None, file_option("--record", "Record everything there, for `thinkwell replay`.")
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 EventsOption: TypeAlias = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,16 @@ from thinkwell import replay as replayed
 from thinkwell._recording import _records as rec
 from thinkwell._recording._reading import read_recording
 from thinkwell._recording._replay import check_speed
-from thinkwell.cli._errors import INTERRUPTED, OK, told
-from thinkwell.cli._options import EventsOption, How, QuietOption, Style, StyleOption, VerboseOption
+from thinkwell.cli._errors import INTERRUPTED, OK, needing, told
+from thinkwell.cli._options import (
+    EventsOption,
+    How,
+    QuietOption,
+    Style,
+    StyleOption,
+    VerboseOption,
+    file_option,
+)
 
 
 def replay(
@@ -37,6 +46,9 @@ def replay(
             "--speed", metavar="N", help="How many times as fast as it was; 0: at once.", show_default=True
         ),
     ] = 1,
+    html: Annotated[
+        Path | None, file_option("--html", "Show nothing, but write the run there, as a page for a browser.")
+    ] = None,
     as_json: EventsOption = False,
     style: StyleOption = Style.AUTO,
     verbose: VerboseOption = False,
@@ -54,10 +66,14 @@ def replay(
       thinkwell replay run.ndjson --speed 10
       thinkwell replay run.ndjson --speed 0 --json | jq -r .type
       thinkwell replay run.ndjson --run run-2 --quiet
+      thinkwell replay run.ndjson --html run.html
     """
     with told():
         how = How(as_json=as_json, quiet=quiet, verbose=verbose, style=style)
         runs = _runs(file, run, speed)
+        if html is not None:
+            _write_page(file, runs, html)
+            return
         from thinkwell.cli._progress import finish
 
         async def work() -> int:
@@ -93,3 +109,28 @@ def _runs(file: Path, wanted: str | None, speed: float) -> list[rec.RunBegun]:
     if wanted is not None and wanted not in runs:
         raise typer.BadParameter(f"{file} holds no {wanted!r}, but {', '.join(runs)}", param_hint="--run")
     return [begun for name, begun in runs.items() if wanted in (None, name)]
+
+
+def _write_page(file: Path, runs: list[rec.RunBegun], target: Path) -> None:
+    """Write a run as a page.
+
+    Raises:
+        typer.BadParameter: There are several runs, or there is such a file already.
+        RecordingError: The file cannot be read.
+        OSError: The page cannot be written.
+    """
+    if len(runs) > 1:
+        names = ", ".join(begun.run for begun in runs)
+        raise typer.BadParameter(f"{file} holds several runs ({names}): say which", param_hint="--run")
+    with needing("replay --html", {"starlette": "web", "markdown_it": "web", "pygments": "web"}):
+        from thinkwell.web import recording_html
+
+    page = anyio.run(partial(recording_html, file, run=runs[0].run))
+    try:
+        with target.open("x", encoding="utf-8") as written:
+            written.write(page)
+    except FileExistsError:
+        raise typer.BadParameter(
+            f"{target} is there already: give another name", param_hint="--html"
+        ) from None
+    typer.echo(f"Written to {target}", err=True)

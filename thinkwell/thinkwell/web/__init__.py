@@ -28,6 +28,7 @@ from thinkwell.web._serving import RunServer, RunState
 from thinkwell.web._sse import EventStream, Frames, sse_frame
 from thinkwell.web._watching import Batch, Watcher
 from thinkwell.web.access import Access
+from thinkwell.web.items import recording_html
 
 __all__ = (
     "Access",
@@ -52,6 +53,7 @@ __all__ = (
     "TextPart",
     "TooManyRuns",
     "Watcher",
+    "recording_html",
     "served_agent",
     "sse_frame",
     "web_app",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from thinkwell.web._http import Resource
-from thinkwell.web._page_files import FOLDER, HTML, SCRIPTS
+from thinkwell.web._page_files import FOLDER, HTML, SCRIPTS, STYLE, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,8 +46,6 @@ _POLICY: Final = (
 and show pictures that are in what an agent has sent. Nothing is loaded from elsewhere, and no text can become
 a script or a style."""
 
-_STYLE: Final = re.compile(b"<style>(.*?)</style>", re.DOTALL)
-
 
 def routes(server: RunServer) -> list[Route]:
     """Return the page: ``/`` and its modules. They say nothing about who may use the server."""
@@ -65,9 +61,10 @@ def _script(name: str) -> _File:
 
 def _policy(html: bytes) -> str:
     """Return the policy of a page: its own styles may be used, by what is in them."""
-    styles = _STYLE.findall(html.replace(b"\r\n", b"\n"))  # browsers read line ends so (HTML, Preprocessing)
-    digests = (b64encode(sha256(style).digest()).decode() for style in styles)
-    return "; ".join(_POLICY).format(styles=" ".join(f"'sha256-{digest}'" for digest in digests))
+    styles = STYLE.findall(
+        html.decode().replace("\r\n", "\n")
+    )  # browsers read line ends so (HTML, Preprocessing)
+    return "; ".join(_POLICY).format(styles=" ".join(map(hash_of, styles)))
 
 
 class _File:

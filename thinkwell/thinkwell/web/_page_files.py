@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ("FOLDER", "HTML", "PATHS", "SCRIPTS")
+__all__ = ("FOLDER", "HTML", "PATHS", "SCRIPTS", "STYLE", "hash_of")
 
 FOLDER: Final[Traversable] = files("thinkwell.web").joinpath("page")
 
@@ -20,3 +23,10 @@ SCRIPTS: Final = tuple(sorted(file.name for file in FOLDER.iterdir() if file.nam
 
 PATHS: Final = frozenset({"/", *(f"/{name}" for name in SCRIPTS)})
 """Where the page is. It asks for the secret itself, and its files hold none, so everybody may get them."""
+
+STYLE: Final = re.compile("<style>(.*?)</style>", re.DOTALL)
+
+
+def hash_of(text: str) -> str:
+    """Return what a policy calls a style or a script that may be used (Content Security Policy Level 3)."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

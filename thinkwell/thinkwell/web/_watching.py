@@ -158,6 +158,10 @@ class Watcher:
         """Number of the last entry that it has."""
         return self._seq
 
+    def again(self) -> Watcher:
+        """Return another one, who watches the same run from its beginning."""
+        return Watcher(self._journal, self.record, self._tail, 0)
+
     def skip(self, seq: int) -> None:
         """Give it only what is behind a number."""
         self._seq = max(self._seq, seq)

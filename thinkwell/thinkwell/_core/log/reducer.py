@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell._display.changes import ToolEvent, merged_tool, with_tokens
+from thinkwell._display.changes import (
+    ToolEvent,
+    answered_question,
+    merged_tool,
+    open_question,
+    with_tokens,
+)
 from thinkwell._values.session_options import chosen_model
 from thinkwell.view import (
     NO_TOOLS,
@@ -67,43 +73,19 @@ class _Questions:
     def take(self, event: ev.QuestionAsked | ev.QuestionVerdict | ev.QuestionAnswered) -> None:
         """Take what happened to one."""
         if isinstance(event, ev.QuestionAsked):
-            self._open[event.id] = QuestionView(
-                id=event.id,
-                title=event.title,
-                asks=event.asks,
-                options=event.options,
-                fields=event.fields,
-                url=event.url,
-                tool_id=event.tool_id,
-                asked_at=event.at,
-                deadline=None if event.timeout is None else event.at + event.timeout,
-            )
+            self._open[event.id] = open_question(event)
         elif isinstance(event, ev.QuestionVerdict):
             self._verdicts.setdefault(event.id, []).append(event)
         else:
             self._answered(event)
 
     def _answered(self, event: ev.QuestionAnswered) -> None:
-        verdicts = tuple(self._verdicts.pop(event.id, ()))
         asked = self._open.pop(event.id, None)
-        if asked is None:
-            return
-        if (event.choice or "").startswith("reject") or _is_denied_without_option(event, asked):
-            self.denied.append(asked.title)
-        self.answers.append(
-            AnswerView(
-                id=event.id,
-                title=asked.title,
-                asks=asked.asks,
-                tool_id=asked.tool_id,
-                choice=event.choice,
-                by=event.by,
-                why=event.why,
-                verdicts=verdicts,
-                asked_at=asked.asked_at,
-                answered_at=event.at,
-            )
-        )
+        if asked is not None:
+            if (event.choice or "").startswith("reject") or _is_denied_without_option(event, asked):
+                self.denied.append(asked.title)
+            self.answers.append(answered_question(self._with_verdicts(asked), event))
+        self._verdicts.pop(event.id, None)
 
     def open(self) -> tuple[QuestionView, ...]:
         """Return the open ones, with the verdicts so far."""

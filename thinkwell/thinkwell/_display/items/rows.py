@@ -262,14 +262,19 @@ def arguments(tool: ToolView, cwd: str, line_says: str = "") -> Node:
 
 def change(change: FileChange, *inner: Node) -> Node:
     """Return a file's change around its hunks."""
-    kind = "new " if change.new_file else ""
-    sums = counts(change.added, change.removed)
-    parts = [element("div", "path", element("span", "mono", kind + change.path), sums), *inner]
+    parts = [_head(change), *inner]
     if change.more_hunks:
         parts.append(element("div", "gap", f"… {numbers.plural(change.more_hunks, 'more place')}"))
     if change.truncated:
         parts.append(element("div", "gap", "too long or too different to be compared line by line"))
     return element("div", "diff", *parts)
+
+
+def _head(change: FileChange, told: str = "") -> Node:
+    """Return the line of a file's change, with what is told of it."""
+    name = element("span", "mono", f"{'new ' if change.new_file else ''}{change.path}")
+    state = element("span", "dim", told) if told else ""
+    return element("div", "path", name, state, counts(change.added, change.removed))
 
 
 def hunk(hunk: Hunk) -> Node:
@@ -358,11 +363,8 @@ def edit(change: FileChange, status: Status, hunks: str) -> Node:
     """
     told = {"done": "", "pending": "proposed"}.get(status, status)
     look = "edit new" if change.new_file else "edit"
-    name = element("span", "mono", f"{'new ' if change.new_file else ''}{change.path}")
-    sums = counts(change.added, change.removed)
-    head = element("div", "path", name, element("span", "dim", told) if told else "", sums)
     attributes = {"path": change.path, "value": [change.added, change.removed]}
-    return element("div", look, head, slot(hunks), attributes=attributes)
+    return element("div", look, _head(change, told), slot(hunks), attributes=attributes)
 
 
 def pictures(tool: ToolView) -> Node:

@@ -6,6 +6,7 @@ Their format is the page's own. Other programs read the events of a run.
 from __future__ import annotations
 
 from thinkwell.web.items._feed import ItemFeeds
+from thinkwell.web.items._saved import recording_html, run_html
 from thinkwell.web.items._stream import ItemStream
 
-__all__ = ("ItemFeeds", "ItemStream")
+__all__ = ("ItemFeeds", "ItemStream", "recording_html", "run_html")

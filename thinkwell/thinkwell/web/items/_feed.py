@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import weakref
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -12,17 +13,16 @@ import anyio
 import msgspec
 
 from thinkwell._core.exit import running_clock
-from thinkwell._core.schema.json_schema import is_object
 from thinkwell.web._records import in_thread, read_entry
 from thinkwell.web._sse import sse_frame
-from thinkwell.web.items._log import RunItems
+from thinkwell.web.items._whole import begun_items, made_items
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
-    from thinkwell.events import JsonValue
     from thinkwell.journal import Entry, RunRecord
     from thinkwell.web._watching import Watcher
+    from thinkwell.web.items._store import ItemStore
 
 __all__ = ("ItemFeed", "ItemFeeds")
 
@@ -41,6 +41,23 @@ UNUSED: Final = 8
 PIECE: Final = 64 * 1024
 """Bytes of items that are sent at once, about."""
 
+MOST: Final = 8 * 1024 * 1024
+"""Bytes of a run's items that are kept, about. Earlier ones are made of its log again for those who lack
+them."""
+
+
+class Pieces(list[bytes]):
+    """Items as server-sent events, which are kept for as long as they are being sent to some.
+
+    Args:
+        version: The version behind them.
+        frames: The events.
+    """
+
+    def __init__(self, version: int, frames: Iterable[bytes]) -> None:
+        super().__init__(frames)
+        self.version = version
+
 
 class ItemFeed:
     """Makes the items of a run for all who watch it in this process.
@@ -54,7 +71,7 @@ class ItemFeed:
     def __init__(self, record: RunRecord) -> None:
         self.name = secrets.token_hex(4)
         """The name of this maker. Another one's versions mean something else."""
-        self._items = RunItems(record.agent, _schema(record), alone=record.thread is None)
+        self._items = begun_items(record, MOST)
         self._is_led = False
         """Whether one of those who watch makes the items."""
         self._is_busy = False
@@ -65,15 +82,19 @@ class ItemFeed:
         self._undrawn = 0
         """Bytes of entries that were taken since it was drawn."""
         self._clock = running_clock()
-        self._frame: tuple[int, int, bytes] = (0, 0, b"")
-        """What was sent last, and from which version to which."""
+        nothing = Pieces(0, ())
+        self._last = 0, nothing
+        """What was sent last, and from which version on."""
+        self._again = weakref.ref(nothing)
+        """What was made again."""
+        self._is_making_again = False
 
     @property
     def is_over(self) -> bool:
         """Whether the run is over, and all its items were made."""
         return self._items.end is not None and self._items.is_drawn
 
-    async def next(self, version: int, watcher: Watcher) -> tuple[int, bytes] | None:
+    async def next(self, version: int, watcher: Watcher) -> Pieces | None:
         """Wait for items behind a version.
 
         Args:
@@ -81,11 +102,19 @@ class ItemFeed:
             watcher: The client's own reader of the run.
 
         Returns:
-            The version behind them, and the items as server-sent events. ``None``: nothing more comes.
+            The items; ``None``: nothing more comes.
         """
         while True:
             if not self._is_busy and version < self._items.store.version:
-                return self._taken(version)
+                if version >= self._items.store.lost:
+                    return self._taken(version)
+                pieces = self._again()
+                if pieces is not None and pieces.version > version:
+                    return pieces
+                if not self._is_making_again:
+                    return await self._made_again(watcher)
+                await self._changed.wait()
+                continue
             if self._is_led:
                 await self._changed.wait()
                 continue
@@ -101,13 +130,29 @@ class ItemFeed:
         self._changed.set()
         self._changed = anyio.Event()
 
-    def _taken(self, version: int) -> tuple[int, bytes]:
-        begin, end, frame = self._frame
-        if begin != version or end < min(self._items.store.version, version + 1):
+    def _taken(self, version: int) -> Pieces:
+        begin, pieces = self._last
+        if begin != version or pieces.version == version:
             end, items = self._items.store.after(version, PIECE)
             frame = sse_frame(msgspec.json.encode(items), id=f"{self.name}.{end}")
-            self._frame = version, end, frame
-        return end, frame
+            pieces = Pieces(end, (frame,))
+            self._last = version, pieces
+        return pieces
+
+    async def _made_again(self, watcher: Watcher) -> Pieces:
+        """Make what is missing for all who lack it."""
+        self._is_making_again = True
+        try:
+            store = self._items.store
+            version, ids = store.lost, store.missing()
+            whole = await made_items(watcher.again(), store.seq)
+            frames = await in_thread(partial(_frames, whole.store, ids, f"{self.name}.{version}"))
+            pieces = Pieces(version, frames)
+            self._again = weakref.ref(pieces)
+            return pieces
+        finally:
+            self._is_making_again = False
+            self._wake()
 
     async def _advance(self, watcher: Watcher) -> bool:
         """Take entries and make their items, and return whether there may be more."""
@@ -182,7 +227,9 @@ class ItemFeeds:
                 del self._feeds[id_]
 
 
-def _schema(record: RunRecord) -> JsonValue:
-    """Return what the result of a run has to fit, as far as the page has kept it with the run."""
-    about = record.meta.get("page")
-    return about.get("output") if is_object(about) else None
+def _frames(store: ItemStore, ids: set[str], end: str) -> list[bytes]:
+    """Return the items with some ids as events, the last of which has an id that is known."""
+    name = secrets.token_hex(4)
+    pieces = [*store.part(ids, PIECE)]
+    names = [*(f"{name}.{number}" for number in range(1, len(pieces))), end]
+    return [sse_frame(msgspec.json.encode(piece), id=id_) for piece, id_ in zip(pieces, names, strict=True)]

@@ -8,6 +8,7 @@ number are the run as it stood then.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -48,12 +49,15 @@ class RunItems:
         agent: The agent that has the run.
         schema: What its result has to fit; ``None``: it is not known.
         alone: Whether it belongs to no conversation.
+        most: Bytes of items that are kept, about; the oldest ones go.
     """
 
-    def __init__(self, agent: str, schema: JsonValue = None, *, alone: bool = False) -> None:
+    def __init__(
+        self, agent: str, schema: JsonValue = None, *, alone: bool = False, most: float = math.inf
+    ) -> None:
         self.end: RunEnded | None = None
         """How the run has ended."""
-        self.store = ItemStore()
+        self.store = ItemStore(most)
         """The items."""
         self._reader = ch.ChangeReader()
         self._reducer = ViewReducer(agent=agent)

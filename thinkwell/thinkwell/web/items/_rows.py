@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from msgspec import Struct
 
 from thinkwell._display import diffs, numbers, tools
+from thinkwell._display.changes import answered_question, open_question
 from thinkwell._display.items import rows
 from thinkwell._display.items.growth import GrowingText
 from thinkwell._display.items.nodes import element
-from thinkwell.view import AnswerView, QuestionView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._display.changes import BlockKind
     from thinkwell._display.items.nodes import Node
-    from thinkwell.view import ToolView
+    from thinkwell.view import AnswerView, QuestionView, ToolView
 
 __all__ = ("STEP", "TIMELINE", "Call", "Fixed", "Folds", "More", "Question", "Row", "Shown", "Sink", "Text")
 
@@ -309,17 +309,7 @@ class Question(Row):
 
     def __init__(self, event: ev.QuestionAsked) -> None:
         super().__init__("q", event.seq, event.at)
-        self.view = QuestionView(
-            id=event.id,
-            title=event.title,
-            asks=event.asks,
-            options=event.options,
-            fields=event.fields,
-            url=event.url,
-            tool_id=event.tool_id,
-            asked_at=event.at,
-            deadline=None if event.timeout is None else event.at + event.timeout,
-        )
+        self.view = open_question(event)
         self.answer: AnswerView | None = None
         self.is_given_up = False
         self._versions: list[tuple[int, float, QuestionView, AnswerView | None]] = []
@@ -341,18 +331,7 @@ class Question(Row):
 
     def end(self, answer: ev.QuestionAnswered) -> None:
         """Take its answer."""
-        self.answer = AnswerView(
-            id=answer.id,
-            title=self.view.title,
-            asks=self.view.asks,
-            tool_id=self.view.tool_id,
-            choice=answer.choice,
-            by=answer.by,
-            why=answer.why,
-            verdicts=self.view.verdicts,
-            asked_at=self.began,
-            answered_at=answer.at,
-        )
+        self.answer = answered_question(self.view, answer)
         self.ended = answer.at
         self.again(answer.seq, answer.at)
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
-from thinkwell.web.items._rows import More  # noqa: TC001 - the type of a field
+from thinkwell.web.items._rows import More
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from thinkwell.web.items._rows import Shown
 
-__all__ = ("Item", "ItemStore")
+__all__ = ("ItemStore",)
+
+ABOUT: Final = 100
+"""Bytes of an item beside its node, about."""
 
 _encoder: Final = msgspec.json.Encoder()
 
@@ -34,64 +41,112 @@ class Item(Struct, frozen=True, array_like=True):
     """What it looks like; ``null``: it is gone."""
     more: More
 
+    @property
+    def size(self) -> int:
+        """Its bytes, about."""
+        return len(cast("bytes", memoryview(self.node))) + ABOUT
+
 
 class ItemStore:
-    """The items of a run."""
+    """The items of a run, or the last ones of them.
 
-    def __init__(self) -> None:
+    Args:
+        most: Bytes of items that are kept, about; always the last item.
+    """
+
+    def __init__(self, most: float = math.inf) -> None:
         self.seq = 0
         """Number of the last entry that counts in them."""
         self.at = 0.0
         """When that was, in seconds of the run."""
         self.version = 0
         """How many items were made."""
-        self._items: dict[tuple[str, int], tuple[int, Item]] = {}
-        """The items by their ids, with the versions in which they came, which rise. Those of panels and heads
-        are kept when they change: their keys have the number of the entry too."""
-        self._latest: dict[str, tuple[tuple[str, int], Item]] = {}
+        self.lost = 0
+        """The version up to which items may be missing."""
+        self._most = most
+        self._size = 0
+        self._items: OrderedDict[tuple[str, int], tuple[int, Item]] = OrderedDict()
+        """The items by their keys, with the versions in which they came, which rise. Those of panels and
+        heads are kept when they change: their keys have the number of the entry too."""
+        self._keys: dict[str, tuple[str, int]] = {}
+        """The key of the last item of each id, also where that is missing."""
 
     def __contains__(self, id_: str) -> bool:
-        return id_ in self._latest
+        return id_ in self._keys
 
     def put(self, shown: Shown) -> None:
         """Make an item, where it has changed."""
         node = Raw(_encoder.encode(shown.node))
-        known = self._latest.get(shown.id)
-        if known is None:
-            if shown.node is None:
-                return
-        else:
-            key, before = known
+        ended = None if shown.ended is None else round(shown.ended, 3)
+        known = self._keys.get(shown.id)
+        if known is None and shown.node is None:
+            return
+        if known is not None and known in self._items:
+            _, before = self._items[known]
             if (before.node, before.place, before.ended, before.more) == (
                 node,
                 shown.place,
-                shown.ended,
+                ended,
                 shown.more,
             ):
                 return
             if not shown.kept or before.seq == shown.seq:
-                del self._items[key]
+                self._remove(known)
         item = Item(
             shown.seq,
             round(shown.at, 3),
             shown.id,
             shown.place,
             round(shown.began, 3),
-            None if shown.ended is None else round(shown.ended, 3),
+            ended,
             node,
             shown.more,
         )
         key = (shown.id, shown.seq if shown.kept else -1)
         self.version += 1
-        self._items.pop(key, None)  # so that it comes last
+        self._remove(key)  # so that it comes last
         self._items[key] = self.version, item
-        self._latest[shown.id] = key, item
+        self._keys[shown.id] = key
+        self._size += item.size
+        while self._size > self._most and len(self._items) > 1:
+            _, (self.lost, item) = self._items.popitem(last=False)
+            self._size -= item.size
 
-    def after(self, version: int, most: int) -> tuple[int, list[Item]]:
+    def _remove(self, key: tuple[str, int]) -> None:
+        if key in self._items:
+            self._size -= self._items.pop(key)[1].size
+
+    def missing(self) -> set[str]:
+        """Return the ids of which items may be missing."""
+        return {id_ for id_, key in self._keys.items() if key[1] >= 0 or key not in self._items}
+
+    def part(self, ids: set[str], most: int) -> Iterator[list[Item]]:
+        """Yield the items with these ids in pieces. It is said of an id without an item that it is gone.
+
+        Args:
+            ids: The ids.
+            most: Bytes of a piece, about.
+        """
+        items = [item for _, item in self._items.values() if item.id in ids]
+        items += (
+            Item(self.seq, self.at, id_, ("", 0), self.at, None, Raw(b"null"), More())
+            for id_ in ids - self._keys.keys()
+        )
+        piece: list[Item] = []
+        size = 0
+        for item in items:
+            if size >= most:
+                yield piece
+                piece, size = [], 0
+            piece.append(item)
+            size += item.size
+        yield piece
+
+    def after(self, version: int, most: float) -> tuple[int, list[Item]]:
         """Return the items that came behind a version, oldest first, and the version behind them.
 
         Args:
-            version: The version; 0: from the beginning.
+            version: The version, from `lost` on; 0: from the beginning.
             most: Bytes after which no more is returned, about.
         """
         found: list[tuple[int, Item]] = []
@@ -103,5 +158,5 @@ class ItemStore:
         while found and most > 0:
             version, item = found.pop()
             items.append(item)
-            most -= len(cast("bytes", memoryview(item.node))) + len(item.id)
+            most -= item.size
         return version, items

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from thinkwell.web._sse import EventStream, retry_field, sse_frame
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from starlette.types import Receive, Scope, Send
@@ -62,6 +63,7 @@ class _Items:
         self._feed = feed
         self._watcher = watcher
         self._version = version
+        self._pieces: Iterator[bytes] = iter(())
         self._is_over = False
 
     def __aiter__(self) -> Self:
@@ -70,10 +72,12 @@ class _Items:
     async def __anext__(self) -> bytes:
         if self._is_over:
             raise StopAsyncIteration
-        found = await self._feed.next(self._version, self._watcher)
-        if found is not None:
-            self._version, frame = found
+        for frame in self._pieces:
             return frame
+        pieces = await self._feed.next(self._version, self._watcher)
+        if pieces is not None:
+            self._version, self._pieces = pieces.version, iter(pieces)
+            return next(self._pieces)
         self._is_over = True
         if not self._feed.is_over:  # the server closes: the client comes back
             raise StopAsyncIteration

@@ -23,13 +23,13 @@ from thinkwell.web._http import (
     read_query,
 )
 from thinkwell.web._records import is_end, view_as_json
-from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._refusals import RequestInvalid, RunStillRunning
 from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream, retry_field
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
 from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
-from thinkwell.web.items import ItemFeeds, ItemStream
+from thinkwell.web.items import ItemFeeds, ItemStream, run_html
 from thinkwell.web.native._types import (
     KEY,
     LARGEST,
@@ -74,6 +74,7 @@ def routes(server: RunServer) -> list[Route]:
         Route("/api/runs/{run}", Resource(GET=api.state, DELETE=api.delete)),
         Route("/api/runs/{run}/events", Resource(GET=api.events)),
         Route("/api/runs/{run}/items", Resource(GET=api.items)),
+        Route("/api/runs/{run}/html", Resource(GET=api.html)),
         Route("/api/runs/{run}/answer", Resource(POST=api.answer)),
         Route("/api/runs/{run}/cancel", Resource(POST=api.cancel)),
         Route("/healthz", Resource(GET=_health)),
@@ -162,6 +163,19 @@ class _Api:
         after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         run_id = request.path_params["run"]
         return ItemStream(self._server, self._feeds, run_id, caller=caller_of(request.scope), after=after)
+
+    async def html(self, request: Request) -> ASGIApp:
+        run_id = request.path_params["run"]
+        async with self._server.watch(run_id, caller=caller_of(request.scope)) as watcher:
+            if watcher.record.ended is None:
+                raise RunStillRunning
+            html = await run_html(watcher)
+        headers = {
+            "Cache-Control": "no-store",
+            "Content-Disposition": f'attachment; filename="{run_id}.html"',
+            "X-Content-Type-Options": "nosniff",
+        }
+        return Response(html, headers=headers, media_type="text/html")
 
     async def answer(self, request: Request) -> ASGIApp:
         said = await read_json(request, AnswerQuestion, self._server.limits.max_request)

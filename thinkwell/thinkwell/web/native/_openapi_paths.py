@@ -48,6 +48,7 @@ def paths(properties: Callable[[str], Json], *, has_access: bool) -> Json:
         "/api/runs/{run}": {"parameters": [_RUN], "get": _state(), "delete": _delete()},
         "/api/runs/{run}/events": {"parameters": [_RUN], "get": _events(properties("EventsQuery"))},
         "/api/runs/{run}/items": {"parameters": [_RUN], "get": _items()},
+        "/api/runs/{run}/html": {"parameters": [_RUN], "get": _html()},
         "/api/runs/{run}/answer": {"parameters": [_RUN], "post": _answer()},
         "/api/runs/{run}/cancel": {"parameters": [_RUN], "post": _cancel()},
         "/api/openapi.json": {"get": _itself()},
@@ -116,19 +117,13 @@ def _events(query: Json) -> Json:
         "What is no number of an event is ignored.",
         "schema": {"type": "string"},
     }
-    event = {
-        "type": "object",
-        "description": "One of the events.",
-        "properties": {
-            "id": {"type": "string", "description": "Number of the event."},
-            "event": {"type": "string", "description": "`end`, or nothing."},
-            "data": {"type": "string", "description": "A `LogEntry` in JSON, where `format` is `native`."},
-            "retry": {"type": "integer", "description": "Milliseconds after which to come back."},
-        },
+    about = {
+        "id": "Number of the event.",
+        "event": "`end`, or nothing.",
+        "data": "A `LogEntry` in JSON, where `format` is `native`.",
     }
-    stream = {"schema": event, "example": _EXAMPLE}
     answers: dict[int, Json] = {
-        200: {"description": "The events, as they come.", "content": {"text/event-stream": stream}},
+        200: _stream("The events, as they come.", about, _EXAMPLE),
         204: {"description": "The end was seen: there is nothing more. Browsers do not come back."},
     }
     made = operation("watchRun", "Watch a run", answers, refused=(404, 422, 429), text=_WATCHING)
@@ -142,20 +137,12 @@ def _events(query: Json) -> Json:
 
 
 def _items() -> Json:
-    event = {
-        "type": "object",
-        "description": "One of the events.",
-        "properties": {
-            "id": {"type": "string", "description": "What to say as `Last-Event-ID` when it comes back."},
-            "event": {"type": "string", "description": "`begin` or `end`, or nothing."},
-            "data": {"type": "string", "description": "Items in JSON, or the version of their format."},
-            "retry": {"type": "integer", "description": "Milliseconds after which to come back."},
-        },
+    about = {
+        "id": "What to say as `Last-Event-ID` when it comes back.",
+        "event": "`begin` or `end`, or nothing.",
+        "data": "Items in JSON, or the version of their format.",
     }
-    stream = {"schema": event, "example": _ITEMS_EXAMPLE}
-    answers: dict[int, Json] = {
-        200: {"description": "The items, as they change.", "content": {"text/event-stream": stream}},
-    }
+    answers = {200: _stream("The items, as they change.", about, _ITEMS_EXAMPLE)}
     made = operation("watchItems", "Watch what the page shows", answers, refused=(404,), text=_ITEMS)
     last = {
         "description": "The id of the last event that was seen. One that is not known counts as none.",
@@ -163,6 +150,32 @@ def _items() -> Json:
     }
     names = ({"name": "Last-Event-ID", "in": "header"}, {"name": "after", "in": "query"})
     return {**made, "parameters": [{**name, **last} for name in names]}
+
+
+def _stream(description: str, about: dict[str, str], example: str) -> Json:
+    """Return an answer of server-sent events.
+
+    Args:
+        description: What they are.
+        about: What their fields say.
+        example: Some of them.
+    """
+    fields: Json = {name: {"type": "string", "description": text} for name, text in about.items()}
+    fields["retry"] = {"type": "integer", "description": "Milliseconds after which to come back."}
+    event = {"type": "object", "description": "One of the events.", "properties": fields}
+    return {
+        "description": description,
+        "content": {"text/event-stream": {"schema": event, "example": example}},
+    }
+
+
+def _html() -> Json:
+    saved = {
+        "description": "One file of HTML, which shows the run in a browser without a server.",
+        "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
+        "content": {"text/html": {"schema": {"type": "string"}}},
+    }
+    return operation("saveRun", "Save a run that has ended as one file", {200: saved}, refused=(404, 409))
 
 
 def _answer() -> Json:

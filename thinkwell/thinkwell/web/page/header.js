@@ -5,6 +5,8 @@ import { byId, el, mark } from "./elements.js";
 import { textOf } from "./items.js";
 import { build } from "./nodes.js";
 import { count } from "./numbers.js";
+import { saved } from "./saved.js";
+import { address, runPath } from "./server.js";
 import { Sources } from "./sources.js";
 import { line } from "./text.js";
 
@@ -32,6 +34,7 @@ export function doing(shown) {
 export class Header {
   /**
    * @param {{
+   *   id: string,
    *   log: ItemLog,
    *   shown: Shown,
    *   record: Json,
@@ -49,7 +52,7 @@ export class Header {
 
   /** @param {boolean} loading */
   draw(loading) {
-    const { link, log, record, shown, stopping, target } = this.view;
+    const { id, link, log, record, shown, stopping, target } = this.view;
     const title = line(record?.title, 300) || (link === "gone" ? "No such run" : "Run");
     const { status, words } = doing(shown);
     byId("title").textContent = title;
@@ -72,6 +75,8 @@ export class Header {
     stop.hidden = !goesOn;
     stop.disabled = stopping;
     stop.textContent = stopping ? "Stopping" : "Stop";
+    byId("save").hidden = saved !== null || !log.over || link === "gone";
+    byId("save").href = address(runPath(id, "/html"));
     const now = doing(log.now).status;
     const sign = { ask: "? ", running: "▸ ", completed: "✔ ", failed: "✘ " }[now] ?? "⊘ ";
     document.title = `${sign}${title} – thinkwell`;

@@ -8,7 +8,7 @@ import { read, send } from "./server.js";
 /** @import {Refused} from "./server.js" */
 
 /**
- * The wait for a token that the server takes; null: nobody waits for one.
+ * The wait for a token that the server takes; null: none is waited for.
  * @type {{over: Promise<void>, end: () => void} | null}
  */
 let waiting = null;

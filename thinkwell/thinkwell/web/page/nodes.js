@@ -55,7 +55,7 @@ export class Slot {
 const made = new WeakMap();
 
 /** Tags that are elements of HTML by the same name, without attributes. */
-const PLAIN = new Set(
+const SAME_TAGS = new Set(
   "blockquote br code dd del div dl dt em h2 h3 h4 h5 h6 hr li p strong summary table tbody td th thead tr ul".split(
     " ",
   ),
@@ -124,7 +124,7 @@ export function build(node, maker) {
     const whole = WHOLE[tag](look, attributes, textOf(node), maker);
     return whole ?? document.createTextNode(textOf(node));
   }
-  if (!PLAIN.has(tag) && !Object.hasOwn(ATTRIBUTES, tag))
+  if (!SAME_TAGS.has(tag) && !Object.hasOwn(ATTRIBUTES, tag))
     return document.createTextNode(textOf(node));
   const element = el(tag, attributesOf(tag, look, attributes));
   const inner = children.map((child) => buildChild(child, maker));

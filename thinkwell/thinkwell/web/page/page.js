@@ -4,10 +4,8 @@
  *
  * `home.js` is the list of runs, and `form.js` the form that starts one. `run.js` is the run that is open. Its parts
  * are `header.js`, `timeline.js`, `dock.js` (the open questions), `panels.js`, `conversation.js` and `scrub.js` (the
- * replay). They ask the server by `requests.js`; `watch.js` receives a run's events.
- *
- * What is shown of a run is reduced from its events, one state from the one before: `log.js` and `reducer.js`. Like
- * words, rows, changes, Markdown and lanes they need no document, and the tests run them without a browser.
+ * replay). They ask the server by `requests.js`; `watch.js` receives a run's items, which the server makes, and
+ * `items.js` keeps them. In a file the run stands in the page itself: `saved.js`.
  *
  * Nothing that an agent has sent becomes anything but text nodes, and attributes whose values were checked.
  */
@@ -18,10 +16,11 @@ import { Home } from "./home.js";
 import { wireKeys } from "./keys.js";
 import { enter, lookAgain, wireLogin } from "./login.js";
 import { RunView } from "./run.js";
+import { saved } from "./saved.js";
 import { page } from "./screen.js";
 import { wireSettings } from "./settings.js";
 
-/** Seconds out of sight after which a connection may be dead without anybody having said so. */
+/** Seconds out of sight after which a connection may be dead unseen. */
 const ASLEEP = 30;
 
 /** Come back at once where a connection may have died unseen: after sleep, or with another network. */
@@ -64,7 +63,7 @@ function takeAddress() {
 let routes = 0;
 
 async function route() {
-  const { run, token } = takeAddress();
+  const { run, token } = saved ? { run: saved.run.id, token: null } : takeAddress();
   const route = (routes += 1);
   if (token !== null) await enter(token);
   if (route !== routes) return; // the address has changed meanwhile
@@ -75,7 +74,7 @@ async function route() {
   byId("home").hidden = run !== null;
   byId("run").hidden = run === null;
   byId("bar").classList.toggle("of-run", run !== null);
-  for (const id of ["state", "stop", "link"]) byId(id).hidden = true;
+  for (const id of ["state", "stop", "save", "link"]) byId(id).hidden = true;
   if (run === null) page.home = new Home();
   else page.run = new RunView(run);
 }

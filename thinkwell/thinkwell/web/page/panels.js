@@ -157,7 +157,7 @@ export class Panels {
     host.replaceChildren(more, shell);
   }
 
-  /** Show what there is something of, as long as nobody has chosen. */
+  /** Show what there is something of, as long as no tab was chosen. */
   follow() {
     const filled = ["plan", "changes", "terminal"].find(
       (name) => this.view.shown.inside(name).length,

@@ -46,7 +46,7 @@ export class Rows {
       rows.push({ key: id, kind, node: /** @type {ItemNode} */ (node) });
     }
     const { words, since } = doing(shown);
-    if (since !== null) rows.push(waiting(stopping ? "stopping" : words, since));
+    if (since !== null) rows.push(waitRow(stopping ? "stopping" : words, since));
     return rows;
   }
 
@@ -62,7 +62,7 @@ export class Rows {
 }
 
 /** @param {string} words @param {number} since @returns {Row} */
-function waiting(words, since) {
+function waitRow(words, since) {
   const end = ["span", "end", ["time", "since", { since }]];
   return {
     key: "wait",

@@ -12,6 +12,7 @@ import { clock, seconds } from "./numbers.js";
 import { Panels } from "./panels.js";
 import { about, info, request } from "./requests.js";
 import { Rows } from "./rows.js";
+import { saved } from "./saved.js";
 import { Playback, ReplayBar } from "./scrub.js";
 import { messageOf, Refused, runPath } from "./server.js";
 import { recall, remember } from "./storage.js";
@@ -123,12 +124,14 @@ export class RunView {
   }
 
   async load() {
+    if (saved) {
+      this.know(saved);
+      return this.receive(saved.items, 0);
+    }
     try {
       const [{ data, response }] = await Promise.all([request("GET", runPath(this.id)), about()]);
       if (this.closed) return;
-      this.record = data.run;
-      this.about = isObject(data.run.meta?.page) ? data.run.meta.page : {};
-      this.target = data.seq;
+      this.know(data);
       const now = Date.parse(response.headers.get("date") ?? "") / 1000 || Date.now() / 1000;
       if (data.run.status === "running")
         this.began = performance.now() / 1000 - Math.max(now - data.run.created, 0);
@@ -146,6 +149,13 @@ export class RunView {
       if (!gone) setTimeout(() => this.closed || this.load(), 2000);
     }
     this.schedule();
+  }
+
+  /** @param {Json} data What is known of the run, and how far it is. */
+  know({ run, seq }) {
+    this.record = run;
+    this.about = isObject(run.meta?.page) ? run.meta.page : {};
+    this.target = seq;
   }
 
   /** @param {"live" | "reconnecting" | "over" | "gone"} link */
@@ -266,7 +276,7 @@ export class RunView {
 
   drawGone() {
     const all = el("a", { href: "#" }, "All runs");
-    const text = "There is no such run here: it was deleted, or it is somebody else's. ";
+    const text = "There is no such run here: it was deleted, or is another caller's. ";
     byId("run").classList.add("gone");
     this.timeline.host.replaceChildren(el("p", { class: "empty" }, text, all));
   }

@@ -1,0 +1,45 @@
+"""The items of a run, made of its log at once."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from thinkwell._core.schema.json_schema import is_object
+from thinkwell.web._records import in_thread, read_entry
+from thinkwell.web.items._log import RunItems
+
+if TYPE_CHECKING:
+    from thinkwell.journal import RunRecord
+    from thinkwell.web._watching import Watcher
+
+__all__ = ("begun_items", "made_items")
+
+
+def begun_items(record: RunRecord, most: float = math.inf) -> RunItems:
+    """Return what makes the items of a run, which has none so far.
+
+    Args:
+        record: The run.
+        most: Bytes of items that are kept, about.
+    """
+    about = record.meta.get("page")
+    schema = about.get("output") if is_object(about) else None  # as far as the page has kept it with the run
+    return RunItems(record.agent, schema, alone=record.thread is None, most=most)
+
+
+async def made_items(watcher: Watcher, last: int) -> RunItems:
+    """Return all items of a run up to an entry, without holding others up.
+
+    Args:
+        watcher: Reads the run from its beginning.
+        last: Number of the entry.
+    """
+    items = begun_items(watcher.record)
+    while items.store.seq < last and (batch := await watcher.next()) is not None:
+        entries = (entry for entry in batch.entries if entry.seq <= last)
+        await in_thread(partial(items.take_all, map(read_entry, entries)))
+    while not items.is_drawn:
+        await in_thread(items.draw)
+    return items
