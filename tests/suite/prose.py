@@ -1,7 +1,7 @@
 """``python tests/suite/prose.py``: read what the project says in plain words, and print what reads badly.
 
-The documentation, docstrings, comments and messages are read, without the code in them: by proselint, and by a
-short list of words of our own. `make static` fails when anything is found.
+The documentation, docstrings, comments and messages are read, without the code in them: by proselint, and by
+a short list of words of our own. `make static` fails when anything is found.
 """
 # ruff: noqa: T201
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-MARKED: Final = 20_000
+MARKED: Final = 10_000
 """Characters of a paragraph in which marks are looked for; a longer one is drawn as it is written."""
 
 DEEPEST: Final = 50

@@ -61,9 +61,8 @@ def _script(name: str) -> _File:
 
 def _policy(html: bytes) -> str:
     """Return the policy of a page: its own styles may be used, by what is in them."""
-    styles = STYLE.findall(
-        html.decode().replace("\r\n", "\n")
-    )  # browsers read line ends so (HTML, Preprocessing)
+    read = html.decode().replace("\r\n", "\n")  # as browsers do (HTML, Preprocessing)
+    styles = STYLE.findall(read)
     return "; ".join(_POLICY).format(styles=" ".join(map(hash_of, styles)))
 
 

@@ -271,7 +271,7 @@ def change(change: FileChange, *inner: Node) -> Node:
 
 
 def _head(change: FileChange, told: str = "") -> Node:
-    """Return the line of a file's change, with what is told of it."""
+    """Return the line of a file's change, with what is said of it."""
     name = element("span", "mono", f"{'new ' if change.new_file else ''}{change.path}")
     state = element("span", "dim", told) if told else ""
     return element("div", "path", name, state, counts(change.added, change.removed))
