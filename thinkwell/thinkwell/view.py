@@ -198,8 +198,8 @@ class RunView:
     def to_json(self) -> dict[str, ev.JsonValue]:
         """Return the run as data that JSON can hold: an object with the fields above.
 
-        Bytes are base64, and parts that are events leave out what is at its default, as in `event_to_json`. An
-        error is an object of its class's ``name`` and its ``message``. Nothing is taken out, secrets included.
+        Parts that are events leave out what is at its default, as in `event_to_json`. An error is an object
+        with the ``name`` of its class and its ``message``. Secrets are not taken out.
         """
         return cast("dict[str, ev.JsonValue]", _listed(msgspec.to_builtins(self, enc_hook=_plain)))
 

@@ -37,6 +37,7 @@ from thinkwell.web._run_ids import new_run_id
 from thinkwell.web._threads import Place, Threads
 from thinkwell.web._waiting import waiting_runs
 from thinkwell.web._watching import Watcher
+from thinkwell.web._workers import has_several_workers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -68,6 +69,12 @@ MOST_LISTED: Final = 1000
 
 MOST_KEY: Final = 200
 """Characters of an idempotency key."""
+
+SEVERAL_WORKERS: Final = (
+    "this process is one of several workers, and keeps its runs in memory: a request for a run that reaches "
+    "another worker gets 404. Give RunServer a journal that they share, journal=RedisJournal(…), or have one "
+    "worker"
+)
 
 logger = logging.getLogger("thinkwell")
 
@@ -150,6 +157,8 @@ class RunServer(AsyncContextManagerMixin):
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         raised: BaseException | None = None
+        if isinstance(self.journal, MemoryJournal) and has_several_workers():
+            logger.warning(SEVERAL_WORKERS)
         async with self.journal, anyio.create_task_group() as self._tasks:
             self._leaving = False
             self.journal.serve(self._asked)
@@ -268,7 +277,7 @@ class RunServer(AsyncContextManagerMixin):
         """
         record = await self.journal.get(run_id)
         if record is None or record.caller != caller:
-            raise RunNotFound
+            raise RunNotFound(in_memory=isinstance(self.journal, MemoryJournal))
         return self._ends.shown(record)
 
     async def runs(
