@@ -31,9 +31,7 @@ def freeze_support() -> None:
     """Run one of thinkwell's own programs, and exit, where this program was started as that; else return.
 
     Call it first in your program, as `multiprocessing.freeze_support`. Then a program that is frozen, that
-    embeds Python, or that is a zip archive starts itself in the place of Python. In others it does nothing.
-
-    ::
+    embeds Python, or that is a zip archive starts itself in the place of Python. In others it does nothing:
 
         if __name__ == "__main__":
             freeze_support()
