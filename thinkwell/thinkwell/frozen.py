@@ -65,11 +65,11 @@ def _program(name: str) -> Callable[[], object]:
             from thinkwell.testing.__main__ import main as testing
 
             return testing
-        case "thinkwell_acp.mcp.shim":
+        case "thinkwell_acp.mcp.shim":  # pragma: no cover - a process of its own, which no tool can look into
             from thinkwell_acp.mcp.shim import main as shim
 
             return shim
-        case _:
+        case _:  # pragma: no cover - the same
             from thinkwell_acp.mcp.guard import main as guard
 
             return guard

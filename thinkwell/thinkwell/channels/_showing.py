@@ -185,9 +185,8 @@ class _Streaming:
         self._interval = 0.0 if self._paced else _interval(settings, EDIT_INTERVAL if self._edits else 0.0)
         self._failed = failed
         self.refusal: Exception | None = None
-        self._broken = False
         self._starts_at: float | None = -math.inf
-        """When the channel is told of the start; ``None`` once it was."""
+        """When the channel is told of the start: ``None`` once it was, infinity once it has failed."""
         self._ended = False
         """Whether the channel was told of the end."""
         self._statuses: deque[Piece] = deque()
@@ -203,13 +202,12 @@ class _Streaming:
 
     @property
     def due(self) -> float:
-        if self._broken:
-            return math.inf
         return min(self._next_at, self._long_at) if self._starts_at is None else self._starts_at
 
     @property
-    def _takes_more(self) -> bool:
-        return self._starts_at is None and not self._broken
+    def _is_open(self) -> bool:
+        """Whether the channel shows a stream."""
+        return self._starts_at is None
 
     @property
     def _next_at(self) -> float:
@@ -260,7 +258,7 @@ class _Streaming:
 
     def _put(self, piece: Piece) -> None:
         """Queue a piece, together with the one before where both are of one text."""
-        if self._broken:
+        if self._starts_at == math.inf:
             return
         queue = self._queue
         if queue and _is_text(piece) and queue[-1].kind == piece.kind:
@@ -271,11 +269,11 @@ class _Streaming:
             queue.append(piece)
 
     async def hand_over(self) -> None:
-        if self._starts_at is not None and not self._broken and anyio.current_time() >= self._starts_at:
+        if self._starts_at is not None and anyio.current_time() >= self._starts_at:
             await self.begin()
-        while self._statuses and self._takes_more:
+        while self._statuses and self._is_open:
             await self._hand(self._statuses.popleft())
-        while self._queue and self._takes_more:
+        while self._queue and self._is_open:
             told = not all(map(_is_text, self._queue))  # what is told comes behind the text before it
             if anyio.current_time() < self._next_at and (self._edits or not told):
                 return
@@ -298,23 +296,23 @@ class _Streaming:
                 self._handed.append(piece.text)  # also where it is cancelled: the channel has it
                 await self._call(channel.on_stream_chunk, piece.text)
         self._handed_at = anyio.current_time()
-        if self._takes_more:
+        if self._is_open:
             self.chunks += 1
             if self.first_at is None:
                 self.first_at = self._handed_at
 
     async def end(self, full_text: str) -> bool:
-        while self._queue and self._takes_more:
+        while self._queue and self._is_open:
             piece = self._queue.popleft()
             if piece.kind != "text" or not self._edits or self._paced:  # else the end replaces it at once
                 await self._hand(piece)
         handed = "".join(self._handed)
-        if not self._edits and self._takes_more and full_text.startswith(handed) and full_text != handed:
+        if not self._edits and self._is_open and full_text.startswith(handed) and full_text != handed:
             await self._hand(Piece("text", full_text[len(handed) :]))  # what is said of an error
-        if self._takes_more and not self._ended:
+        if self._is_open and not self._ended:
             self._ended = True
             await self._call(self._channel.on_stream_end, full_text)
-        return self._takes_more
+        return self._is_open
 
     async def _call(self, method: Callable[..., Awaitable[None]], *arguments: object) -> None:
         """Call the channel. Where that fails, it is not called again."""
@@ -325,7 +323,7 @@ class _Streaming:
 
     def _break(self, error: Exception) -> None:
         """Call the channel no more: the text is sent whole."""
-        self._broken = True
+        self._starts_at = math.inf
         if self._ended and not may_pass(error):
             self.refusal = error
         self._queue.clear()
