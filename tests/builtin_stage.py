@@ -20,33 +20,33 @@ from thinkwell_acp import memory_transport_pair, serve_agent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Mapping
-    from contextlib import AbstractAsyncContextManager
 
     import pytest
 
-    from thinkwell import Agent
+    from thinkwell import Agent, Opening
     from thinkwell.testing import ScriptedAgent
+    from thinkwell_acp import Transport
 
 CHOOSING = ("THINKWELL_AGENT", "THINKWELL_AGENT_CMD")
 """The variables that choose an agent."""
 
 
 @asynccontextmanager
-async def open_builtin(**options: Any) -> AsyncGenerator[Agent]:
-    """Open the built-in agent, connected in memory."""
+async def _connected() -> AsyncGenerator[Transport]:
     ours, theirs = memory_transport_pair()
-    async with (
-        BuiltinAgent() as handler,
-        serve_agent(theirs, handler),
-        open_agent("builtin", transport=ours, **options) as agent,
-    ):
-        yield agent
+    async with BuiltinAgent() as handler, serve_agent(theirs, handler):
+        yield ours
+
+
+def open_builtin(**options: Any) -> Opening[Agent]:
+    """Open the built-in agent, connected in memory."""
+    return open_agent("builtin", transport=_connected(), **options)
 
 
 def builtin_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let programs that open the built-in agent find it in memory, speaking without pauses."""
 
-    def opened(agent: Any = None, /, **options: Any) -> AbstractAsyncContextManager[Agent]:
+    def opened(agent: Any = None, /, **options: Any) -> Opening[Agent]:
         given = {name for name in ("command", "transport") if options.get(name) is not None}
         if agent == "builtin" or (agent is None and not given and not any(map(os.environ.get, CHOOSING))):
             options.pop("transport", None)  # thinkwell.sync passes it always

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.lowlevel
 from scripted import EVERY_SESSION_CALL, Played, Turn
-from typing_extensions import Unpack
 
 from thinkwell_acp import ConnectionClosed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from thinkwell import Agent
-    from thinkwell.testing import OpenOptions
+    from thinkwell_acp import Transport
 
 
 class Echo(Played):
@@ -79,10 +77,10 @@ class Echo(Played):
         self.changed = anyio.Event()
 
     @asynccontextmanager
-    async def open(self, **options: Unpack[OpenOptions]) -> AsyncGenerator[Agent]:
+    async def connect(self) -> AsyncGenerator[Transport]:
         self.opened_times += 1
         try:
-            async with super().open(**options) as agent:
-                yield agent
+            async with super().connect() as transport:
+                yield transport
         finally:
             self.closed_times += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from contextlib import asynccontextmanager
 from functools import partial
@@ -103,11 +104,15 @@ class BackgroundTasks:
 async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
     """Run tasks for the time of a block; they are cancelled when it ends.
 
-    Two things differ from a bare task group. An exception of the block passes as it is, not in an exception
-    group, so that ``except ValueError`` around ``async with connect(…)`` works; so does Ctrl-C, which trio
-    may raise in any of the tasks. And a cancellation from outside reaches the block only: what the block does
-    in its ``finally`` to end well still has its tasks at work.
+    Three things differ from a bare task group. An exception of the block passes as it is, not in an exception
+    group, so that ``except ValueError`` around ``async with connect(…)`` works. A cancellation from outside
+    reaches the block only: what the block does in its ``finally`` to end well still has its tasks at work.
+    And trio raises Ctrl-C in none of the tasks, but in the program's main task, as asyncio does.
     """
+    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+        from trio.lowlevel import enable_ki_protection
+
+        enable_ki_protection(BackgroundTasks._run)
     raised: BaseException | None = None
     try:
         async with anyio.create_task_group() as group:
@@ -123,7 +128,7 @@ async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
         leaves = _leaves(group_error)
         if raised is None or not set(leaves) <= set(_leaves(raised)):
             if all(isinstance(leaf, KeyboardInterrupt) for leaf in leaves):
-                raise leaves[0] from None  # pragma: no cover - Ctrl-C on trio, in whichever task it comes
+                raise leaves[0] from None  # pragma: no cover - Ctrl-C on asyncio, in whichever task it comes
             raise
     if raised is not None:
         raise raised

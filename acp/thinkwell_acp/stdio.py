@@ -180,7 +180,9 @@ class StdioTransport:
         try:
             with anyio.CancelScope(shield=True):
                 try:
-                    await self._end()
+                    async with background_tasks() as tasks:
+                        tasks.start_soon(self._watch_unattended)
+                        await self._end()
                 except BaseException:
                     self.kill()
                     await set_within(self._exited, self._graces.kill)
@@ -244,6 +246,11 @@ class StdioTransport:
         self._exited.set()
         self._process.stdout.wake()  # to wait for the last words only
 
+    async def _watch_unattended(self) -> None:
+        """Watch where it is the end of the event loop that closes: asyncio cancels all its tasks at once."""
+        await self._unattended.wait()
+        await self._watch()
+
     @classmethod
     def defer_ctrl_c(cls) -> None:
         """Let trio raise Ctrl-C where the program's main task waits, and nowhere else in a transport.
@@ -254,7 +261,14 @@ class StdioTransport:
         if "trio" in sys.modules:  # else it cannot be running, and need not be there
             from trio.lowlevel import enable_ki_protection
 
-            for function in (cls.aclose, cls.attend, cls._discard_output, cls._drain_stderr, cls._watch):
+            attending = (
+                cls.attend,
+                cls._discard_output,
+                cls._drain_stderr,
+                cls._watch,
+                cls._watch_unattended,
+            )
+            for function in (cls.aclose, *attending):
                 enable_ki_protection(function)
 
 

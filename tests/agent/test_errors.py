@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 
 import anyio
 import pytest
@@ -104,11 +105,21 @@ def test_an_error_survives_a_pickle(error: ThinkwellError) -> None:
         assert copied.args == error.args
 
 
+def defined() -> set[type[ThinkwellError]]:
+    return {cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, ThinkwellError)}
+
+
+def test_the_tree_in_the_documentation_is_that_of_the_classes() -> None:
+    drawn: set[tuple[str, str]] = set()
+    branch = ["Exception"]
+    for edge, name in re.findall(r"^    ([│├└─ ]*)(\w+)", errors.__doc__ or "", re.MULTILINE):
+        branch[len(edge) // 4 + 1 :] = [name]
+        drawn.add((branch[-2], name))
+    assert drawn == {(cls.__bases__[0].__name__, cls.__name__) for cls in defined()}
+
+
 def test_every_error_has_an_example_and_documents_its_attributes() -> None:
-    defined = {
-        cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, ThinkwellError)
-    }
-    assert defined == {type(error) for error in EXAMPLES}
+    assert defined() == {type(error) for error in EXAMPLES}
     for error in EXAMPLES:
         doc = type(error).__doc__ or ""
         for name in vars(error):
@@ -158,7 +169,7 @@ def test_every_error_has_an_example_and_documents_its_attributes() -> None:
         (errors.McpServerError("no", server="files"), "MCP server 'files': no"),
         (errors.McpServerError("no", server="a", source="f.json", where="x.a"), "f.json: x.a: no"),
         (errors.ToolsNotSeen(["http", "stdio"]), "over http, stdio"),
-        (errors.AgentClosed(), "wait for their results, within it"),
+        (errors.AgentClosed(), "wait for their results, before that"),
         (errors.ThoughtTimeout(1.5), "1.5 seconds"),
         (errors.BufferOverflow(10), "more than 10 events"),
         (errors.SessionUnusable("s1"), "open another session"),

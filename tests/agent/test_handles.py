@@ -29,13 +29,14 @@ def names(type_: type) -> set[str]:
     [
         (
             Agent,
-            {"answer", "auth_methods", "authenticate", "capabilities", "delete_session", "info", "kill"}
-            | {"launch_phases", "list_sessions", "name", "questions", "session", "think"},
+            {"answer", "auth_methods", "authenticate", "capabilities", "close", "delete_session", "info"}
+            | {"kill", "launch_phases", "list_sessions", "name", "questions", "session", "think"},
         ),
         (
             Session,
             {
                 "answer",
+                "close",
                 "commands",
                 "cwd",
                 "events",

@@ -40,6 +40,12 @@ def test_the_options_are_the_same() -> None:
         assert options_of_command("agents", name) == options_of_program(agents_program.main, name)
 
 
+def test_the_doctor_is_given_a_folder_like_every_other_command() -> None:
+    done = run_command("doctor", "--cwd", "/nowhere/at/all")
+    assert (done.code, done.out) == (2, "")
+    assert "the folder /nowhere/at/all does not exist" in " ".join(done.err.split())
+
+
 def test_agents_are_listed(home: Path) -> None:
     done = run_command("agents")
     names = [line.split()[0] for line in done.out.splitlines()]

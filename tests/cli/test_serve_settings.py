@@ -253,7 +253,7 @@ def test_what_else_is_missing_is_a_mistake(home: Path) -> None:
     ("error", "port", "told"),
     [
         (errno.EADDRINUSE, 65_535, "--port 65534, or 0 for any"),
-        (errno.EACCES, 80, "is not for everybody; give one from 1024 on"),
+        (errno.EACCES, 80, "needs administrator rights; give one from 1024 on"),
         (errno.ENETDOWN, 80, "it cannot be listened on port 80 of localhost: Network is down"),
     ],
 )

@@ -188,7 +188,7 @@ def test_a_question_has_buttons(home: Path) -> None:
 
 def test_nobody_is_allowed(home: Path) -> None:
     with running() as bot:
-        assert bot.told[0].startswith("Ready as @test_bot. No one may talk to it yet.")
+        assert bot.told[0].startswith("Ready as @test_bot. No user is allowed yet.")
         bot.until_told("--allow NUMBER")
         bot.ada.says("Hello?")
         bot.until(lambda: bool(bot.texts))

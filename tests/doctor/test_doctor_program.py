@@ -258,8 +258,7 @@ def test_an_interruption_ends_the_agent_too(home: Path) -> None:
         text=True,
     ) as process:
         assert process.stdout is not None
-        while not process.stdout.readline().startswith("ok       installed"):
-            pass
+        assert any(line.startswith("ok       installed") for line in process.stdout)
         assert running(mark)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=20)

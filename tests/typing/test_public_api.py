@@ -26,7 +26,7 @@ THINKWELL = """
     AnswerInvalid AnswerUnreadable AnswerView AuthMethod Budget BudgetExceeded Buffer BufferOverflow
     CapabilityMissing ChooseOption Decision Explanation FormField FormQuestion HistoryMessage HistoryTool
     JsonSchema LoginFailed LoginRequired McpHttp McpServer McpServerError McpSse McpStdio Message
-    MessageInvalid OptionChoice PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry
+    MessageInvalid Opening OptionChoice PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry
     PlanUpdate PolicyError ProfileError Question QuestionHandler QuestionNotOpen QuestionView
     QuestionsStopped RecordedFailure RecordingCut RecordingError RegistryError Reply ResultError
     ResultInvalid ResultMissing ResultRefused Rule RunView Session SessionClosed SessionIdReused SessionInUse

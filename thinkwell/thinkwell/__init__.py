@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from thinkwell._core.agent.agent_handle import Agent, open_agent
+from thinkwell._core.agent.opening import Opening
 from thinkwell._core.agent.session_handle import Session
 from thinkwell._core.agent.terminal_login import login
 from thinkwell._core.log.budget import Budget, Spent
@@ -137,6 +138,7 @@ __all__ = (
     "McpStdio",
     "Message",
     "MessageInvalid",
+    "Opening",
     "OptionChoice",
     "PermissionMode",
     "PermissionPolicy",

@@ -51,7 +51,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping  # noqa: TC003 - a field's type, read at run time
-from typing import TYPE_CHECKING, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 
@@ -108,11 +109,19 @@ __all__ = (
 class ThinkwellError(Exception):
     """Base of every error that thinkwell raises on its own account."""
 
+    # Errors are dataclasses, except those that take more than they keep: a list, of which they keep a tuple.
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        # Pickles and copies are made of these.
+        self.args: tuple[object, ...] = tuple(getattr(self, name) for name in self.__match_args__)
+
 
 class AgentError(ThinkwellError):
     """Something is wrong with the agent, or with the way to it."""
 
 
+@dataclass(eq=False, repr=False)
 class AgentNotFound(AgentError):
     """The agent's program does not exist.
 
@@ -122,11 +131,10 @@ class AgentNotFound(AgentError):
         next_command: What to type next; empty where nothing is known of the agent.
     """
 
-    def __init__(self, agent: str, reason: str, *, next_command: str = "") -> None:
-        super().__init__(agent, reason)
-        self.agent = agent
-        self.reason = reason
-        self.next_command = next_command
+    agent: str
+    reason: str
+    _: KW_ONLY
+    next_command: str = ""
 
     def __str__(self) -> str:
         return f"Agent {self.agent!r} was not found: {self.reason}{_next(self.next_command)}"
@@ -178,6 +186,7 @@ class AgentStartFailed(AgentError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class AgentExited(AgentError):
     """The agent's process ended, or closed its output, while it was needed.
 
@@ -189,21 +198,12 @@ class AgentExited(AgentError):
         ended_because: Why thinkwell ended it; empty where it ended by itself, or something else ended it.
     """
 
-    def __init__(
-        self,
-        exit_code: int | None,
-        stderr_tail: str = "",
-        reason: str = "",
-        *,
-        agent: str = "",
-        ended_because: str = "",
-    ) -> None:
-        super().__init__(exit_code, stderr_tail, reason)
-        self.exit_code = exit_code
-        self.stderr_tail = stderr_tail
-        self.reason = reason
-        self.agent = agent
-        self.ended_because = ended_because
+    exit_code: int | None
+    stderr_tail: str = ""
+    reason: str = ""
+    _: KW_ONLY
+    agent: str = ""
+    ended_because: str = ""
 
     def __str__(self) -> str:
         who = f"Agent {self.agent!r}" if self.agent else "The agent"
@@ -222,12 +222,12 @@ class ThoughtCancelled(ThinkwellError):
 
 
 class AgentClosed(AgentError, ThoughtCancelled):
-    """The block of `open_agent` was left while the run went on, or before it was asked for."""
+    """The agent was closed while the run went on, or before it was asked for."""
 
     def __str__(self) -> str:
         return (
-            "The agent was closed: the block of open_agent(…) has been left. Start runs, and wait for their "
-            "results, within it"
+            "The agent was closed: the block of open_agent(…) was left, or close() was called. Start runs, "
+            "and wait for their results, before that"
         )
 
 
@@ -278,15 +278,16 @@ class LoginRequired(AgentError):
 
 
 class SessionClosed(AgentClosed):
-    """The block of a session was left while a turn went on, or before it was asked for."""
+    """The session was closed while a turn went on, or before it was asked for."""
 
     def __str__(self) -> str:
         return (
-            "The session was closed: the block of agent.session(…) has been left. Start turns, and wait for "
-            "their results, within it"
+            "The session was closed: the block of agent.session(…) was left, or close() was called. Start "
+            "turns, and wait for their results, before that"
         )
 
 
+@dataclass(eq=False, repr=False)
 class LoginFailed(AgentError):
     """A login was tried and did not work. Try again, or another way.
 
@@ -297,12 +298,10 @@ class LoginFailed(AgentError):
         exit_code: How the command of a terminal login ended, negative for a signal; else ``None``.
     """
 
-    def __init__(self, agent: str, method: str, reason: str, exit_code: int | None = None) -> None:
-        super().__init__(agent, method, reason, exit_code)
-        self.agent = agent
-        self.method = method
-        self.reason = reason
-        self.exit_code = exit_code
+    agent: str
+    method: str
+    reason: str
+    exit_code: int | None = None
 
     def __str__(self) -> str:
         return (
@@ -311,6 +310,7 @@ class LoginFailed(AgentError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class CapabilityMissing(AgentError):
     """The agent does not advertise what was asked of it. Nothing was sent.
 
@@ -319,15 +319,14 @@ class CapabilityMissing(AgentError):
         wanted_by: What needs it.
     """
 
-    def __init__(self, capability: str, wanted_by: str) -> None:
-        super().__init__(capability, wanted_by)
-        self.capability = capability
-        self.wanted_by = wanted_by
+    capability: str
+    wanted_by: str
 
     def __str__(self) -> str:
         return f"This agent does not advertise {self.capability}, which is needed for {self.wanted_by}"
 
 
+@dataclass(eq=False, repr=False)
 class AgentReported(AgentError):
     """The agent answered with an error.
 
@@ -337,11 +336,9 @@ class AgentReported(AgentError):
         data: Whatever it added, as JSON.
     """
 
-    def __init__(self, code: int, message: str, data: JsonValue = None) -> None:
-        super().__init__(code, message, data)
-        self.code = code
-        self.message = message
-        self.data = data
+    code: int
+    message: str
+    data: JsonValue = None
 
     def __str__(self) -> str:
         extra = "" if self.data is None else f" ({self.data})"
@@ -374,6 +371,7 @@ class SessionNotOpened(AgentReported):
         return f"{_opening(self.how, self.session_id)} failed. {super().__str__()}"
 
 
+@dataclass(eq=False, repr=False)
 class SessionOpenTimeout(AgentError):
     """The agent did not open a session in time; the request was cancelled.
 
@@ -383,11 +381,9 @@ class SessionOpenTimeout(AgentError):
         seconds: The limit.
     """
 
-    def __init__(self, how: str, session_id: str | None, seconds: float) -> None:
-        super().__init__(how, session_id, seconds)
-        self.how = how
-        self.session_id = session_id
-        self.seconds = seconds
+    how: str
+    session_id: str | None
+    seconds: float
 
     def __str__(self) -> str:
         return (
@@ -396,6 +392,7 @@ class SessionOpenTimeout(AgentError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class SessionInUse(AgentError):
     """The session is open already in this connection, so it cannot be opened again.
 
@@ -403,9 +400,7 @@ class SessionInUse(AgentError):
         session_id: Which one.
     """
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__(session_id)
-        self.session_id = session_id
+    session_id: str
 
     def __str__(self) -> str:
         return (
@@ -414,6 +409,7 @@ class SessionInUse(AgentError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class SessionIdReused(AgentError):
     """The agent gave a new session the id of another one that is open. That is a fault of the agent.
 
@@ -422,10 +418,8 @@ class SessionIdReused(AgentError):
         session_id: The id that it gave twice.
     """
 
-    def __init__(self, agent: str, session_id: str) -> None:
-        super().__init__(agent, session_id)
-        self.agent = agent
-        self.session_id = session_id
+    agent: str
+    session_id: str
 
     def __str__(self) -> str:
         return (
@@ -435,6 +429,7 @@ class SessionIdReused(AgentError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class WrongEventLoop(AgentError, RuntimeError):
     """An agent, a session or a run was used outside of the event loop in which the agent was opened.
 
@@ -444,11 +439,9 @@ class WrongEventLoop(AgentError, RuntimeError):
         used_in: The event loop, thread and process in which it was used.
     """
 
-    def __init__(self, agent: str, opened_in: str, used_in: str) -> None:
-        super().__init__(agent, opened_in, used_in)
-        self.agent = agent
-        self.opened_in = opened_in
-        self.used_in = used_in
+    agent: str
+    opened_in: str
+    used_in: str
 
     def __str__(self) -> str:
         return (
@@ -459,6 +452,7 @@ class WrongEventLoop(AgentError, RuntimeError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class AnswerUnreadable(AgentError):
     """The agent answered, but not in the protocol's form. Another version of it may help.
 
@@ -466,14 +460,13 @@ class AnswerUnreadable(AgentError):
         reason: What is wrong with the answer.
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    reason: str
 
     def __str__(self) -> str:
         return f"The agent's answer cannot be read: {self.reason}. Try another version of the agent"
 
 
+@dataclass(eq=False, repr=False)
 class SessionUnusable(AgentError):
     """A cancelled turn of this session never ended, so no other can follow it. Open another session.
 
@@ -481,9 +474,7 @@ class SessionUnusable(AgentError):
         session_id: The agent's name for the session.
     """
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__(session_id)
-        self.session_id = session_id
+    session_id: str
 
     def __str__(self) -> str:
         return (
@@ -545,6 +536,7 @@ class ResultInvalid(ResultError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class ResultRefused(ResultError):
     """The model refused.
 
@@ -552,9 +544,7 @@ class ResultRefused(ResultError):
         text: What it said.
     """
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
+    text: str
 
     def __str__(self) -> str:
         return f"The agent refused: {self.text!r}"
@@ -581,6 +571,7 @@ class ToolsNotSeen(ResultError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class ThoughtTimeout(ThinkwellError):
     """The run took too long, or nothing was heard of the agent for too long, and it was cancelled.
 
@@ -589,10 +580,9 @@ class ThoughtTimeout(ThinkwellError):
         idle: Whether it was the limit for silence.
     """
 
-    def __init__(self, seconds: float, *, idle: bool = False) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-        self.idle = idle
+    seconds: float
+    _: KW_ONLY
+    idle: bool = False
 
     def __str__(self) -> str:
         if self.idle:
@@ -603,6 +593,7 @@ class ThoughtTimeout(ThinkwellError):
         return f"The run took longer than {self.seconds:g} seconds and was cancelled"
 
 
+@dataclass(eq=False, repr=False)
 class BudgetExceeded(ThinkwellError):
     """The run has used up its budget, and was cancelled or not begun.
 
@@ -612,11 +603,9 @@ class BudgetExceeded(ThinkwellError):
         spent: How much was used, by all runs that share the budget.
     """
 
-    def __init__(self, what: str, limit: float, spent: float) -> None:
-        super().__init__(what, limit, spent)
-        self.what = what
-        self.limit = limit
-        self.spent = spent
+    what: str
+    limit: float
+    spent: float
 
     def __str__(self) -> str:
         return (
@@ -625,6 +614,7 @@ class BudgetExceeded(ThinkwellError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class QuestionsStopped(ThinkwellError):
     """A handler that was asked a question has ended the run.
 
@@ -633,10 +623,8 @@ class QuestionsStopped(ThinkwellError):
         question_id: Which question it was.
     """
 
-    def __init__(self, reason: str, question_id: str = "") -> None:
-        super().__init__(reason, question_id)
-        self.reason = reason
-        self.question_id = question_id
+    reason: str
+    question_id: str = ""
 
     def __str__(self) -> str:
         return f"The run was ended over question {self.question_id}: {self.reason}"
@@ -668,9 +656,9 @@ class MessageInvalid(ThinkwellError, ValueError):
 
     def __str__(self) -> str:
         who = f"agent {self.agent!r}" if self.agent else "the agent"
-        wrong = "; ".join(f"{name}: {text}" if name else text for name, text in self.errors.items())
         return (
-            f"A message {self.type!r:.100} of {who} does not fit the annotation of {self.handler}: {wrong}. "
+            f"A message {self.type!r:.100} of {who} does not fit the annotation of {self.handler}: "
+            f"{_by_field(self.errors)}. "
             "Annotate it with what the agent sends, or take a mapping, which is not checked"
         )
 
@@ -689,8 +677,7 @@ class AnswerInvalid(ThinkwellError, ValueError):
         self.errors: dict[str, str] = dict(errors)
 
     def __str__(self) -> str:
-        wrong = "; ".join(f"{name}: {text}" if name else text for name, text in self.errors.items())
-        return f"The answer to question {self.question_id} is not valid: {wrong}"
+        return f"The answer to question {self.question_id} is not valid: {_by_field(self.errors)}"
 
 
 class QuestionNotOpen(ThinkwellError, LookupError):
@@ -711,6 +698,7 @@ class QuestionNotOpen(ThinkwellError, LookupError):
         return f"There is no open question {self.question_id!r}, it may have been answered; {known}"
 
 
+@dataclass(eq=False, repr=False)
 class BufferOverflow(ThinkwellError):
     """The run's buffer is full, and its policy is ``error``.
 
@@ -718,9 +706,7 @@ class BufferOverflow(ThinkwellError):
         max_events: The limit.
     """
 
-    def __init__(self, max_events: int) -> None:
-        super().__init__(max_events)
-        self.max_events = max_events
+    max_events: int
 
     def __str__(self) -> str:
         return (
@@ -729,6 +715,7 @@ class BufferOverflow(ThinkwellError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class PolicyError(ThinkwellError, ValueError):
     """A permission policy cannot be read.
 
@@ -738,11 +725,10 @@ class PolicyError(ThinkwellError, ValueError):
         where: The key, such as ``rules[1].kind``; empty where the text is no TOML.
     """
 
-    def __init__(self, problem: str, *, source: str | None = None, where: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.source = source
-        self.where = where
+    problem: str
+    _: KW_ONLY
+    source: str | None = None
+    where: str = ""
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.source, self.where, self.problem) if part)
@@ -768,6 +754,7 @@ class ProfileError(ThinkwellError, ValueError):
         return f"The profile of agent {self.agent!r}{where}: {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class RecordingError(ThinkwellError):
     """A file cannot be replayed.
 
@@ -776,10 +763,8 @@ class RecordingError(ThinkwellError):
         reason: What is wrong with it.
     """
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
+    path: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.path} cannot be replayed: {self.reason}"
@@ -797,6 +782,7 @@ class RecordingCut(RecordingError):
         return f"The recording {self.path} is cut: {self.reason}. What stands before that was replayed"
 
 
+@dataclass(eq=False, repr=False)
 class RecordedFailure(ThinkwellError):
     """The recorded run failed by an error that is none of thinkwell's own classes.
 
@@ -805,15 +791,14 @@ class RecordedFailure(ThinkwellError):
         message: What it said.
     """
 
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(name, message)
-        self.name = name
-        self.message = message
+    name: str
+    message: str
 
     def __str__(self) -> str:
         return f"The recorded run failed by {self.name}: {self.message}"
 
 
+@dataclass(eq=False, repr=False)
 class RegistryError(ThinkwellError):
     """A registry of agents cannot be read. The copy that was stored before is kept.
 
@@ -822,15 +807,14 @@ class RegistryError(ThinkwellError):
         reason: What happened, and what to do.
     """
 
-    def __init__(self, source: str, reason: str) -> None:
-        super().__init__(source, reason)
-        self.source = source
-        self.reason = reason
+    source: str
+    reason: str
 
     def __str__(self) -> str:
         return f"The agent registry {self.source} cannot be used: {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class McpServerError(ThinkwellError, ValueError):
     """An MCP server of the caller's cannot be used, or a file of them cannot be read. Nothing was sent.
 
@@ -843,20 +827,18 @@ class McpServerError(ThinkwellError, ValueError):
         where: The key in the file, such as ``mcpServers.files.env.TOKEN``.
     """
 
-    def __init__(
-        self, problem: str, *, server: str | None = None, source: str | None = None, where: str = ""
-    ) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.server = server
-        self.source = source
-        self.where = where
+    problem: str
+    _: KW_ONLY
+    server: str | None = None
+    source: str | None = None
+    where: str = ""
 
     def __str__(self) -> str:
         about = () if self.server is None or self.where else (f"MCP server {self.server!r:.100}",)
         return ": ".join(part for part in (self.source, *about, self.where, self.problem) if part)
 
 
+@dataclass(eq=False, repr=False)
 class SkillError(ThinkwellError):
     """A skill cannot be used.
 
@@ -865,10 +847,8 @@ class SkillError(ThinkwellError):
         reason: What is wrong with it, and what to do.
     """
 
-    def __init__(self, skill: str, reason: str) -> None:
-        super().__init__(skill, reason)
-        self.skill = skill
-        self.reason = reason
+    skill: str
+    reason: str
 
     def __str__(self) -> str:
         return f"Skill {self.skill!r} cannot be used: {self.reason}"
@@ -927,6 +907,10 @@ def _denied(titles: Sequence[str]) -> str:
     first = ", ".join(f"{title[:80]!r}" for title in titles[:3])
     more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
     return f". It asked for {first}{more}, and that was denied: `permissions=` says what is allowed"
+
+
+def _by_field(errors: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {text}" if name else text for name, text in errors.items())
 
 
 def _next(command: str) -> str:

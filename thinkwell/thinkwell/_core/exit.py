@@ -5,6 +5,7 @@ A public package such as `thinkwell.web` or `thinkwell.listen` imports from here
 
 from __future__ import annotations
 
+from thinkwell._core.agent.opening import Opening
 from thinkwell._core.agent.session_handle import OPEN_TIMEOUT
 from thinkwell._core.log.listener import Listened
 from thinkwell._core.log.run_log import EventReader, running_clock
@@ -26,6 +27,7 @@ __all__ = (
     "EventReader",
     "InOrder",
     "Listened",
+    "Opening",
     "Options",
     "PromptBuilder",
     "Ruling",

@@ -8,18 +8,38 @@ import sys
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
 
 LARGEST: Final = 1_000_000
 """Bytes of a file that are read. No such file needs more."""
 
 
-def read_table(path: Path) -> dict[str, object]:
+def read_settings(path: Path | None, convert: Callable[[dict[str, object], Path], T]) -> T:
+    """Return what a TOML file of settings says.
+
+    Args:
+        path: The file; ``None``: there is none.
+        convert: Makes settings of a table. Paths in it are understood from the folder.
+
+    Raises:
+        typer.BadParameter: The file cannot be used. No value is told: one of them may be a secret.
+    """
+    if path is None:
+        return convert({}, Path())
+    try:
+        return convert(_read_table(path), path.absolute().parent)
+    except ValueError as exc:
+        raise typer.BadParameter(f"{path}: {exc}", param_hint="--config") from None
+
+
+def _read_table(path: Path) -> dict[str, object]:
     """Return what a TOML file says.
 
     Raises:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thinkwell.cli._options import How
     from thinkwell.events import PhaseChanged
 
-NOBODY: Final = "there is no terminal to ask in; --permissions says what is allowed"
+NO_TERMINAL: Final = "there is no terminal to ask in; --permissions says what is allowed"
 
 ERASED: Final = "\r\x1b[2K"
 
@@ -48,7 +48,7 @@ def chosen_agent(agent: str | None, command: str | None) -> AgentProfile:
 
 
 def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | PermissionPolicy:
-    """Return what the agent may do; by default it asks, where there is someone to ask.
+    """Return what the agent may do; by default it asks, where there is a terminal.
 
     Raises:
         typer.BadParameter: It is neither a word nor a file of rules.
@@ -79,7 +79,7 @@ def leaves_open(policy: PermissionMode | PermissionPolicy) -> bool:
 
 async def asked_in_vain(_question: Question, /) -> Reply:
     """Deny at once what cannot be answered."""
-    return Reply("deny", NOBODY)
+    return Reply("deny", NO_TERMINAL)
 
 
 class Launching:

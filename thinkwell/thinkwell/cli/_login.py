@@ -83,7 +83,7 @@ async def _attempt(
 
 
 def _asked(profile: AgentProfile, methods: Sequence[AuthMethod]) -> str | None:
-    """Ask a person which way to go; ``None`` where there is no one, or no answer."""
+    """Ask a person which way to go; ``None`` without a terminal or an answer."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     sys.stderr.write(f"Agent {line(profile.name)} offers:\n")

@@ -161,6 +161,9 @@ CwdOption: TypeAlias = Annotated[
         callback=_folder,
     ),
 ]
+McpOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--mcp", metavar="FILE", help="MCP servers for the agent, as in .mcp.json.")
+]
 PermissionsOption: TypeAlias = Annotated[str | None, permissions_option("ask in a terminal, deny elsewhere")]
 ConfigOption: TypeAlias = Annotated[
     Path | None,

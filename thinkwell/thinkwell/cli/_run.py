@@ -24,6 +24,7 @@ from thinkwell.cli._options import (
     CwdOption,
     EventsOption,
     How,
+    McpOption,
     PermissionsOption,
     ProtocolOption,
     QuietOption,
@@ -83,9 +84,7 @@ def run(
     ] = None,
     cwd: CwdOption = None,
     permissions: PermissionsOption = None,
-    mcp: Annotated[
-        Path | None, typer.Option("--mcp", metavar="FILE", help="MCP servers for the agent, as in .mcp.json.")
-    ] = None,
+    mcp: McpOption = None,
     record: RecordOption = None,
     timeout: Annotated[float | None, limit_option("--timeout", "Seconds that the run may take.")] = None,
     idle_timeout: Annotated[

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from thinkwell import Agent as AsyncAgent
 from thinkwell import open_agent as open_async_agent
 from thinkwell._core.exit import OPEN_TIMEOUT, QUESTION_TIMEOUT
-from thinkwell.errors import AgentClosed
 from thinkwell.sync._builder import Starter, ThinkBuilder
 from thinkwell.sync._loop import hold
 from thinkwell.sync._opening import Opened, Opener
@@ -17,7 +16,7 @@ from thinkwell.sync._supervisor import async_handlers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
@@ -211,18 +210,13 @@ class Agent(Opened[AsyncAgent]):
         """
         self._call(lambda: self._agent.authenticate(method_id))
 
-    def _call(self, function: Callable[[], Awaitable[T]]) -> T:
-        if self._held.left.done:
-            raise AgentClosed
-        return self._held.loop.call(function)
-
 
 def open_agent(
     agent: str | AgentProfile | None = None,
     /,
     *,
     command: str | Sequence[str] | None = None,
-    transport: Transport | None = None,
+    transport: Transport | AbstractAsyncContextManager[Transport] | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     permissions: PermissionMode | PermissionPolicy | None = None,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from thinkwell.errors import AgentClosed
+from thinkwell.sync._loop import LoopEnded
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from thinkwell.sync._loop import Held
@@ -21,6 +24,7 @@ class Closable(Protocol):
 
 
 C_co = TypeVar("C_co", bound=Closable, covariant=True)
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -61,6 +65,12 @@ class Opened(Generic[T]):
         Ctrl-C meanwhile kills the agent; `KeyboardInterrupt` is raised when nothing of it runs any more.
         """
         self._held.close()
+
+    def _call(self, function: Callable[[], Awaitable[R]]) -> R:
+        try:
+            return self._held.loop.call(function)
+        except LoopEnded:
+            raise AgentClosed from None
 
     def __del__(self) -> None:
         """Close what was not closed and cannot be any more."""

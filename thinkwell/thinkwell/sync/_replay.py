@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from thinkwell._recording import _replay
 from thinkwell.sync._loop import hold
@@ -72,7 +72,7 @@ def replay(
 
 def replay(
     path: str | os.PathLike[str],
-    output: Any = None,
+    output: object = None,
     /,
     *,
     run: str | None = None,
@@ -100,7 +100,9 @@ def replay(
     """
 
     def replayed() -> AbstractAsyncContextManager[AsyncThoughtStream[ev.JsonValue]]:
-        stream = _replay.replay(path, output, run=run, speed=speed, include=include, buffer=buffer)
+        stream = _replay.replay(
+            path, cast("type[Any]", output), run=run, speed=speed, include=include, buffer=buffer
+        )
         return nullcontext(stream)
 
     held, replaying = hold(replayed)

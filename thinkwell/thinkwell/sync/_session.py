@@ -195,12 +195,6 @@ class Session(Opened[AsyncSession]):
         read = partial(self._session.events, include=include, after=after)
         return EventIterator(self._held.loop, read, self)
 
-    def _call(self, function: Callable[[], Any]) -> None:
-        try:
-            self._held.loop.call(function)
-        except LoopEnded:
-            raise AgentClosed from None
-
 
 def start_session(
     manager: Callable[[], AbstractAsyncContextManager[AsyncSession]], within: Held[Any], owner: object

@@ -235,14 +235,16 @@ class ThoughtStream(Generic[T_co]):
     def _end(self) -> None:
         """Cancel the run and wait for its end; Ctrl-C meanwhile kills the agent."""
         interrupted: KeyboardInterrupt | None = None
-        self.cancel()
         while True:
             try:
+                if interrupted is None:
+                    self.cancel()
+                else:
+                    self.kill()
                 self.wait()
                 break
-            except KeyboardInterrupt as exc:
+            except KeyboardInterrupt as exc:  # in any of them: each waits for the loop
                 interrupted = exc
-                self.kill()
         if interrupted is not None:
             raise interrupted
 

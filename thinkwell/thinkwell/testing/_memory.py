@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypedDict
 
 import anyio
 from typing_extensions import Unpack
 
 from thinkwell import open_agent
-from thinkwell._core.exit import background_tasks
+from thinkwell._core.exit import Opening, background_tasks
 from thinkwell.testing._journal import Line, MemoryJournal
 from thinkwell.testing._sent import Sent
 from thinkwell_acp import memory_transport_pair
@@ -43,25 +43,21 @@ class OpenOptions(TypedDict, total=False):
     record: str | os.PathLike[str] | None
 
 
-class _Opening(AbstractAsyncContextManager["Agent"]):
-    """What `PlayedAgent.open` returns: its frames, in which the check is made, are hidden by pytest."""
+class _Opening(Opening["Agent"]):
+    """What `PlayedAgent.open` returns: its frame, in which the check is made, is hidden by pytest."""
 
     def __init__(self, played: PlayedAgent, options: OpenOptions) -> None:
+        opening = open_agent(played.name, transport=played.connect(), **options)
+        super().__init__(opening.name, opening.make)
         self._played = played
-        self._opened = played._opened(options)
-
-    async def __aenter__(self) -> Agent:
-        __tracebackhide__ = True
-        return await self._opened.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
+    ) -> None:
         __tracebackhide__ = True
-        suppressed = await self._opened.__aexit__(kind, error, traceback)
+        await super().__aexit__(kind, error, traceback)
         if error is None:
             self._played._left()
-        return suppressed
 
 
 class PlayedAgent:
@@ -80,7 +76,7 @@ class PlayedAgent:
     def _left(self) -> None:
         """Learn that a block of `open` was left without an exception."""
 
-    def open(self, **options: Unpack[OpenOptions]) -> AbstractAsyncContextManager[Agent]:
+    def open(self, **options: Unpack[OpenOptions]) -> Opening[Agent]:
         """Open the agent for an ``async with`` block, connected in memory, as `thinkwell.open_agent` does.
 
         Raises:
@@ -90,16 +86,8 @@ class PlayedAgent:
         return _Opening(self, options)
 
     @asynccontextmanager
-    async def _opened(self, options: OpenOptions) -> AsyncGenerator[Agent]:
-        async with (
-            self.connect() as transport,
-            open_agent(self.name, transport=transport, **options) as agent,
-        ):
-            yield agent
-
-    @asynccontextmanager
     async def connect(self) -> AsyncGenerator[Transport]:
-        """Return a new connection for ``open_agent(transport=…)``; it ends with the block."""
+        """Return a new connection, as ``open_agent(transport=…)`` takes it; it ends with the block."""
         ours, theirs = memory_transport_pair()
         served = anyio.Event()
 

@@ -12,11 +12,11 @@ from weakref import WeakSet
 
 import anyio
 import msgspec
-from anyio import AsyncContextManagerMixin
 from msgspec import Struct
 
 from thinkwell._conversations.agent_keeper import AgentKeeper
 from thinkwell._conversations.conversations import Conversations
+from thinkwell._core.exit import Opening
 from thinkwell._core.schema.arguments import check_seconds
 from thinkwell.channels import ConversationBusy, RouterClosed
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
@@ -42,6 +42,7 @@ from thinkwell.web._workers import has_several_workers
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
     from typing import Self
 
     from anyio.abc import TaskGroup
@@ -90,7 +91,7 @@ class RunState(Struct, frozen=True, kw_only=True):
     """How it has ended."""
 
 
-class RunServer(AsyncContextManagerMixin):
+class RunServer:
     """Starts runs for callers, and keeps their logs in a journal from which anybody may watch them.
 
     To be used as ``async with RunServer(…) as server:``. Leaving the block stops the runs that go on
@@ -141,6 +142,7 @@ class RunServer(AsyncContextManagerMixin):
         self._ends = Ends(self.journal)
         self._remote_runs = RemoteRuns(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
+        self._opening: Opening[Self] | None = None
         self._runs: TaskGroup | None = None
         self._tasks: TaskGroup | None = None
         self._leaving = False
@@ -154,9 +156,22 @@ class RunServer(AsyncContextManagerMixin):
         """Whether its block was entered, and not left."""
         return self._runs is not None
 
+    async def __aenter__(self) -> Self:
+        if self.is_open:
+            raise RuntimeError("this RunServer has already been entered")
+        opening = Opening("the server", lambda _: self._opened())
+        await opening.start()
+        self._opening = opening
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._opening is not None
+        await self._opening.__aexit__(kind, error, traceback)
+
     @asynccontextmanager
-    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        raised: BaseException | None = None
+    async def _opened(self) -> AsyncGenerator[Self]:
         if isinstance(self.journal, MemoryJournal) and has_several_workers():
             logger.warning(SEVERAL_WORKERS)
         async with self.journal, anyio.create_task_group() as self._tasks:
@@ -166,7 +181,7 @@ class RunServer(AsyncContextManagerMixin):
             self._tasks.start_soon(self._look_for_orphans)
             self._tasks.start_soon(self._prune_threads)
             if self._retention is not None:
-                self._tasks.start_soon(self._prune, self._retention)
+                self._tasks.start_soon(_prune, self.journal, self._retention)
             try:
                 async with anyio.create_task_group() as self._runs, AsyncExitStack() as stack:
                     for name, agent in self.agents.items():
@@ -179,18 +194,13 @@ class RunServer(AsyncContextManagerMixin):
                             )
                             await stack.enter_async_context(conversations.open())
                             self._conversations[name, permissions] = conversations
-                    try:
-                        yield self
-                    except BaseException as exc:  # the groups would put it into other exceptions
-                        raised = exc
+                    yield self
                     self.begin_leaving()
             finally:
                 self._runs = None
                 self._conversations.clear()
                 self.journal.serve(None)
                 self._tasks.cancel_scope.cancel()
-        if raised is not None:
-            raise raised
 
     def close_watchers(self) -> None:
         """Let all go who watch, at once: they come back when there is a server again, to where they were."""
@@ -240,7 +250,7 @@ class RunServer(AsyncContextManagerMixin):
         for live in self._lives.values():
             if key is not None and (live.record.caller, live.record.key) == (caller, key) and live.is_kept:
                 return live.record  # a caller with as many runs as allowed can ask for one again, too
-        self._check_limits(caller)
+        _check_room(self.limits, Counter(live.record.caller for live in self._lives.values()), caller)
         await self._ends.store()  # where there is no room for that, there is none for more
         writer = EntryWriter()
         record = RunRecord(
@@ -402,13 +412,6 @@ class RunServer(AsyncContextManagerMixin):
 
     # Runs
 
-    def _check_limits(self, caller: str) -> None:
-        running = Counter(live.record.caller for live in self._lives.values())
-        if running[caller] >= self.limits.max_runs_per_caller:
-            raise TooManyRuns(f"{running[caller]} runs of yours go on, and no more may; wait, or cancel one")
-        if running.total() >= self.limits.max_runs:
-            raise TooManyRuns("the server has as many runs as it may; try again later")
-
     async def _create(self, record: RunRecord) -> RunRecord:
         try:
             stored = await self.journal.create(record)
@@ -545,14 +548,6 @@ class RunServer(AsyncContextManagerMixin):
                 logger.warning("Run %s cannot be ended yet: %s", record.id, exc)
                 self._end_later(record)
 
-    async def _prune(self, retention: Retention) -> None:
-        while True:
-            try:
-                await retention.prune(self.journal, time.time())
-            except JournalError as exc:
-                logger.warning("Runs that are too old cannot be forgotten: %s", exc)
-            await anyio.sleep(PRUNE_EVERY)
-
     async def _prune_threads(self) -> None:
         while True:
             await anyio.sleep(PRUNE_THREADS_EVERY)
@@ -560,3 +555,20 @@ class RunServer(AsyncContextManagerMixin):
                 await self._threads.prune(self._open_threads())
             except JournalError as exc:
                 logger.warning("Conversations without runs cannot be forgotten: %s", exc)
+
+
+def _check_room(limits: Limits, running: Counter[str], caller: str) -> None:
+    """Check that a caller may start a run more. `running` are the runs of each."""
+    if running[caller] >= limits.max_runs_per_caller:
+        raise TooManyRuns(f"{running[caller]} runs of yours go on, and no more may; wait, or cancel one")
+    if running.total() >= limits.max_runs:
+        raise TooManyRuns("the server has as many runs as it may; try again later")
+
+
+async def _prune(journal: Journal, retention: Retention) -> None:
+    while True:
+        try:
+            await retention.prune(journal, time.time())
+        except JournalError as exc:
+            logger.warning("Runs that are too old cannot be forgotten: %s", exc)
+        await anyio.sleep(PRUNE_EVERY)

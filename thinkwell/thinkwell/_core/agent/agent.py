@@ -15,7 +15,6 @@ from thinkwell._core.agent.questions import AgentQuestions
 from thinkwell._core.agent.run import Run, RunHost
 from thinkwell._core.agent.run_handle import RunHandle, check_listener
 from thinkwell._core.log.observers import Observers
-from thinkwell._core.log.owner import Owner
 from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell._core.session.routes import SessionRoutes
 from thinkwell._core.session.tool_hosts import ToolHosts
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.launch import LaunchLog
     from thinkwell._core.agent.runs import Runs
     from thinkwell._core.log.observers import Observer
+    from thinkwell._core.log.owner import Owner
     from thinkwell._core.protocol.dialect import Dialect
     from thinkwell._core.protocol.mcp_servers import McpServers
     from thinkwell._core.questions.asker import Asker
@@ -101,6 +101,7 @@ class RunningAgent:
 
     Args:
         client: The connection.
+        owner: Where it was opened.
         setup: What was asked for.
         line: What was started.
         runs: Its runs: none yet.
@@ -112,6 +113,7 @@ class RunningAgent:
     def __init__(
         self,
         client: Client,
+        owner: Owner,
         setup: AgentSetup,
         line: AgentLine,
         runs: Runs,
@@ -138,7 +140,7 @@ class RunningAgent:
         self.host: RunHost = RunHost(
             name=name,
             client=client,
-            owner=Owner(name),
+            owner=owner,
             dialect=setup.dialect,
             routes=routes,
             tool_hosts=self.tool_hosts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
@@ -15,6 +15,7 @@ from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
 from thinkwell._core.agent.arguments import check_protocol, check_types
 from thinkwell._core.agent.initialize import initialize
 from thinkwell._core.agent.launch import Launcher, LaunchLog
+from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.agent.runs import Runs
 from thinkwell._core.agent.session_handle import (
     OPEN_TIMEOUT,
@@ -48,7 +49,6 @@ from thinkwell_acp.interpreter import why_no_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
     from types import UnionType
 
     from pydantic import TypeAdapter
@@ -109,8 +109,9 @@ class AgentStarter:
 class Agent:
     """A running agent. Made by `open_agent`."""
 
-    def __init__(self, agent: RunningAgent) -> None:
+    def __init__(self, agent: RunningAgent, hold: Hold) -> None:
         self._agent = agent
+        self._hold = hold
         self._starter = AgentStarter(agent)
 
     def __repr__(self) -> str:
@@ -190,7 +191,7 @@ class Agent:
         fork: str | None = None,
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
-    ) -> AbstractAsyncContextManager[Session]:
+    ) -> Opening[Session]:
         """Open a conversation of many turns: a new one, or one that the agent remembers.
 
         An old one that cannot be opened is an error; it never becomes a new one.
@@ -230,6 +231,14 @@ class Agent:
             open_timeout=open_timeout,
         )
         return open_session(self._agent, plan)
+
+    async def close(self) -> None:
+        """Close the agent, as leaving its block does. Where it is closed, nothing happens.
+
+        Raises:
+            WrongEventLoop: The caller is not in the agent's event loop.
+        """
+        await self._hold.close()
 
     def kill(self) -> None:
         """Kill the agent's processes at once, without asking it: for when leaving its block takes too long.
@@ -289,7 +298,7 @@ def open_agent(
     /,
     *,
     command: str | Sequence[str] | None = None,
-    transport: Transport | None = None,
+    transport: Transport | AbstractAsyncContextManager[Transport] | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     permissions: PermissionMode | PermissionPolicy | None = None,
@@ -306,10 +315,11 @@ def open_agent(
     protocol: Protocol = "acp",
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
-) -> AbstractAsyncContextManager[Agent]:
+) -> Opening[Agent]:
     """Start an agent, or connect to one, for the time of a block.
 
     Leaving the block cancels what runs and ends the agent's process with everything that it has started.
+    Where no block can be, ``await open_agent(…).start()`` does it until `Agent.close`.
 
     Args:
         agent: A known agent, such as ``builtin``, ``claude``, ``codex`` or ``gemini``: see
@@ -319,7 +329,7 @@ def open_agent(
         command: The command of any other agent: a sequence, or a line that is split as a shell would,
             without running one. With `agent`, the command of that one, instead of its profile's: what else
             the profile says counts as before.
-        transport: A connection to an agent that runs already.
+        transport: A connection to an agent that runs already, or a block that makes one.
         env: Variables on top of the caller's environment.
         cwd: The folder in which the agent works; by default the current one.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
@@ -392,8 +402,7 @@ def open_agent(
     )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
-    if tools_via is not None:
-        _check_way(tools_via)
+    _check_way(tools_via)
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
     if permissions is None and handlers:
@@ -446,33 +455,36 @@ def open_agent(
             environment=variables,
         )
 
-    to_open: Transport | Launcher
-    if transport is not None:
-        to_open = transport
-    else:
-        assert profile is not None
-        to_open = Launcher(profile=profile, env=variables, cwd=folder, keep_daemons=keep_daemons)
-    return _opened(to_open, setup, translated, startup_timeout, recording, on_phase)
+    def opened(hold: Hold) -> AbstractAsyncContextManager[Agent]:
+        log = LaunchLog(on_phase)
+        pipe = transport
+        if pipe is None:
+            assert profile is not None
+            pipe = Launcher(profile=profile, env=variables, cwd=folder, keep_daemons=keep_daemons).open(log)
+        return _opened(hold, log, pipe, setup, translated, startup_timeout, recording)
+
+    return Opening(name, opened)
 
 
 @asynccontextmanager
 async def _opened(
-    to_open: Transport | Launcher,
+    hold: Hold,
+    log: LaunchLog,
+    transport: Transport | AbstractAsyncContextManager[Transport],
     setup: AgentSetup,
     translated: Callable[[Transport, BackgroundTasks], tuple[Transport, int]],
     startup_timeout: float,
     recording: Callable[[], Recorder | None],
-    on_phase: Callable[[ev.PhaseChanged], None] | None,
 ) -> AsyncGenerator[Agent]:
     async with AsyncExitStack() as stack:
         recorder = recording()
         if recorder is not None:
             stack.enter_context(recorder)
-        log = LaunchLog(on_phase)
         runs = Runs()
         with advising(setup.profile):
-            pipe = await to_open.start(stack, log) if isinstance(to_open, Launcher) else to_open
-            process = pipe if isinstance(pipe, StdioTransport) else None
+            if isinstance(transport, AbstractAsyncContextManager):
+                transport = await stack.enter_async_context(transport)
+            process = transport if isinstance(transport, StdioTransport) else None
             if process is not None:
                 process.on_stderr = StderrLines(runs.stderr).feed
             tasks = await stack.enter_async_context(background_tasks())
@@ -480,7 +492,7 @@ async def _opened(
                 tasks.start_soon(recorder.attend)
             if setup.workspace is not None:
                 await stack.enter_async_context(setup.workspace)
-            line, max_line = translated(pipe, tasks)
+            line, max_line = translated(transport, tasks)
             if recorder is not None:
                 line = recorder.tapped(line, max_line)
             observers: list[Observer] = [RunLogging(setup.name), Tracing(setup.name)]
@@ -488,6 +500,7 @@ async def _opened(
                 observers.append(recorder)
             make = partial(
                 RunningAgent,
+                owner=hold.owner,
                 setup=setup,
                 line=AgentLine(process=process, recording=None if recorder is None else recorder.path),
                 runs=runs,
@@ -502,10 +515,10 @@ async def _opened(
             _log_start(agent)
             _check_login(agent)
             check_reachable(setup.mcp_servers.wire, agent.client.capabilities.mcp_capabilities)
+        hold.hurry = partial(agent.kill, "the wait for its end was broken off")
         try:
-            yield Agent(agent)
+            yield Agent(agent, hold)
         finally:
-            agent.host.owner.adopt()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await agent.leave()
 
@@ -548,13 +561,13 @@ def _handlers(
     return given
 
 
-def _check_way(way: str) -> None:
+def _check_way(way: str | None) -> None:
     """Refuse a way for our tools that cannot be gone.
 
     Raises:
         ValueError: It is none, or there is no Python for the program that the agent would start.
     """
-    if way not in get_args(ToolTransport):
+    if way is not None and way not in get_args(ToolTransport):
         raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
     if way == "stdio" and (reason := why_no_interpreter()):
         raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
@@ -16,17 +16,16 @@ from thinkwell.view import PhaseView
 from thinkwell_acp import (
     ProgramNotFound,
     ProgramNotStarted,
-    StdioTransport,
     stdio_transport,
 )
 from thinkwell_acp.stdio import EXIT_GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
-    from contextlib import AsyncExitStack
+    from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 
     from thinkwell._core.log.run_log import RunLog
     from thinkwell.agents import AgentProfile
+    from thinkwell_acp import Transport
 
 _told_next: Final[ContextVar[Callable[[ev.PhaseChanged], None] | None]] = ContextVar(
     "_told_next", default=None
@@ -107,8 +106,9 @@ class Launcher(Struct, frozen=True, kw_only=True):
     cwd: str
     keep_daemons: bool = False
 
-    async def start(self, stack: AsyncExitStack, log: LaunchLog) -> StdioTransport:
-        """Start the agent's program, which is installed before where that is needed; its end is the stack's.
+    @asynccontextmanager
+    async def open(self, log: LaunchLog) -> AsyncGenerator[Transport]:
+        """Run the agent's program for the time of a block. It is installed before where that is needed.
 
         Raises:
             AgentNotFound: It is not there, or what fetches it is not.
@@ -121,23 +121,21 @@ class Launcher(Struct, frozen=True, kw_only=True):
         log.reach("launching")
         profile = self.profile
         command = await Preparing(profile, self.env, self.cwd, installing).prepare()
-        try:
-            return await stack.enter_async_context(
-                stdio_transport(
-                    command,
-                    env=self.env,
-                    cwd=self.cwd,
-                    exit_grace=EXIT_GRACE if profile.ends_on_eof else 0,
-                    keep_daemons=self.keep_daemons,
+        async with AsyncExitStack() as stack:
+            try:
+                process = await stack.enter_async_context(
+                    stdio_transport(
+                        command,
+                        env=self.env,
+                        cwd=self.cwd,
+                        exit_grace=EXIT_GRACE if profile.ends_on_eof else 0,
+                        keep_daemons=self.keep_daemons,
+                    )
                 )
-            )
-        except ProgramNotStarted as exc:
-            raise AgentStartFailed(
-                profile.name,
-                exc.reason,
-                command=command,
-                phase="launching",
-                version=profile.version,
-            ) from exc
-        except ProgramNotFound as exc:  # it was there a moment ago
-            raise AgentNotFound(profile.name, exc.reason) from exc
+            except ProgramNotStarted as exc:
+                raise AgentStartFailed(
+                    profile.name, exc.reason, command=command, phase="launching", version=profile.version
+                ) from exc
+            except ProgramNotFound as exc:  # it was there a moment ago
+                raise AgentNotFound(profile.name, exc.reason) from exc
+            yield process

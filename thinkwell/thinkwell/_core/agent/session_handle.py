@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from thinkwell import events as ev
 from thinkwell._core.agent.agent import AgentLife
+from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.protocol.mcp_servers import check_reachable
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, result_tool, tool_specs
 from thinkwell._core.schema.arguments import check_seconds
@@ -127,9 +128,10 @@ class Session:
     of its own.
     """
 
-    def __init__(self, starter: SessionStarter) -> None:
+    def __init__(self, starter: SessionStarter, hold: Hold) -> None:
         self._starter = starter
         self._wire = starter.wire
+        self._hold = hold
 
     def __repr__(self) -> str:
         return f"<Session {self.id} of {self._starter.agent.host.name}>"
@@ -216,7 +218,7 @@ class Session:
         additional_directories: Sequence[str | os.PathLike[str]] = (),
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
-    ) -> AbstractAsyncContextManager[Session]:
+    ) -> Opening[Session]:
         """Open another session that begins with what was said in this one; see `Agent.session`.
 
         Args:
@@ -289,6 +291,14 @@ class Session:
         questions = self._starter.agent.questions.asker.open
         questions.answer(question_id, answer, by, session=self.id)
 
+    async def close(self) -> None:
+        """Close the session, as leaving its block does. Where it is closed, nothing happens.
+
+        Raises:
+            WrongEventLoop: The caller is not in the agent's event loop.
+        """
+        await self._hold.close()
+
     def events(self, *, include: ev.Include = "all", after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
         """Return a reader of what the agent sends between the turns. It ends with the session."""
         return self._wire.outside.log.reader(ev.included(include), after)
@@ -346,10 +356,18 @@ def session_plan(
     )
 
 
+def open_session(agent: RunningAgent, plan: SessionPlan) -> Opening[Session]:
+    """Open a session."""
+
+    def opened(hold: Hold) -> AbstractAsyncContextManager[Session]:
+        agent.check_open()
+        return _opened(agent, plan, hold)
+
+    return Opening(agent.host.name, opened)
+
+
 @asynccontextmanager
-async def open_session(agent: RunningAgent, plan: SessionPlan) -> AsyncGenerator[Session]:
-    """Open a session for the time of a block."""
-    agent.check_open()
+async def _opened(agent: RunningAgent, plan: SessionPlan, hold: Hold) -> AsyncGenerator[Session]:
     wire = WireSession(
         agent.host,
         plan.cwd,
@@ -364,9 +382,8 @@ async def open_session(agent: RunningAgent, plan: SessionPlan) -> AsyncGenerator
     wire.tools.reserve(tools)
     try:
         await _open(agent, wire, tools, plan.open_timeout)
-        yield Session(starter)
+        yield Session(starter, hold)
     finally:
-        agent.host.owner.adopt()
         agent.leave_session(wire)
         with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
             async with wire.turns.ask():

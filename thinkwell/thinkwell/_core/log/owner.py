@@ -30,17 +30,6 @@ class Owner:
         """Whether this process is a fork of the one in which the agent was opened."""
         return os.getpid() != self._home.process
 
-    def adopt(self) -> None:
-        """Let a forked process leave blocks in its copy of the event loop, which asyncio takes from it.
-
-        Nothing of the parent's ends by that: the descriptors lead nowhere.
-        """
-        if self.forked:  # pragma: no cover - in a fork, into which no tool looks
-            import asyncio
-
-            if isinstance(self._home.loop, asyncio.AbstractEventLoop):
-                asyncio._set_running_loop(self._home.loop)
-
     def check(self) -> None:
         """Check that the caller is there.
 

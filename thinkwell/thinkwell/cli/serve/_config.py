@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Final, TypeAlias, TypeVar
 
 import msgspec
-import typer
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell.cli._config_files import found_from, read_table, unknown_key
+from thinkwell.cli._config_files import found_from, read_settings, unknown_key
 from thinkwell.journal import Retention
 from thinkwell.web import Limits
 
@@ -113,22 +112,14 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_config(path: Path | None) -> Config:
-    """Read a file. Paths in it are understood from its folder.
+    """Read a file, as `read_settings` does."""
+    return read_settings(path, _checked)
 
-    Args:
-        path: The file; ``None``: there is none.
 
-    Raises:
-        typer.BadParameter: It cannot be used. No value is told: one of them may be a secret.
-    """
-    if path is None:
-        return Config()
-    try:
-        config = _read(read_table(path))
-        _check(config)
-        return _with_paths(config, path.absolute().parent)
-    except ValueError as exc:
-        raise typer.BadParameter(f"{path}: {exc}", param_hint="--config") from None
+def _checked(table: dict[str, object], folder: Path) -> Config:
+    config = _read(table)
+    _check(config)
+    return _with_paths(config, folder)
 
 
 def _read(table: dict[str, object]) -> Config:

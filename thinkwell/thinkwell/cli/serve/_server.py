@@ -14,9 +14,8 @@ from thinkwell._core.exit import background_tasks
 from thinkwell.cli._errors import NO_RESULT, OK
 from thinkwell.cli._launch import counted
 from thinkwell.cli._process import Ending, log_to_stderr, say
-from thinkwell.cli.serve._http import http_server
+from thinkwell.cli.serve._http import ListenError, http_server, listen, make_room
 from thinkwell.cli.serve._plan import IDLE_AFTER, is_loopback
-from thinkwell.cli.serve._sockets import ListenError, listen, make_room
 from thinkwell.web import Limits, RunServer, web_app
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ IDLE_AFTER: Final = 3600.0
 MAX_WAITING: Final = 8
 """Messages of a chat that wait, unless something else is said."""
 
-NOBODY: Final = """\
-No one may talk to it yet. Write to it in Telegram, and it tells you your number.
+NO_USERS: Final = """\
+No user is allowed yet. Write to the bot in Telegram: it replies with your number.
 Then begin again with --allow NUMBER, or with a line  allow = [NUMBER]  in the file of --config."""
 
 
@@ -142,7 +142,7 @@ async def _serve(channel: TelegramChannel, router: MessageRouter, config: Config
     say(
         f"Ready as @{me.username}, for {people}. Ctrl-C ends it."
         if people
-        else f"Ready as @{me.username}. {NOBODY}"
+        else f"Ready as @{me.username}. {NO_USERS}"
     )
     greeting = {"greeting": config.greeting} if config.greeting else {}
     await serve(channel, router, **greeting, on_delivery=_tell_delivery)

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from thinkwell._core.schema.json_schema import is_array
-from thinkwell.cli._config_files import found_from, read_secret, read_table, unknown_key
+from thinkwell.cli._config_files import found_from, read_secret, read_settings, unknown_key
 
 TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
 """Where the token is, unless something else is said."""
@@ -96,30 +96,21 @@ _RULES: Final = tuple(("permissions", rule) for rule in ("deny", "ask", "allow")
 
 
 def read_config(path: Path | None) -> Config:
-    """Read a file. Paths in it are understood from its folder.
+    """Read a file, as `read_settings` does."""
+    return read_settings(path, _checked)
 
-    Args:
-        path: The file; ``None``: there is none.
 
-    Raises:
-        typer.BadParameter: It cannot be used. No value is told: one of them may be a secret.
-    """
-    if path is None:
-        return Config()
-    try:
-        table = read_table(path)
-        for key, value in table.items():
-            if key not in _WANTED:
-                raise ValueError(f"{key!r:.60}: {_unknown(key)}")
-            if not _fits(value, _WANTED[key]):
-                raise ValueError(f"{key}: give {_WANTED[key]}")
-        if "token_env" in table and "token_file" in table:
-            raise ValueError("give token_env or token_file, not both")
-        for key in ("cwd", "token_file", "permissions"):
-            if key in table and (key, table[key]) not in _RULES:
-                table[key] = str(found_from(path.absolute().parent, key, str(table[key])))
-    except ValueError as exc:
-        raise typer.BadParameter(f"{path}: {exc}", param_hint="--config") from None
+def _checked(table: dict[str, object], folder: Path) -> Config:
+    for key, value in table.items():
+        if key not in _WANTED:
+            raise ValueError(f"{key!r:.60}: {_unknown(key)}")
+        if not _fits(value, _WANTED[key]):
+            raise ValueError(f"{key}: give {_WANTED[key]}")
+    if "token_env" in table and "token_file" in table:
+        raise ValueError("give token_env or token_file, not both")
+    for key in ("cwd", "token_file", "permissions"):
+        if key in table and (key, table[key]) not in _RULES:
+            table[key] = str(found_from(folder, key, str(table[key])))
     return msgspec.convert(table, Config)
 
 

@@ -1,0 +1,146 @@
+"""An agent belongs to its event loop, and to no task: any task there may close what another has opened."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from thinkwell import AgentClosed, SessionClosed, ThoughtCancelled, WrongEventLoop, open_agent
+from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
+from thinkwell.web import RunServer, ServedAgent, web_app
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+LOOPS = ("asyncio", "trio")
+
+
+async def in_a_task(function: Callable[[], Awaitable[object]]) -> None:
+    """Run a function in another task."""
+
+    async def run() -> None:
+        await function()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+
+
+async def waits(turn: ScriptedTurn) -> None:
+    await anyio.sleep_forever()
+
+
+async def test_blocks_are_left_by_another_task() -> None:
+    opening = ScriptedAgent(script.says("Hello.")).open()
+    agent = await opening.__aenter__()
+    session = agent.session()
+    turns = await session.__aenter__()
+    assert await turns.think().text("Go.").run() == "Hello."
+    await in_a_task(lambda: session.__aexit__(None, None, None))
+    with pytest.raises(SessionClosed):
+        turns.think().text("Go on.").stream()
+    await in_a_task(lambda: opening.__aexit__(None, None, None))
+    with pytest.raises(AgentClosed):
+        agent.think().text("Go on.").stream()
+
+
+async def test_what_was_started_is_open_until_it_is_closed() -> None:
+    agent = await ScriptedAgent(script.does(waits)).open().start()
+    session = await agent.session().start()
+    stream = session.think().text("Go.").stream()
+    await in_a_task(session.close)
+    with pytest.raises(ThoughtCancelled):
+        await stream.result
+    await in_a_task(agent.close)
+    await agent.close()  # it is closed
+    await session.close()
+
+
+async def test_closing_within_the_block() -> None:
+    async with ScriptedAgent(script.says("Hello.")).open() as agent:
+        assert await agent.think().text("Go.").run() == "Hello."
+        await agent.close()
+        with pytest.raises(AgentClosed):
+            agent.think().text("Go.").stream()
+
+
+async def test_it_is_opened_once() -> None:
+    opening = ScriptedAgent(script.says("Hello.")).open()
+    async with opening as agent:
+        assert await agent.think().text("Go.").run() == "Hello."
+        with pytest.raises(RuntimeError, match="opened by this before"):
+            await opening.start()
+
+
+async def test_it_is_not_closed_from_another_event_loop() -> None:
+    async with ScriptedAgent(script.says("Hello.")).open() as agent:
+        with pytest.raises(WrongEventLoop):
+            await anyio.to_thread.run_sync(anyio.run, agent.close)
+        assert await agent.think().text("Go.").run() == "Hello."
+
+
+async def test_a_server_is_left_by_another_task() -> None:
+    app = web_app(
+        RunServer({"scripted": ServedAgent(open=lambda policy: open_agent("builtin", permissions=policy))})
+    )
+    lifespan = app.router.lifespan_context(app)
+    await lifespan.__aenter__()
+    await in_a_task(lambda: lifespan.__aexit__(None, None, None))
+
+
+NEVER_CLOSED = """
+    import sys, anyio
+    from thinkwell import open_agent
+
+    async def main() -> None:
+        agent = await open_agent(command=sys.argv[2:]).start()
+        stream = agent.think(int).text("How many files are here?").stream()
+        await anext(aiter(stream))
+
+    anyio.run(main, backend=sys.argv[1])
+"""
+
+CTRL_C = """
+    import signal, sys, anyio
+    from thinkwell import open_agent
+
+    async def stop() -> None:
+        signal.raise_signal(signal.SIGINT)
+        await anyio.sleep(0)
+
+    async def main() -> None:
+        async with open_agent(command=sys.argv[2:]) as agent:
+            agent.think(int).text("How many files are here?").tool(stop).stream()
+            await anyio.sleep_forever()
+
+    try:
+        anyio.run(main, backend=sys.argv[1])
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the agent's number comes by way of a shell")
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("program", [NEVER_CLOSED, CTRL_C], ids=["never closed", "Ctrl-C"])
+def test_the_agent_ends_with_the_event_loop(program: str, loop: str, tmp_path: Path) -> None:
+    """That it is a process is the point. Ctrl-C comes while a task runs that the program does not know."""
+    agent = ("sh", "-c", f"echo $$ > pid; exec {sys.executable} -m thinkwell.builtin")
+    ended = subprocess.run(
+        (sys.executable, "-W", "error", "-c", textwrap.dedent(program), loop, *agent),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)

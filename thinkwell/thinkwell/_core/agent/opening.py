@@ -1,0 +1,156 @@
+"""What is opened in an event loop, and may be closed by any task there.
+
+Task groups have to be left by the task that entered them. So what has such groups is opened, held and closed
+by a task of the event loop, and those who open and close it only wait for that.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import anyio
+
+from thinkwell._core.log.owner import Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+T = TypeVar("T")
+
+_holding: Final[set[object]] = set()
+"""The tasks that hold something: asyncio itself would forget them."""
+
+
+class Hold:
+    """Holds something open until it is closed, or until the event loop ends.
+
+    Args:
+        name: What it is, for errors.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.owner: Owner = Owner(name)
+        """Where it is open."""
+        self.hurry: Callable[[], None] = _do_nothing
+        """Called where the wait for its end is broken off, as by a second Ctrl-C."""
+        self._leaving = anyio.Event()
+        self._over = anyio.Event()
+        self._error: BaseException | None = None
+
+    async def open(self, make: Callable[[Hold], AbstractAsyncContextManager[T]]) -> T:
+        """Open it. Raises what its block would."""
+        block = make(self)
+        entered: list[T] = []
+        tried = anyio.Event()
+        scope = anyio.CancelScope()
+
+        async def main() -> None:
+            try:
+                with scope:
+                    async with block as value:
+                        entered.append(value)
+                        tried.set()
+                        await self._leaving.wait()
+            except anyio.get_cancelled_exc_class():
+                raise  # the event loop ends
+            except BaseException as exc:
+                self._error = exc
+            finally:
+                tried.set()
+                self._over.set()
+
+        _spawn(main)
+        try:
+            await tried.wait()
+        except BaseException:
+            scope.cancel()
+            await self._wait()
+            raise
+        if not entered:
+            self._raise()
+        return entered[0]
+
+    async def close(self) -> None:
+        """Close it, and wait for that. Where it is closed, nothing happens."""
+        if self.owner.forked:
+            return  # it is the parent's
+        if not self._over.is_set():
+            self.owner.check()
+        self._leaving.set()
+        try:
+            await self._wait()
+        except BaseException:
+            self.hurry()
+            await self._wait()
+            raise
+        self._raise()
+
+    async def _wait(self) -> None:
+        with anyio.CancelScope(shield=True):  # bounded by what is closed
+            await self._over.wait()
+
+    def _raise(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # it refers to this frame
+
+
+class Opening(Generic[T]):
+    """Opens something: for the time of an ``async with`` block, or by `start`.
+
+    It may be closed by another task than the one that opened it, in the same event loop.
+
+    Args:
+        name: What is opened, for errors.
+        make: Makes its block, of what holds it.
+    """
+
+    def __init__(self, name: str, make: Callable[[Hold], AbstractAsyncContextManager[T]]) -> None:
+        self.name: str = name
+        self.make: Callable[[Hold], AbstractAsyncContextManager[T]] = make
+        self._hold: Hold | None = None
+
+    async def start(self) -> T:
+        """Open it until its ``close`` is called, or the event loop ends. Raises what the block would."""
+        if self._hold is not None:
+            raise RuntimeError(f"{self.name} was opened by this before; call what made it again")
+        self._hold = Hold(self.name)
+        return await self._hold.open(self.make)
+
+    async def __aenter__(self) -> T:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._hold is not None
+        await self._hold.close()
+
+
+def _do_nothing() -> None:
+    pass
+
+
+def _spawn(main: Callable[[], Awaitable[None]]) -> None:
+    """Start a task that belongs to no other."""
+    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+        import trio
+
+        if trio.lowlevel.in_trio_run():
+            trio.lowlevel.spawn_system_task(main, context=copy_context())
+            return
+    import asyncio
+
+    async def run() -> None:
+        await main()
+
+    task = asyncio.get_running_loop().create_task(run())
+    _holding.add(task)
+    task.add_done_callback(_holding.discard)
