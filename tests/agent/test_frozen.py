@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import zipapp
 from pathlib import Path
 
 import anyio
@@ -132,3 +134,83 @@ def test_a_program_that_does_not_know_what_it_is_finds_out(tmp_path: Path) -> No
     said = subprocess.run([str(itself)], capture_output=True, text=True, timeout=60, check=False)
     assert "is no Python: it was started as one, and did not do -P -m thinkwell.builtin" in said.stderr
     assert len((tmp_path / "starts").read_text().splitlines()) == 3, "itself, and what it tried to start"
+
+
+BODY = """
+import sys
+from pathlib import Path
+
+with Path(STARTS).open("a") as file:
+    print(*sys.argv[1:], file=file)
+
+from thinkwell.frozen import freeze_support
+from thinkwell.sync import open_agent
+
+if __name__ == "__main__":
+    freeze_support()
+    with open_agent("builtin", tools_via="stdio") as agent:
+        print(agent.think(int).text("How many files are there?").run())
+"""
+
+FROZEN = """
+import sys
+
+sys.frozen = True
+sys.executable = sys.argv.pop(1)
+sys.orig_argv = [sys.executable, *sys.argv[1:]]
+"""
+
+
+@pytest.fixture(params=["frozen", "archive"])
+def itself(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """The command of a program that runs helpers by itself, and notes its arguments in ``starts``."""
+    body = f"STARTS = {str(tmp_path / 'starts')!r}\n{BODY}"
+    if request.param == "frozen":
+        program, launcher = tmp_path / "program.py", tmp_path / "program"
+        program.write_text(FROZEN + body)
+        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$0" "$@"\n')
+        launcher.chmod(0o755)
+        return [str(launcher)]
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text(body)
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    return [sys.executable, "app.pyz"]
+
+
+def run(command: list[str], folder: Path) -> str:
+    """Run a program in a folder; return what it printed."""
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+def test_a_program_that_supports_it_runs_helpers_by_itself(itself: list[str], tmp_path: Path) -> None:
+    assert run(itself, tmp_path).strip().isdecimal()
+    assert "plays a script" in run([*itself, "-P", "-m", "thinkwell.testing", "--help"], tmp_path)
+    started = (tmp_path / "starts").read_text().splitlines()
+    assert [re.findall(r"(?<=-m )\S+|\w+\.py\b", line)[:1] for line in started] == [
+        [],
+        ["thinkwell.builtin"],
+        ["guard.py"],
+        ["shim.py"],
+        ["thinkwell.testing"],
+    ]
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_other_programs_are_not_started_by_themselves(frozen: bool, tmp_path: Path) -> None:
+    """Neither a script of the user's, nor anything of a program that Python runs."""
+    code = (
+        f"import sys; sys.frozen = {frozen}\n"
+        "from thinkwell.frozen import freeze_support; freeze_support()\n"
+        "from thinkwell import AgentError, sync\n"
+        "try: sync.open_agent(command=[sys.executable, 'agent.py']).start()\n"
+        "except AgentError as exc: print(exc)"
+    )
+    said = run([sys.executable, "-c", code], tmp_path)
+    assert ("this program is frozen" in said) is frozen
+
+
+def test_a_program_that_has_no_name_for_itself_starts_nothing() -> None:
+    code = "import sys; sys.executable = None\nfrom thinkwell.frozen import freeze_support; freeze_support()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

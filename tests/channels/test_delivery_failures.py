@@ -39,6 +39,27 @@ async def test_a_streaming_channel_that_fails_gets_the_whole_text_by_send(method
     assert [str(error) for error in delivery.channel_errors] == [method]
 
 
+@pytest.mark.parametrize("fails", [1, 2])
+async def test_a_stream_whose_start_is_to_wait_is_started_then(fails: int) -> None:
+    channel = Streamed(fails={"start": fails}, error=Refused("flood", retry_after=2))
+    delivery = await delivered(TALK, channel)
+    began, *again = (round(at - channel.at[0], 1) for at in channel.at[: fails + 1])
+    assert (began, again) == (0, [2, 4][:fails])
+    assert [method for method, _ in channel.told[fails:]] == ["start", *["chunk"] * (3 - fails + 1), "end"]
+    assert "".join(channel.chunks) == channel.ends[0] == "abc"
+    assert delivery.streamed
+    assert len(delivery.channel_errors) == fails
+
+
+@pytest.mark.parametrize("error", [Refused("flood", retry_after=7), Refused("flood", retry_after=-1)])
+async def test_a_stream_that_cannot_be_started_in_time_is_one_text(error: Refused) -> None:
+    channel = Streamed(fails={"start": 1}, error=error)
+    delivery = await delivered(TALK, channel)
+    assert channel.texts == ["abc"]
+    assert [method for method, _ in channel.told] == ["start", "send"]
+    assert not delivery.streamed
+
+
 async def test_so_does_one_that_fails_to_tell_a_status() -> None:
     channel = Streamed(fails={"status": 1})
     await delivered(script.says("a").uses("look").pauses(1).says("b"), channel)

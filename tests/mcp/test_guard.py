@@ -14,7 +14,7 @@ from thinkwell_acp.mcp import shim
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, a job does what it is for")
 
-GUARD = [sys.executable, "-I", "-S", str(Path(shim.__file__).with_name("_guard.py")), "0.1"]
+GUARD = [sys.executable, "-I", "-S", str(Path(shim.__file__).with_name("guard.py")), "0.1"]
 """Run as a program of its own, as agents run it."""
 
 LIMIT = 20

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+import copy
+import json
+import pickle
+from dataclasses import FrozenInstanceError, fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,12 +18,14 @@ from thinkwell import (
     Message,
     PlanEntry,
     PlanUpdate,
+    ResultInvalid,
     RunView,
     Thought,
     ThoughtEvent,
     ToolDone,
     ToolStart,
     ToolUpdate,
+    ToolView,
     ViewReducer,
 )
 from thinkwell import events as ev
@@ -296,6 +301,47 @@ def test_snapshot__cannot_be_changed() -> None:
         del shown.plans["main"]
     with pytest.raises(AttributeError):
         shown.tools["t"].title = "x"
+
+
+ERRORS = (None, ResultInvalid({"a": 1}, ["a: no"], 2), ValueError("no"))
+
+
+@given(st.lists(EVENTS, max_size=20), st.sampled_from(ERRORS))
+def test_snapshot__travels(events: list[ThoughtEvent], error: Exception | None) -> None:
+    reducer = ViewReducer(agent="builtin", cwd="/tmp")
+    reducer.apply(events)
+    shown = reducer.snapshot(error)
+    copies: list[Any] = [pickle.loads(pickle.dumps(shown)), copy.deepcopy(shown)]
+    for copied in copies:
+        assert copied == shown
+        assert copied is not shown
+        assert [*copied.tools] == [*shown.tools], "in their order"
+        with pytest.raises(TypeError):
+            copied.tools["u"] = ToolView(id="u")
+    plain = shown.to_json()
+    assert json.loads(json.dumps(plain)) == plain
+    assert [*plain] == [field.name for field in fields(RunView)]
+
+
+def test_snapshot__differs_by_its_error() -> None:
+    failed, other = (ViewReducer().snapshot(ValueError(text)) for text in ("no", "never"))
+    assert failed == ViewReducer().snapshot(ValueError("no"))
+    assert failed not in (other, ViewReducer().snapshot(), ViewReducer().snapshot(TypeError("no")), "no")
+
+
+def test_snapshot__as_json_says_what_events_say_in_theirs() -> None:
+    plan, start = PlanUpdate(entries=STEPS), ToolStart(id="t", input={"a": [1]}, content=(DIFF,))
+    reducer = ViewReducer()
+    reducer.apply((start, plan))
+    plain = reducer.snapshot(ValueError("no")).to_json()
+    events = [json.loads(ev.event_to_json(event)) for event in (start, plan)]
+    tool = plain["tools"]["t"]
+    assert [plain["plans"]["main"], tool["input"], tool["content"]] == [
+        events[1],
+        events[0]["input"],
+        events[0]["content"],
+    ]
+    assert plain["error"] == {"name": "ValueError", "message": "no"}
 
 
 def mixed(count: int) -> Iterable[ThoughtEvent]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
+import sys
 import threading
 import time
 import traceback
@@ -11,6 +11,7 @@ import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -298,13 +299,37 @@ def test_what_an_agent_tells() -> None:
         assert agent.auth_methods == ()
 
 
-def test_in_the_thread_of_a_running_loop() -> None:
-    async def cell() -> str:
-        with playing(script.says("a")) as agent:
-            return agent.think().text("Go.").run()
+def answered() -> str:
+    with playing(script.says("a")) as agent:
+        return agent.think().text("Go.").run()
 
-    assert asyncio.run(cell()) == "a"
-    assert anyio.run(cell, backend="trio") == "a"
+
+async def test_a_running_event_loop_that_is_blocked_is_warned_of(anyio_backend_name: str) -> None:
+    elsewhere = f"{anyio_backend_name}.to_thread"
+    with pytest.warns(
+        RuntimeWarning, match=f"the event loop of {anyio_backend_name} .*{elsewhere}"
+    ) as warned:
+        assert answered() == "a"
+    assert {each.filename for each in warned} == {__file__}
+
+
+async def test_a_blocked_event_loop_is_warned_of_once_for_each_place() -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            with playing(script.says("a")) as agent:
+                agent.think().text("Go.").run()
+    assert len(warned) == len({each.lineno for each in warned}) == 2
+
+
+async def test_other_threads_of_an_event_loop_may_block() -> None:
+    assert await anyio.to_thread.run_sync(answered) == "a"
+
+
+async def test_a_cell_may_block_the_event_loop_of_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell: Any = SimpleNamespace(get_ipython=lambda: SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.core.getipython", shell)
+    assert answered() == "a"
 
 
 def test_a_recording(tmp_path: Path) -> None:

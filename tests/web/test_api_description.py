@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pytest
 from asking import permission
+from drawing import drawn
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from starlette.routing import Route
+from stream.strategies import EVENTS
 from web_stage import Client, scripted_agent, served
 
+from thinkwell import ViewReducer
 from thinkwell.web import Access, Limits, web_app
 
 if TYPE_CHECKING:
@@ -121,6 +125,16 @@ async def test_everything_in_it_is_explained() -> None:
     )
     assert schemas["RunView"]["properties"]["text"]["description"] == "Everything that the agent has said."
     assert schemas["Run"]["properties"]["ended"]["description"].startswith("When it has ended")
+
+
+async def test_views_as_json_are_what_it_says() -> None:
+    found = await document()
+    for events in drawn(st.lists(EVENTS, max_size=20), 50):
+        reducer = ViewReducer()
+        reducer.apply(events)
+        for error in (None, ValueError("no")):
+            plain = reducer.snapshot(error).to_json()
+            assert flaws(found["components"]["schemas"]["RunView"], found, plain) == []
 
 
 async def test_what_can_be_chosen_is_in_it() -> None:

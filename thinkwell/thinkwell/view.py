@@ -1,17 +1,18 @@
-"""A run as it stands: the values from which displays draw. What makes them of events is in ``_reducer``."""
+"""A run as it stands: the values from which displays draw. `thinkwell.ViewReducer` makes them of events."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+import msgspec
 from msgspec import Struct
 
 from thinkwell import events as ev  # noqa: TC001 - types of fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from thinkwell._values.forms import FormField
 
@@ -130,9 +131,12 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """When it began, in seconds from the start of the run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunView:
-    """A run at one moment. It does not change; look again for news."""
+    """A run at one moment. It does not change; look again for news.
+
+    It can be pickled, where its error can be, and copied; the copy equals it.
+    """
 
     agent: str = ""
     """What the agent was asked for as."""
@@ -190,3 +194,45 @@ class RunView:
     """Why the last turn ended, in the protocol's words; ``None`` before that."""
     error: Exception | None = None
     """Why the run failed; ``None`` while it has not."""
+
+    def to_json(self) -> dict[str, ev.JsonValue]:
+        """Return the run as data that JSON can hold: an object with the fields above.
+
+        Parts that are events leave out what is at its default, as in `event_to_json`. An error is an object
+        with the ``name`` of its class and its ``message``. Secrets are not taken out.
+        """
+        return cast("dict[str, ev.JsonValue]", _listed(msgspec.to_builtins(self, enc_hook=_plain)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunView) and _compared(self) == _compared(other)
+
+    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], RunView], tuple[dict[str, Any]]]:
+        return _restored, (_values(self) | {"tools": {**self.tools}, "plans": {**self.plans}},)
+
+
+def _values(view: RunView) -> dict[str, Any]:
+    return {field.name: getattr(view, field.name) for field in fields(view)}
+
+
+def _compared(view: RunView) -> dict[str, Any]:
+    """Return what is compared: of an error its class and arguments, since each is equal to itself alone."""
+    error = view.error
+    return _values(view) | {"error": error and (type(error), error.args)}
+
+
+def _restored(values: dict[str, Any]) -> RunView:
+    proxies: dict[str, Any] = {name: MappingProxyType(values[name]) for name in ("tools", "plans")}
+    return RunView(**values | proxies)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Exception):
+        return {"name": type(value).__name__, "message": str(value)}
+    return dict(cast("Mapping[str, object]", value))  # nothing else in a view is unknown to msgspec
+
+
+def _listed(value: object) -> object:
+    """Return data with lists for tuples."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in cast("dict[str, object]", value).items()}
+    return [*map(_listed, cast("list[object]", value))] if isinstance(value, list | tuple) else value

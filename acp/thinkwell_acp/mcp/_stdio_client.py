@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from thinkwell_acp.connection import Connection, Outcome
     from thinkwell_acp.schema import JsonObject, McpServerStdio, SessionNotification
 
-GUARD: Final = Path(__file__).with_name("_guard.py")
+GUARD: Final = Path(__file__).with_name("guard.py")
 
 INHERITED: Final = frozenset(
     (

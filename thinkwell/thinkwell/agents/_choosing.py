@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from thinkwell.agents._profile import AgentProfile, Program
-from thinkwell.agents._sources import BUILTIN, find_agent
+from thinkwell.agents._sources import builtin_agent, find_agent
 from thinkwell.errors import AgentNotFound
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def choose(agent: str | AgentProfile | None, command: str | Sequence[str] | None
         except AgentNotFound as exc:
             reason = f"{exc.reason}. The name comes from the environment variable {NAME_VARIABLE}"
             raise AgentNotFound(wanted, reason) from exc
-    return BUILTIN
+    return builtin_agent()
 
 
 def _words_of(command: str | Sequence[str], source: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sys
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from thinkwell.agents._folders import config_folder
 from thinkwell.agents._profile import LAUNCHES, NAME, VERSION, AgentProfile, Program, profile_of
 from thinkwell.errors import AgentNotFound, ProfileError
+from thinkwell_acp.interpreter import helper_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,12 +24,8 @@ Table: TypeAlias = Mapping[str, object]
 SHIPPED: Final = Path(__file__).parent / "profiles"
 """The profiles that come with thinkwell."""
 
-BUILTIN: Final = AgentProfile(
-    name="builtin",
-    title="The built-in agent",
-    program=Program(command=(sys.executable or "", "-P", "-m", "thinkwell.builtin")),
-)
-"""The agent that comes with thinkwell. No file says anything of it."""
+BUILTIN: Final = "builtin"
+"""The name of the agent that comes with thinkwell."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -58,11 +54,17 @@ def find_agent(name: str) -> AgentProfile:
             'that is no name of an agent: they are in small letters, such as "claude" or "claude@latest"'
             f"{_known(sources, plain.lower())}",
         )
-    profile = BUILTIN if plain == BUILTIN.name else sources.profile(plain)
+    profile = builtin_agent() if plain == BUILTIN else sources.profile(plain)
     if profile is None:
         raise AgentNotFound(name, f"no agent of that name is known{_known(sources, plain)}")
     logger.debug("Agent %s: its profile comes from %s", plain, ", ".join(profile.files))
     return profile.at(version) if version else profile
+
+
+def builtin_agent() -> AgentProfile:
+    """Return the profile of the agent that comes with thinkwell. No file says anything of it."""
+    command = helper_command("-P", "-m", "thinkwell.builtin")
+    return AgentProfile(name=BUILTIN, title="The built-in agent", program=Program(command=tuple(command)))
 
 
 def known_agents() -> tuple[AgentProfile, ...]:
@@ -90,7 +92,7 @@ def _known(sources: _Sources, wanted: str) -> str:
         names = sources.names()
     except ProfileError:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
-    names = sorted({BUILTIN.name, *names})
+    names = sorted({BUILTIN, *names})
     from difflib import get_close_matches  # loaded where something is wrong, and only there
 
     meant = get_close_matches(wanted, names, n=1, cutoff=0.7)
@@ -99,7 +101,7 @@ def _known(sources: _Sources, wanted: str) -> str:
 
 
 def _why_not(name: str) -> str:
-    if name == BUILTIN.name:
+    if name == BUILTIN:
         return "nothing of the built-in one can be changed"
     return "names are made of small letters, digits and ._-"
 
@@ -135,9 +137,9 @@ class _Sources:
         listed = (name for name in self._listed if name not in self._ours)
         names = {*files, *self._project[1]}
         for name in sorted(names):
-            if NAME.fullmatch(name) is None or name == BUILTIN.name:
+            if NAME.fullmatch(name) is None or name == BUILTIN:
                 logger.warning("What is said of an agent %r is passed over: %s", name, _why_not(name))
-        return sorted(name for name in {*names, *listed} - {BUILTIN.name} if NAME.fullmatch(name))
+        return sorted(name for name in {*names, *listed} - {BUILTIN} if NAME.fullmatch(name))
 
     def profile(self, name: str) -> AgentProfile | None:
         """Return what all of them say of an agent, by our name for it or by the registry's."""

@@ -12,17 +12,21 @@ from thinkwell_acp.agent import serve_agent
 from thinkwell_acp.stdio import own_stdio
 
 
-async def main() -> None:
-    """Serve until the client leaves."""
+async def _serve() -> None:
     async with BuiltinAgent() as agent, serve_agent(own_stdio(), agent) as side:
         await side.wait_closed()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve on standard input and output until the client leaves."""
     if sys.stdin.isatty():  # pragma: no cover - it is tried by hand
         sys.stderr.write(
             "This program speaks the Agent Client Protocol on its standard input. Start it from a client.\n"
         )
     warnings.simplefilter("ignore", SyntaxWarning)  # those of the files that it reads
     warnings.simplefilter("ignore", DeprecationWarning)
-    anyio.run(main)
+    anyio.run(_serve)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ from thinkwell._display.text import line
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-__all__ = ("NotAsynchronous", "begun", "call", "in_words", "may_pass", "said_by")
+__all__ = ("NotAsynchronous", "begun", "call", "in_words", "may_pass", "retry_after", "said_by")
 
 V = TypeVar("V")
 
@@ -69,6 +69,12 @@ async def call(method: Callable[..., Awaitable[None]], limit: float, *arguments:
 def may_pass(error: BaseException | None) -> bool:
     """Return whether it is worth to try again what a channel could not do: it has not said that it is not."""
     return getattr(error, "temporary", None) is not False
+
+
+def retry_after(error: Exception) -> float | None:
+    """Return the seconds after which a channel can be asked again, where it says so."""
+    told: object = getattr(error, "retry_after", None)
+    return told if isinstance(told, int | float) and told >= 0 and may_pass(error) else None
 
 
 def said_by(error: BaseException) -> str:

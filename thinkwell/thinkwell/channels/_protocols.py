@@ -230,7 +230,8 @@ class StreamingChannel(Channel, Protocol):
 
     The calls of one delivery come one after another: the start, then chunks and statuses in any order, then
     the end. Where one of them raises, the text is kept and goes out by `send` at the end, unless
-    `on_stream_end` has raised what is not ``temporary``, as `send` would.
+    `on_stream_end` has raised what is not ``temporary``, as `send` would. Where the start raises an exception
+    with a number ``retry_after``, it is called again after so many seconds, if the run still goes on then.
     """
 
     async def on_stream_start(self, user_id: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 from msgspec import Struct
 
-from thinkwell.channels._calls import call, may_pass
+from thinkwell.channels._calls import call, may_pass, retry_after
 from thinkwell.channels._html import compose
 from thinkwell.channels._pieces import pieces
 from thinkwell.channels._protocols import HtmlChannel
@@ -115,6 +115,4 @@ def _messages(
 
 def _pause(error: Exception, otherwise: float) -> float:
     """Return the seconds to wait: what the error says, or else what we would wait."""
-    told: object = getattr(error, "retry_after", None)
-    asked = told if isinstance(told, int | float) and told >= 0 else 0.0
-    return min(max(asked, otherwise), LONGEST_PAUSE)
+    return min(max(retry_after(error) or 0.0, otherwise), LONGEST_PAUSE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
-from thinkwell.channels._calls import call, may_pass
+from thinkwell.channels._calls import call, may_pass, retry_after
 from thinkwell.channels._following import Piece
 from thinkwell.channels._protocols import DraftingChannel, StreamingChannel, ThinkingChannel
 
@@ -185,7 +185,8 @@ class _Streaming:
         self._interval = 0.0 if self._paced else _interval(settings, EDIT_INTERVAL if self._edits else 0.0)
         self._failed = failed
         self.refusal: Exception | None = None
-        self._broken = False
+        self._starts_at: float | None = -math.inf
+        """When the channel learns of the start: ``None`` once it was, infinity once it has failed."""
         self._ended = False
         """Whether the channel was told of the end."""
         self._statuses: deque[Piece] = deque()
@@ -201,7 +202,12 @@ class _Streaming:
 
     @property
     def due(self) -> float:
-        return math.inf if self._broken else min(self._next_at, self._long_at)
+        return min(self._next_at, self._long_at) if self._starts_at is None else self._starts_at
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the channel shows a stream."""
+        return self._starts_at is None
 
     @property
     def _next_at(self) -> float:
@@ -217,7 +223,16 @@ class _Streaming:
         return self._handed_at + self._interval if is_enough else math.inf
 
     async def begin(self) -> None:
-        await self._call(self._channel.on_stream_start)
+        self._starts_at = None  # also where it is cancelled: the channel may have begun
+        try:
+            await call(self._channel.on_stream_start, self._settings.timeout, self._user_id)
+        except Exception as exc:
+            seconds = retry_after(exc)
+            if seconds is None:
+                self._break(exc)
+            else:
+                self._starts_at = anyio.current_time() + seconds
+                self._failed(exc)
 
     def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
         self._thought_for = thought_for
@@ -243,7 +258,7 @@ class _Streaming:
 
     def _put(self, piece: Piece) -> None:
         """Queue a piece, together with the one before where both are of one text."""
-        if self._broken:
+        if self._starts_at == math.inf:
             return
         queue = self._queue
         if queue and _is_text(piece) and queue[-1].kind == piece.kind:
@@ -254,9 +269,11 @@ class _Streaming:
             queue.append(piece)
 
     async def hand_over(self) -> None:
-        while self._statuses and not self._broken:
+        if self._starts_at is not None and anyio.current_time() >= self._starts_at:
+            await self.begin()
+        while self._statuses and self._is_open:
             await self._hand(self._statuses.popleft())
-        while self._queue and not self._broken:
+        while self._queue and self._is_open:
             told = not all(map(_is_text, self._queue))  # what is told comes behind the text before it
             if anyio.current_time() < self._next_at and (self._edits or not told):
                 return
@@ -279,35 +296,39 @@ class _Streaming:
                 self._handed.append(piece.text)  # also where it is cancelled: the channel has it
                 await self._call(channel.on_stream_chunk, piece.text)
         self._handed_at = anyio.current_time()
-        if not self._broken:
+        if self._is_open:
             self.chunks += 1
             if self.first_at is None:
                 self.first_at = self._handed_at
 
     async def end(self, full_text: str) -> bool:
-        while self._queue and not self._broken:
+        while self._queue and self._is_open:
             piece = self._queue.popleft()
             if piece.kind != "text" or not self._edits or self._paced:  # else the end replaces it at once
                 await self._hand(piece)
         handed = "".join(self._handed)
-        if not self._edits and not self._broken and full_text.startswith(handed) and full_text != handed:
+        if not self._edits and self._is_open and full_text.startswith(handed) and full_text != handed:
             await self._hand(Piece("text", full_text[len(handed) :]))  # what is said of an error
-        if not self._broken and not self._ended:
+        if self._is_open and not self._ended:
             self._ended = True
             await self._call(self._channel.on_stream_end, full_text)
-        return not self._broken
+        return self._is_open
 
     async def _call(self, method: Callable[..., Awaitable[None]], *arguments: object) -> None:
         """Call the channel. Where that fails, it is not called again."""
         try:
             await call(method, self._settings.timeout, self._user_id, *arguments)
         except Exception as exc:
-            self._broken = True
-            if self._ended and not may_pass(exc):
-                self.refusal = exc
-            self._queue.clear()
-            self._statuses.clear()
-            self._failed(exc)
+            self._break(exc)
+
+    def _break(self, error: Exception) -> None:
+        """Call the channel no more: the text is sent whole."""
+        self._starts_at = math.inf
+        if self._ended and not may_pass(error):
+            self.refusal = error
+        self._queue.clear()
+        self._statuses.clear()
+        self._failed(error)
 
 
 def _is_text(piece: Piece) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, TypeVarTuple
 import anyio
 
 from thinkwell.errors import AgentClosed
+from thinkwell.sync._blocked_loop import warn_of_blocked_loop
 from thinkwell.sync._call import Call
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ class LoopThread:
             RuntimeError: This is the loop's own thread, or a fork.
         """
         self.check_elsewhere()
+        warn_of_blocked_loop()
         return self._call(function, args, timeout)
 
     def _call(
@@ -416,6 +418,7 @@ def hold(
         held = Held(loop, manager, outer=within, kill=kill)
         try:
             loop.admit(held)
+            warn_of_blocked_loop()
             held.entered.wait()
             return held, held.entered.result()
         except LoopEnded:

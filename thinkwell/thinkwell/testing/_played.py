@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypedDict, cast
@@ -20,7 +21,6 @@ from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.schema.methods import REQUESTS
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
 
     from thinkwell.testing._player import Answer
@@ -150,8 +150,9 @@ class ScriptedAgent(PlayedAgent):
                 constructor. It is made by the first call.
 
         Raises:
+            NotADirectoryError: There is no such folder.
             ProgramNotStarted: There is no Python to run it, as in a frozen program.
-            ValueError: There is no folder, the agent has been connected in memory before, or a step or one
+            ValueError: No folder is given, the agent has been connected in memory before, or a step or one
                 of `answers` is a function.
         """
         refuse_functions(self.script, "program()")
@@ -163,6 +164,10 @@ class ScriptedAgent(PlayedAgent):
                 raise ValueError("program(): give a folder to keep the script and what comes of it in")
             if self._journal.entries():
                 raise ValueError("program(): call it before the agent is opened in memory")
+            if not Path(folder).is_dir():
+                raise NotADirectoryError(
+                    f"program(): there is no folder {os.fspath(folder)!r}; make it first"
+                )
             own = Path(tempfile.mkdtemp(prefix="scripted-", dir=folder)).absolute()
             (own / "script.json").write_bytes(msgspec.json.encode(self._play))
             self._journal = FileJournal(own)

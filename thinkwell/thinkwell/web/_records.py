@@ -1,11 +1,9 @@
-"""What the log of a run holds: its events, and the end. Errors, and the run as it stands, as JSON."""
+"""What the log of a run holds: its events, and the end."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
@@ -36,7 +34,6 @@ __all__ = (
     "in_thread",
     "is_end",
     "read_entry",
-    "view_as_json",
 )
 
 X = TypeVar("X")
@@ -231,24 +228,3 @@ class Reduced:
                 return entry
             self._reducer.apply((entry,))
         return None
-
-
-def view_as_json(view: RunView, error: ShownError | None) -> dict[str, object]:
-    """Return a run as it stands, as JSON data.
-
-    Args:
-        view: The run.
-        error: Why it has failed.
-    """
-    shown: dict[str, object] = {
-        field.name: msgspec.to_builtins(getattr(view, field.name), enc_hook=_mapping)
-        for field in dataclasses.fields(view)
-        if field.name != "error"
-    }
-    shown["error"] = None if error is None else {"name": error.name, "message": error.message}
-    return shown
-
-
-def _mapping(value: object) -> dict[str, object]:
-    assert isinstance(value, Mapping)  # nothing else in a view is unknown to msgspec
-    return dict(cast("Mapping[str, object]", value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct
 
@@ -135,14 +135,22 @@ class Forbidden(Refusal):
     code = "forbidden"
 
 
+_OF_ONE: Final = (
+    ". The runs here are in the memory of one process: a server of several workers needs a journal that they "
+    "share, which is RedisJournal; else its operator has to start it with one worker"
+)
+
+
 class RunNotFound(Refusal):
     """There is no such run, or it is another caller's."""
 
     status = 404
     code = "run_not_found"
 
-    def __init__(self) -> None:
-        super().__init__("there is no such run; GET the list of runs to see which there are")
+    def __init__(self, *, in_memory: bool = False) -> None:
+        super().__init__(
+            f"there is no such run; GET the list of runs to see which there are{in_memory * _OF_ONE}"
+        )
 
 
 class QuestionClosed(Refusal):

@@ -20,11 +20,12 @@ from thinkwell.agents import choose
 from thinkwell.events import JsonValue
 from thinkwell.permissions import PermissionMode, PermissionPolicy
 from thinkwell.questions import wait_for_answer
-from thinkwell.web._refusals import RequestInvalid
+from thinkwell.web._refusals import RequestInvalid, TooManyRuns
 from thinkwell.web._wording import no_such, schema_words
 
 if TYPE_CHECKING:
     import os
+    from collections import Counter
     from collections.abc import Collection, Sequence
 
     from thinkwell.agents import AgentProfile
@@ -37,6 +38,7 @@ __all__ = (
     "StartRun",
     "TextPart",
     "check_request",
+    "check_room",
     "served_agent",
 )
 
@@ -281,3 +283,20 @@ def _schema(output: dict[str, JsonValue]) -> JsonSchema:
 
 def _title(request: StartRun) -> str:
     return line(request.title or request.text.strip().partition("\n")[0] or "(an image)", TITLE)
+
+
+def check_room(limits: Limits, running: Counter[str], caller: str) -> None:
+    """Check that a caller may start a run more.
+
+    Args:
+        limits: How many may be.
+        running: How many runs of each caller go on.
+        caller: Whose the new one is.
+
+    Raises:
+        TooManyRuns: As many as may be are running.
+    """
+    if running[caller] >= limits.max_runs_per_caller:
+        raise TooManyRuns(f"{running[caller]} of your runs go on, and no more may; wait, or cancel one")
+    if running.total() >= limits.max_runs:
+        raise TooManyRuns("the server has as many runs as it may; try again later")

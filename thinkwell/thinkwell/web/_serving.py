@@ -32,11 +32,12 @@ from thinkwell.web._refusals import (
     TooManyRuns,
 )
 from thinkwell.web._remote_runs import RemoteRuns, goes_on
-from thinkwell.web._requests import Limits, check_request
+from thinkwell.web._requests import Limits, check_request, check_room
 from thinkwell.web._run_ids import new_run_id
 from thinkwell.web._threads import Place, Threads
 from thinkwell.web._waiting import waiting_runs
 from thinkwell.web._watching import Watcher
+from thinkwell.web._workers import has_several_workers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -69,6 +70,12 @@ MOST_LISTED: Final = 1000
 
 MOST_KEY: Final = 200
 """Characters of an idempotency key."""
+
+SEVERAL_WORKERS: Final = (
+    "this process is one of several workers, and keeps its runs in memory: a request for a run that reaches "
+    "another worker gets 404. Give RunServer a journal that they share, journal=RedisJournal(…), or have one "
+    "worker"
+)
 
 logger = logging.getLogger("thinkwell")
 
@@ -165,6 +172,8 @@ class RunServer:
 
     @asynccontextmanager
     async def _opened(self) -> AsyncGenerator[Self]:
+        if isinstance(self.journal, MemoryJournal) and has_several_workers():
+            logger.warning(SEVERAL_WORKERS)
         async with self.journal, anyio.create_task_group() as self._tasks:
             self._leaving = False
             self.journal.serve(self._asked)
@@ -241,7 +250,7 @@ class RunServer:
         for live in self._lives.values():
             if key is not None and (live.record.caller, live.record.key) == (caller, key) and live.is_kept:
                 return live.record  # a caller with as many runs as allowed can ask for one again, too
-        _check_room(self.limits, Counter(live.record.caller for live in self._lives.values()), caller)
+        check_room(self.limits, Counter(live.record.caller for live in self._lives.values()), caller)
         await self._ends.store()  # where there is no room for that, there is none for more
         writer = EntryWriter()
         record = RunRecord(
@@ -278,7 +287,7 @@ class RunServer:
         """
         record = await self.journal.get(run_id)
         if record is None or record.caller != caller:
-            raise RunNotFound
+            raise RunNotFound(in_memory=isinstance(self.journal, MemoryJournal))
         return self._ends.shown(record)
 
     async def runs(
@@ -546,14 +555,6 @@ class RunServer:
                 await self._threads.prune(self._open_threads())
             except JournalError as exc:
                 logger.warning("Conversations without runs cannot be forgotten: %s", exc)
-
-
-def _check_room(limits: Limits, running: Counter[str], caller: str) -> None:
-    """Check that a caller may start a run more. `running` are the runs of each."""
-    if running[caller] >= limits.max_runs_per_caller:
-        raise TooManyRuns(f"{running[caller]} of your runs go on, and no more may; wait, or cancel one")
-    if running.total() >= limits.max_runs:
-        raise TooManyRuns("the server has as many runs as it may; try again later")
 
 
 async def _prune(journal: Journal, retention: Retention) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -25,9 +24,6 @@ CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
 
 NAMES: Final = ("toolName", "tool_name")
 """Where agents that give a tool's name in `_meta` have it. They write that, and their models do not."""
-
-TOOLS_KEPT: Final = 256
-"""Tools whose patterns are kept."""
 
 JOINT: Final = r"(?:[^\w\s]|[_ ]){1,32}"
 """What may stand between two names: no words, and no white space but the blank."""
@@ -342,7 +338,6 @@ def _is_inert(head: str, server: str, tool: str) -> bool:
     return not _ACTIVE.search(head) and (head == tool or server in first or first.endswith(":"))
 
 
-@lru_cache(TOOLS_KEPT)  # asked for with each call
 def _pattern(server: str, tool: str) -> re.Pattern[str]:
     name, own = re.escape(server), re.escape(tool)
     forms = [

@@ -22,7 +22,7 @@ from thinkwell.web._http import (
     read_json,
     read_query,
 )
-from thinkwell.web._records import is_end, view_as_json
+from thinkwell.web._records import is_end
 from thinkwell.web._refusals import RequestInvalid, RunStillRunning
 from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream, retry_field
@@ -140,7 +140,8 @@ class _Api:
 
     async def state(self, request: Request) -> ASGIApp:
         state = await self._server.state(request.path_params["run"], caller=caller_of(request.scope))
-        view = view_as_json(state.view, None if state.end is None else state.end.error)
+        error = None if state.end is None else state.end.error
+        view = state.view.to_json() | {"error": msgspec.to_builtins(error)}
         (run,) = await self._shown(state.record)
         return json_answer(State(run=run, seq=state.seq, view=view, end=state.end))
 

@@ -3,7 +3,7 @@
 An agent that is killed cannot end its servers, and a server that hangs does not see that it has no writer
 any more. This program stands between them. It is started by the agent as the leader of a process group, hands
 its standard streams to the server, and watches whether anybody still holds the other end of standard input.
-Like the shim it imports only what costs nothing. Usage: ``python -I -S _guard.py GRACE PROGRAM ARGUMENT…``;
+Like the shim it imports only what costs nothing. Usage: ``python -I -S guard.py GRACE PROGRAM ARGUMENT…``;
 GRACE is the number of seconds in which a server may leave by itself.
 """
 # pragma: no cover file - it runs as a program of its own, which no tool can look into

@@ -1,0 +1,75 @@
+"""Programs that are no Python or bring thinkwell along: of PyInstaller and the like, shiv and zipapp.
+
+thinkwell starts programs of its own: the built-in agent, the program that passes tools on to an agent, the
+one that ends MCP servers, and the agents of `thinkwell.testing`. Where there is no Python that has thinkwell
+to run them, your program does, by `freeze_support`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from zipfile import is_zipfile
+
+from thinkwell_acp.interpreter import module_named, run_helpers_by, why_no_interpreter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ("freeze_support",)
+
+_HELPERS: Final = (
+    "thinkwell.builtin",
+    "thinkwell.testing",
+    "thinkwell_acp.mcp.shim",
+    "thinkwell_acp.mcp.guard",
+)
+
+
+def freeze_support() -> None:
+    """Run one of thinkwell's own programs, and exit, where this program was started as that; else return.
+
+    Call it first in your program, as `multiprocessing.freeze_support`. Then a program that is frozen, that
+    embeds Python, or that is a zip archive starts itself in the place of Python. In others it does nothing:
+
+        if __name__ == "__main__":
+            freeze_support()
+            main()
+
+    Raises:
+        SystemExit: It was started as one of them, which has ended.
+    """
+    if not sys.executable:
+        return
+    if why_no_interpreter():
+        run_helpers_by([sys.executable], _HELPERS)
+    elif is_zipfile(sys.argv[0]):
+        run_helpers_by([sys.executable, str(Path(sys.argv[0]).absolute())], _HELPERS)
+    else:
+        return
+    name, arguments = module_named(sys.argv[1:])
+    if name in _HELPERS:
+        sys.argv = [name, *arguments]
+        raise SystemExit(_program(name)())
+
+
+def _program(name: str) -> Callable[[], object]:
+    """Return what a helper runs. By these imports, what makes frozen programs finds the modules."""
+    match name:
+        case "thinkwell.builtin":
+            from thinkwell.builtin.__main__ import main as builtin
+
+            return builtin
+        case "thinkwell.testing":
+            from thinkwell.testing.__main__ import main as testing
+
+            return testing
+        case "thinkwell_acp.mcp.shim":  # pragma: no cover - a process of its own, which no tool can look into
+            from thinkwell_acp.mcp.shim import main as shim
+
+            return shim
+        case _:  # pragma: no cover - the same
+            from thinkwell_acp.mcp.guard import main as guard
+
+            return guard
