@@ -232,13 +232,13 @@ class ThoughtStream(Generic[T_co]):
                 f"{self.id} {still} after {timeout:g} seconds; it goes on: wait again, or cancel() it"
             ) from None
 
-    def _end(self) -> None:
-        """Cancel the run and wait for its end; Ctrl-C meanwhile kills the agent."""
+    def _end(self, *, hurried: bool = True) -> None:
+        """Leave the run as its block does: by default, as by an exception. Ctrl-C meanwhile kills the agent."""
         interrupted: KeyboardInterrupt | None = None
-        self.cancel()
+        leave = partial(self._stream.__aexit__, BaseException if hurried else None, None, None)
         while True:
             try:
-                self.wait()
+                self._wait_for(leave, None, "is not over")
                 break
             except KeyboardInterrupt as exc:
                 interrupted = exc
@@ -252,4 +252,4 @@ class ThoughtStream(Generic[T_co]):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._end()
+        self._end(hurried=exc_type is not None)

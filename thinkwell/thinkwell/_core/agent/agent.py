@@ -6,6 +6,7 @@ import logging
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import anyio
 from msgspec import Struct
 
 from thinkwell._core.agent.failures import AgentErrors
@@ -16,7 +17,7 @@ from thinkwell._core.agent.run import Run, RunHost
 from thinkwell._core.agent.run_handle import RunHandle, check_listener
 from thinkwell._core.log.observers import Observers
 from thinkwell._core.log.owner import Owner
-from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
+from thinkwell._core.log.stream import TURN_END_TIMEOUT, ThoughtResult, ThoughtStream
 from thinkwell._core.session.routes import SessionRoutes
 from thinkwell._core.session.tool_hosts import ToolHosts
 from thinkwell._core.session.turn_queue import Turns
@@ -202,6 +203,15 @@ class RunningAgent:
         self.host.tasks.start_soon(run.main)
         self._runs.add(run)
         return ThoughtStream(run.record.log, ThoughtResult(run.record.result), handle)
+
+    async def let_finish(self, session: WireSession | None = None) -> None:
+        """Wait a short time for the end of the turns whose result is there: those of a session, or all."""
+        if self.host.owner.forked:
+            return  # pragma: no cover - in a fork, into which no tool looks
+        with anyio.move_on_after(TURN_END_TIMEOUT):
+            for run in self._runs if session is None else self._runs.of(session):
+                if run.record.result.value:
+                    await run.over.wait()
 
     def leave_session(self, session: WireSession) -> None:
         """Cancel what runs in a session."""

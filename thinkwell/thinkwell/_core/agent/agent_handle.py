@@ -504,6 +504,7 @@ async def _opened(
             check_reachable(setup.mcp_servers.wire, agent.client.capabilities.mcp_capabilities)
         try:
             yield Agent(agent)
+            await agent.let_finish()  # not where an exception or a cancellation ends the block
         finally:
             agent.host.owner.adopt()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling

@@ -365,6 +365,7 @@ async def open_session(agent: RunningAgent, plan: SessionPlan) -> AsyncGenerator
     try:
         await _open(agent, wire, tools, plan.open_timeout)
         yield Session(starter)
+        await agent.let_finish(wire)  # not where an exception or a cancellation ends the block
     finally:
         agent.host.owner.adopt()
         agent.leave_session(wire)

@@ -47,8 +47,8 @@ class RunObserver:
     def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
         """Learn the result, as the agent gave it, or why there is none."""
 
-    def ended(self, error: Exception | None, /) -> None:
-        """Learn that the log has ended. Events that come now are not delivered any more."""
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
+        """Learn that the log has ended, and what has cut its turn. Later events are not delivered any more."""
 
     def calling(self, name: str, /) -> AbstractContextManager[object]:
         """Return what to be in while a tool of the user's is called."""
@@ -117,10 +117,10 @@ class RunObservers:
         for observer in self._observers:
             observer.settled(raw, error)
 
-    def ended(self, error: Exception | None, /) -> None:
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
         """Tell the end."""
         for observer in self._observers:
-            observer.ended(error)
+            observer.ended(error, cut)
 
     def calling(self, name: str, /) -> AbstractContextManager[object]:
         """Enter what each of them wants entered."""

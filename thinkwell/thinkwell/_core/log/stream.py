@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -28,6 +28,10 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 logger = logging.getLogger("thinkwell")
+
+TURN_END_TIMEOUT: Final = 2.0
+"""Seconds that a turn whose result is there gets to end by itself, where a block is left: an agent says what it
+has used when its turn ends, most often at once."""
 
 
 class RunControl(Protocol):
@@ -316,6 +320,11 @@ class ThoughtStream(Generic[T_co]):
     ) -> None:
         if self._run.foreign:
             return  # pragma: no cover - in a fork, into which no tool looks
-        self.cancel()
-        with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-            await self.wait()
+        try:
+            if exc_type is None and self._run.live and self.result._outcome.value:
+                with anyio.move_on_after(TURN_END_TIMEOUT):
+                    await self.wait()
+        finally:
+            self.cancel()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await self.wait()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.log.observers import Observer, RunObserver, SessionObserver
+from thinkwell._core.log.run_log import running_clock
 from thinkwell._core.protocol.errors import translate
 from thinkwell.errors import ThoughtCancelled
 
@@ -49,11 +49,12 @@ class _Run(RunObserver):
 
     def __init__(self, facts: RunFacts) -> None:
         self._about = f"Run {facts.id} of agent {facts.agent}"
-        self._began = time.monotonic()
+        self._clock = running_clock()
+        self._began = self._clock()
 
-    def ended(self, error: Exception | None, /) -> None:
-        seconds = time.monotonic() - self._began
-        how = "completed"
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
+        seconds = self._clock() - self._began
+        how = "completed" if cut is None else f"completed, cut ({cut})"
         if error is not None:
             how = "cancelled" if isinstance(error, ThoughtCancelled) else f"failed ({type(error).__name__})"
         logger.info("%s %s after %.1f s", self._about, how, seconds)

@@ -137,10 +137,10 @@ class RunSpans(RunObserver):
         """Say in which session."""
         self._guard(self._session, session_id)
 
-    def ended(self, error: Exception | None, /) -> None:
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
         """End all spans."""
         self._takes = {}
-        self._guard(self._ended, error)
+        self._guard(self._ended, error, cut)
 
     @contextmanager
     def calling(self, name: str, /) -> Generator[None]:
@@ -187,13 +187,15 @@ class RunSpans(RunObserver):
             self._tokens = with_tokens(self._tokens, event.usage)
         self._tree.end("turn", {"gen_ai.response.finish_reasons": [event.stop_reason]})
 
-    def _ended(self, error: Exception | None) -> None:
+    def _ended(self, error: Exception | None, cut: str | None) -> None:
         attributes: dict[str, AttributeValue] = {
             attribute: count
             for name, attribute in USAGE.items()
             if (count := getattr(self._tokens, name)) is not None
         }
         attributes.update(outcome(error))
+        if cut is not None:
+            attributes["thinkwell.cut"] = cut
         if self._stop_reasons:
             attributes["gen_ai.response.finish_reasons"] = self._stop_reasons
         # A turn is open here where its prompt was answered by an error, or not at all.

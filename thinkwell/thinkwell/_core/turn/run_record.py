@@ -145,14 +145,18 @@ class RunRecord(Generic[T]):
         if error is not None:
             self._explain(error)
             self.result.fail(error)
-        final = self.result.error or error
+        final = self.result.error
         phase: ev.Phase = "completed"
+        cut: str | None = None
         if final is not None:
-            self.mapper.cancel_tools()
             phase = "cancelled" if isinstance(final, ThoughtCancelled) else "failed"
-        self.log.add(ev.PhaseChanged, phase=phase)
+        elif error is not None:  # too late to make the result that is there invalid
+            cut = type(error).__name__
+        if final is not None or error is not None:
+            self.mapper.cancel_tools()
+        self.log.add(ev.PhaseChanged, phase=phase, cut=cut)
         self.log.end(final)
-        self.observers.ended(final)
+        self.observers.ended(final, cut)
 
     def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
         if error is not None:
