@@ -1,10 +1,10 @@
-"""How a run is said to have ended, in its view, its log lines and its span, where its result was there before."""
+"""How view, log and span say that a run has ended whose result was there before its turn ended."""
 
 from __future__ import annotations
 
 import logging
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import pytest
@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from observability.spans import Collected, attributes
 from scripted import Played, Proceed, Turn, scripted
 
-from thinkwell import ThoughtStream
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
+
+    from thinkwell import ThoughtStream
 
 pytestmark = pytest.mark.virtual_time
 

@@ -369,7 +369,7 @@ class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
     seconds: float | None = None
     """How long it took, where it was over when it was told, as the agent's launch; else the next one says."""
     cut: str | None = None
-    """Why a completed run ended before its turn did: the name of an error. See `thinkwell.view.RunView.cut`."""
+    """Why a completed run ended before its turn did; see `thinkwell.view.RunView.cut`."""
 
 
 class ToolsSeen(Event, frozen=True, kw_only=True, tag="tools_seen"):

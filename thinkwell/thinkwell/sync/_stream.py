@@ -233,7 +233,7 @@ class ThoughtStream(Generic[T_co]):
             ) from None
 
     def _end(self, *, hurried: bool = True) -> None:
-        """Leave the run as its block does: by default, as by an exception. Ctrl-C meanwhile kills the agent."""
+        """Leave the run as its block does, by default as by an exception. Ctrl-C meanwhile kills it."""
         interrupted: KeyboardInterrupt | None = None
         leave = partial(self._stream.__aexit__, BaseException if hurried else None, None, None)
         while True:

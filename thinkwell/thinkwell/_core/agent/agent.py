@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-logger = logging.getLogger("thinkwell")
-
 
 class AgentSetup(Struct, frozen=True, kw_only=True):
     """What `open_agent` was asked for."""
@@ -271,14 +269,16 @@ class RunningAgent:
         # Anything can come of the others as long as the agent lives.
         others = sum(not other.given_up and other.session.life.usable for other in self._runs)
         if others:
-            logger.warning(
+            run.record.lines(
+                logging.WARNING,
                 "Agent %s does not end the turn of %s; it goes on, because %d other runs need the agent",
                 name,
                 run.id,
                 others,
             )
             return
-        logger.warning("Agent %s does not end the turn of %s, so its process is ended", name, run.id)
+        about = "Agent %s does not end the turn of %s, so its process is ended"
+        run.record.lines(logging.WARNING, about, name, run.id)
         for waiting in self._runs:
             if not waiting.given_up:
                 waiting.stop(SessionUnusable(waiting.session.id or ""))  # says more than the agent's end

@@ -26,6 +26,7 @@ from thinkwell._core.agent.session_handle import (
 )
 from thinkwell._core.agent.session_list import listed_sessions
 from thinkwell._core.agent.stderr import StderrLines
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
 from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
@@ -566,7 +567,13 @@ def _log_start(agent: RunningAgent) -> None:
     info = agent.client.agent.agent_info
     version = "no version" if info is None else shown(f"{info.name} {info.version}")
     program = agent.line.command[0] if agent.line.command else "a connection"
-    logger.info("Agent %s is ready: %s, by way of %s", agent.host.name, version, program)
+    logger.info(
+        "Agent %s is ready: %s, by way of %s",
+        agent.host.name,
+        version,
+        program,
+        extra=log_fields(agent=agent.host.name),
+    )
 
 
 def _check_login(agent: RunningAgent) -> None:

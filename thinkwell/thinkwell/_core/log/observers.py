@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from thinkwell import events as ev
+    from thinkwell._core.log.log_lines import LogLines
     from thinkwell_acp.mcp import ToolOutput
 
 T = TypeVar("T")
@@ -25,6 +26,8 @@ class RunFacts(Struct, frozen=True, kw_only=True):
 
     id: str
     agent: str
+    lines: LogLines
+    """Writes what is logged of it."""
     include: frozenset[str]
     """The kinds of events that it keeps."""
     text: bool
@@ -48,7 +51,7 @@ class RunObserver:
         """Learn the result, as the agent gave it, or why there is none."""
 
     def ended(self, error: Exception | None, cut: str | None, /) -> None:
-        """Learn that the log has ended, and what has cut its turn. Later events are not delivered any more."""
+        """Learn that the log has ended, and what has cut its turn. Later events are not delivered."""
 
     def calling(self, name: str, /) -> AbstractContextManager[object]:
         """Return what to be in while a tool of the user's is called."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
+from thinkwell._core.log.log_lines import log_fields
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextvars import Context
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -24,11 +27,21 @@ class Guard:
         self._agent = agent
         self._level = logging.WARNING
 
-    def __call__(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
-        """Return what an action returns; ``None`` where it fails."""
+    def __call__(
+        self, action: Callable[[*Args], T], *args: *Args, context: Context | None = None
+    ) -> T | None:
+        """Return what an action returns; ``None`` where it fails.
+
+        Args:
+            action: What to call.
+            args: Its arguments.
+            context: The context variables that it is called with; it leaves them as they are. By default, those
+                that are current.
+        """
         try:
-            return action(*args)
+            return action(*args) if context is None else context.copy().run(lambda: action(*args))
         except Exception:
             level, self._level = self._level, logging.DEBUG
-            logger.log(level, "Agent %s: spans are lost, since tracing failed", self._agent, exc_info=True)
+            about = "Agent %s: spans are lost, since tracing failed"
+            logger.log(level, about, self._agent, exc_info=True, extra=log_fields(agent=self._agent))
             return None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final, TypeVar, TypeVarTuple
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
@@ -16,7 +17,8 @@ from opentelemetry.trace import SpanKind
 
 from thinkwell._core.log.observers import RunObserver, SessionObserver
 from thinkwell._core.protocol.errors import translate
-from thinkwell._core.tracing.span_tree import Tree, error_type, fail, finish, injected, outcome, own_tool
+from thinkwell._core.tracing.outcome import error_type, outcome
+from thinkwell._core.tracing.span_tree import Tree, fail, finish, injected, own_tool
 from thinkwell._display.changes import with_tokens
 from thinkwell._version import VERSION
 from thinkwell.view import TokenCounts
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._core.log.observers import RunFacts
     from thinkwell._core.tracing.guard import Guard
+
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
 
 USAGE: Final = {
     "input": "gen_ai.usage.input_tokens",
@@ -108,7 +113,7 @@ class RunSpans(RunObserver):
 
     def __init__(self, home: AgentSpans, tree: Tree, *, ephemeral: bool) -> None:
         self._home = home
-        self._guard = home.guard
+        self._context = copy_context()
         self._tree = tree
         self._ephemeral = ephemeral
         self._stop_reasons: list[str] = []
@@ -133,6 +138,10 @@ class RunSpans(RunObserver):
         if take is not None:
             self._guard(take, event)
 
+    def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
+        """Do something in the context of the caller, of whose variables processors of spans may make use."""
+        return self._home.guard(action, *args, context=self._context)
+
     def session(self, session_id: str, /) -> None:
         """Say in which session."""
         self._guard(self._session, session_id)
@@ -145,16 +154,17 @@ class RunSpans(RunObserver):
     @contextmanager
     def calling(self, name: str, /) -> Generator[None]:
         """Have a span while a tool of the user's is called, which is the current one for what it calls."""
-        entered = self._guard(self._enter, name)
+        guard = self._home.guard  # the caller's context is current, and is to be changed here
+        entered = guard(self._enter, name)
         try:
             yield
         finally:
             if entered is not None:
-                self._guard(_leave, *entered)
+                guard(_leave, *entered)
 
     def call_failed(self) -> None:
         """Say that it went wrong."""
-        self._guard(_call_failed)
+        self._home.guard(_call_failed)
 
     def meta(self) -> Mapping[str, str]:
         """Begin the span of a turn, and say so to the agent."""
@@ -193,7 +203,7 @@ class RunSpans(RunObserver):
             for name, attribute in USAGE.items()
             if (count := getattr(self._tokens, name)) is not None
         }
-        attributes.update(outcome(error))
+        attributes["thinkwell.outcome"] = outcome(error)
         if cut is not None:
             attributes["thinkwell.cut"] = cut
         if self._stop_reasons:
@@ -270,13 +280,16 @@ class SessionSpans(SessionObserver):
 
     def __init__(self, home: AgentSpans, how: str) -> None:
         self._home = home
-        self._guard = home.guard
+        self._context = copy_context()
         self._how = how
         self._around = contexts.get_current()
         self._began = time.time_ns()
         self._tree: Tree | None = None
         """Not before it is opened: one that never was has no span."""
         self._id: str | None = None
+
+    def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
+        return self._home.guard(action, *args, context=self._context)
 
     def belongs_to(self, run: Tree) -> None:
         """Take the session under the run that it is for."""
@@ -328,7 +341,7 @@ class SessionSpans(SessionObserver):
         if isinstance(error, Exception):
             error = translate(error, self._home.agent)
         if self._tree is not None or error is not None:
-            self._grown().fell(outcome(error), error_type(error))
+            self._grown().fell({"thinkwell.outcome": outcome(error)}, error_type(error))
 
     def _asked(self, event: ev.QuestionAsked) -> None:
         ask(self._grown(), event, None)
