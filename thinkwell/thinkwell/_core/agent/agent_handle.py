@@ -36,7 +36,7 @@ from thinkwell._core.schema.output import output_type
 from thinkwell._core.session.session import WireSession
 from thinkwell._core.task.builder import Spec, ThinkBuilder
 from thinkwell._core.tracing.run_logging import RunLogging, shown
-from thinkwell._core.tracing.tracing import Tracing
+from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
 from thinkwell.agents._profile import AgentProfile, ToolTransport, advising
@@ -484,7 +484,11 @@ async def _opened(
             line, max_line = translated(pipe, tasks)
             if recorder is not None:
                 line = recorder.tapped(line, max_line)
-            observers: list[Observer] = [RunLogging(setup.name), Tracing(setup.name)]
+            observers: list[Observer] = [
+                RunLogging(setup.name),
+                Telemetry(setup.name, "trace"),
+                Telemetry(setup.name, "metrics"),
+            ]
             if recorder is not None:
                 observers.append(recorder)
             make = partial(

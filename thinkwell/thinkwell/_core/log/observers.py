@@ -6,13 +6,13 @@ An observer is told in order, while messages are being read: it must neither wai
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from thinkwell import events as ev
     from thinkwell._core.log.log_lines import LogLines
@@ -53,12 +53,11 @@ class RunObserver:
     def ended(self, error: Exception | None, cut: str | None, /) -> None:
         """Learn that the log has ended, and what has cut its turn. Later events are not delivered."""
 
-    def calling(self, name: str, /) -> AbstractContextManager[object]:
-        """Return what to be in while a tool of the user's is called."""
-        return nullcontext()
-
-    def call_failed(self) -> None:
-        """Learn that the call went wrong, while still in what `calling` returned."""
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> AbstractContextManager[Callable[[ToolOutput], None]]:
+        """Return what to be in while a tool of the user's is called; it gives who is told the result."""
+        return nullcontext(_ignore)
 
     def meta(self) -> Mapping[str, str]:
         """Return what to send in the ``_meta`` of a prompt."""
@@ -125,17 +124,19 @@ class RunObservers:
         for observer in self._observers:
             observer.ended(error, cut)
 
-    def calling(self, name: str, /) -> AbstractContextManager[object]:
-        """Enter what each of them wants entered."""
-        stack = ExitStack()
-        for observer in self._observers:
-            stack.enter_context(observer.calling(name))
-        return stack
+    @contextmanager
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> Generator[Callable[[ToolOutput], None]]:
+        """Be in what each of them wants entered, and give who tells them the result."""
+        with ExitStack() as stack:
+            told = [stack.enter_context(observer.calling(name, arguments)) for observer in self._observers]
 
-    def call_failed(self) -> None:
-        """Tell that it went wrong."""
-        for observer in self._observers:
-            observer.call_failed()
+            def returned(result: ToolOutput) -> None:
+                for tell in told:
+                    tell(result)
+
+            yield returned
 
     def meta(self) -> Mapping[str, str]:
         """Join what each of them wants sent."""
@@ -196,7 +197,7 @@ class Observers:
         return SessionObservers(_present(observer.session(how) for observer in self._observers))
 
 
-def _ignore(output: ToolOutput) -> None:
+def _ignore(result: object) -> None:
     """Do nothing."""
 
 

@@ -1,9 +1,9 @@
-"""Keeps what goes wrong with tracing away from the runs."""
+"""Keeps what goes wrong with OpenTelemetry away from the runs."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Literal, TypeVar, TypeVarTuple
 
 from thinkwell._core.log.log_lines import log_fields
 
@@ -23,8 +23,11 @@ class Guard:
     What they raise must not hurt a run, and is not worth a line for each event.
     """
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, signal: Literal["trace", "metrics"]) -> None:
         self._agent = agent
+        self._what = "spans are lost, since tracing failed"
+        if signal == "metrics":
+            self._what = "metrics are lost, since measuring failed"
         self._level = logging.WARNING
 
     def __call__(
@@ -35,13 +38,12 @@ class Guard:
         Args:
             action: What to call.
             args: Its arguments.
-            context: The context variables that it is called with; it leaves them as they are. By default, those
-                that are current.
+            context: The context variables that it is called with, and does not change.
         """
         try:
             return action(*args) if context is None else context.copy().run(lambda: action(*args))
         except Exception:
             level, self._level = self._level, logging.DEBUG
-            about = "Agent %s: spans are lost, since tracing failed"
-            logger.log(level, about, self._agent, exc_info=True, extra=log_fields(agent=self._agent))
+            extra = log_fields(agent=self._agent)
+            logger.log(level, "Agent %s: %s", self._agent, self._what, exc_info=True, extra=extra)
             return None

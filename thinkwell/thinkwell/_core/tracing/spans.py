@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, TypeVarTuple
 
 from opentelemetry import context as contexts
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._core.log.observers import RunFacts
     from thinkwell._core.tracing.guard import Guard
+    from thinkwell_acp.mcp import ToolOutput
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -152,19 +154,17 @@ class RunSpans(RunObserver):
         self._guard(self._ended, error, cut)
 
     @contextmanager
-    def calling(self, name: str, /) -> Generator[None]:
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> Generator[Callable[[ToolOutput], None]]:
         """Have a span while a tool of the user's is called, which is the current one for what it calls."""
         guard = self._home.guard  # the caller's context is current, and is to be changed here
         entered = guard(self._enter, name)
         try:
-            yield
+            yield partial(guard, _returned)
         finally:
             if entered is not None:
                 guard(_leave, *entered)
-
-    def call_failed(self) -> None:
-        """Say that it went wrong."""
-        self._home.guard(_call_failed)
 
     def meta(self) -> Mapping[str, str]:
         """Begin the span of a turn, and say so to the agent."""
@@ -364,8 +364,9 @@ def answer(tree: Tree, event: ev.QuestionAnswered) -> None:
     tree.end(f"question {event.id}", {"thinkwell.question.choice": choice, "thinkwell.question.by": event.by})
 
 
-def _call_failed() -> None:
-    fail(trace.get_current_span(), "tool_failed")
+def _returned(result: ToolOutput) -> None:
+    if result.is_error:
+        fail(trace.get_current_span(), "tool_failed")
 
 
 def _leave(span: Span, token: Token[Context]) -> None:
