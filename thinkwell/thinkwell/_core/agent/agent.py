@@ -27,7 +27,7 @@ from thinkwell_acp import ConnectionEnded
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from thinkwell._core.agent.launch import LaunchLog
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from thinkwell._core.questions.asker import Asker
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
+    from thinkwell._core.tracing.content import Redaction
     from thinkwell._workspace.service import WorkspaceService
     from thinkwell.agents import AgentProfile
     from thinkwell.agents._profile import ToolTransport
@@ -62,6 +63,8 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
     """The method to log in by, where it is given."""
     profile: AgentProfile | None
     """What is known of the agent, where we start it."""
+    redaction: Callable[[], Redaction]
+    """Makes what takes secrets out of what is said."""
 
 
 class AgentLine(Struct, frozen=True, kw_only=True):

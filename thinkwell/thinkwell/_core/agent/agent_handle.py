@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from thinkwell._core.session.state import SessionInfo
     from thinkwell._core.task.builder import Explanation, Options
     from thinkwell._core.task.prompt import Part
+    from thinkwell._core.tracing.content import Redaction
     from thinkwell._lines.words import PromptFormat, Protocol
     from thinkwell._mcp.servers import McpServer
     from thinkwell._recording._recorder import Recorder
@@ -423,6 +424,7 @@ def open_agent(
         workspace=service,
         login=login,
         profile=profile,
+        redaction=partial(_redaction, variables),
     )
 
     def translated(pipe: Transport, tasks: BackgroundTasks) -> tuple[Transport, int]:
@@ -486,8 +488,8 @@ async def _opened(
                 line = recorder.tapped(line, max_line)
             observers: list[Observer] = [
                 RunLogging(setup.name),
-                Telemetry(setup.name, "trace"),
-                Telemetry(setup.name, "metrics"),
+                Telemetry(setup.name, "trace", setup.redaction),
+                Telemetry(setup.name, "metrics", setup.redaction),
             ]
             if recorder is not None:
                 observers.append(recorder)
@@ -529,6 +531,13 @@ async def _connected(
 
     async with connect(line, incoming, max_line=max_line):
         yield made[0]
+
+
+def _redaction(variables: Mapping[str, str]) -> Redaction:
+    """Return what takes secrets out of what is said with these variables."""
+    from thinkwell._recording._redact import Redactor  # loads what finds them
+
+    return Redactor(variables)
 
 
 def _handlers(

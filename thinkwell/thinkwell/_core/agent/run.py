@@ -338,7 +338,7 @@ class Run(Generic[T]):
         if not self._turns:
             record.observers.session(self.session.id)
         meta: dict[str, ev.JsonValue] = {
-            **record.observers.meta(),
+            **record.observers.prompt(blocks),
             **(self._spec.meta or {}),
             **host.dialect.prompt_meta(self._spec.output.schema),
         }

@@ -59,8 +59,8 @@ class RunObserver:
         """Return what to be in while a tool of the user's is called; it gives who is told the result."""
         return nullcontext(_ignore)
 
-    def meta(self) -> Mapping[str, str]:
-        """Return what to send in the ``_meta`` of a prompt."""
+    def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
+        """Learn of a prompt that is about to be sent, and return what to send in its ``_meta``."""
         return {}
 
 
@@ -138,9 +138,9 @@ class RunObservers:
 
             yield returned
 
-    def meta(self) -> Mapping[str, str]:
-        """Join what each of them wants sent."""
-        return _joined(observer.meta() for observer in self._observers)
+    def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
+        """Tell of a prompt, and join what each of them wants sent."""
+        return _joined(observer.prompt(blocks) for observer in self._observers)
 
 
 class SessionObservers:

@@ -9,7 +9,10 @@ from thinkwell._core.log.observers import Observer
 from thinkwell._core.tracing.guard import Guard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from thinkwell._core.log.observers import RunFacts, RunObserver, SessionObserver
+    from thinkwell._core.tracing.content import Redaction
 
 
 class _Instruments(Protocol):
@@ -26,11 +29,15 @@ class Telemetry(Observer):
     Args:
         agent: Name of the agent.
         signal: Which of them, by the name of the API's module.
+        redaction: Makes what takes secrets out of what spans say.
     """
 
-    def __init__(self, agent: str, signal: Literal["trace", "metrics"]) -> None:
+    def __init__(
+        self, agent: str, signal: Literal["trace", "metrics"], redaction: Callable[[], Redaction]
+    ) -> None:
         self._agent = agent
         self._signal = signal
+        self._redaction = redaction
         self._guard = Guard(agent, signal)
         self._instruments: _Instruments | None = None
 
@@ -51,9 +58,10 @@ class Telemetry(Observer):
 
     def _load(self) -> _Instruments:
         if self._signal == "trace":
+            from thinkwell._core.tracing.content import content_of
             from thinkwell._core.tracing.spans import AgentSpans
 
-            return AgentSpans(self._agent, self._guard)
+            return AgentSpans(self._agent, self._guard, content_of(self._redaction))
         from thinkwell._core.tracing.metrics import AgentMetrics
 
         return AgentMetrics(self._agent, self._guard)
