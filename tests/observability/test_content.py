@@ -111,8 +111,9 @@ async def test_what_is_long_is_cut_and_no_secret_is_cut_in_two(spans: Collected)
     async def pour(turn: Turn) -> None:
         for _ in range(100):
             turn.say("words " * 500)
-        output = {"text": "a " * 8180 + secret + " b" * 1_000_000, "list": list(range(1_000_000)), "end": 1}
-        turn.update(s.ToolCallStart(tool_call_id="t1", title="x", name="Cat", raw_input=deep))
+        output = {"text": "a " * 8180 + secret + " b" * 1_000_000, "end": 1}
+        long = {"deep": deep, "list": list(range(100_000))}
+        turn.update(s.ToolCallStart(tool_call_id="t1", title="x", name="Cat", raw_input=long))
         turn.update(s.ToolCallProgress(tool_call_id="t1", status="completed", raw_output=output))
 
     async with scripted(pour) as agent:

@@ -177,18 +177,25 @@ async def test_runs_that_fail_and_that_are_cancelled(measured: Measured) -> None
 
 
 async def test_the_model_is_said_where_the_session_tells_it(measured: Measured) -> None:
-    handler = Played([busy], answers=used(5, 0))
-    choices = (s.SessionConfigSelectOption(value="large", name="Large"),)
-    handler.options = [
-        s.SessionConfigSelect(
-            id="model", name="Model", category="model", current_value="large", options=choices
-        )
-    ]
-    async with scripted(agent=handler) as agent:
-        await agent.think().text("Go").tool(note).run()
-    ((words, _),) = measured.of(DURATION).items()
-    assert "model=Large" in words
-    assert all("model=Large" in words for words in measured.of(TOKENS))
+    choices = tuple(s.SessionConfigSelectOption(value=name.lower(), name=name) for name in ("Large", "Small"))
+    large = s.SessionConfigSelect(
+        id="model", name="Model", category="model", current_value="large", options=choices
+    )
+
+    async def changes(turn: Turn) -> None:
+        turn.update(s.ConfigOptionUpdate(config_options=(replace(large, current_value="small"),)))
+
+    async def stays(turn: Turn) -> None:
+        turn.say("Done")
+
+    for script, model in ((stays, "Large"), (changes, "Small")):
+        handler = Played([script], answers=used(5, 0))
+        handler.options = [large]
+        async with scripted(agent=handler) as agent:
+            await agent.think().text("Go").run()
+        invoked = f"name=invoke_agent name=scripted model={model}"
+        assert measured.of(DURATION)[f"{invoked} outcome=completed"] == (1, 0.0)
+        assert measured.of(TOKENS)[f"{invoked} type=input"] == (1, 5)
 
 
 async def test_a_question_between_turns(measured: Measured) -> None:

@@ -23,6 +23,12 @@ ON: Final = ("true", "span_only", "span_and_event")
 LIMIT: Final = 16_384
 """Characters of one attribute, before JSON escapes them. Backends cut attributes at sizes of that order."""
 
+PUNCTUATION: Final = 4
+"""How many of them JSON takes around a text."""
+
+NUMBER: Final = 20
+"""What counts for a number, and for a list by itself."""
+
 DEPTH: Final = 50
 """Levels of lists and objects that are shown."""
 
@@ -58,15 +64,15 @@ class Content:
         """Return as much of a value as there is room for."""
         if isinstance(value, str):
             kept = value[: max(room[0], 0)]
-            room[0] -= len(value)
+            room[0] -= len(value) + PUNCTUATION
             return kept if len(kept) == len(value) else self._redaction.cut(kept) + "…"
-        room[0] -= 1
+        room[0] -= NUMBER
         if depth < DEPTH and is_object(value):
             shown: dict[str, ev.JsonValue] = {}
             for key, item in value.items():
-                if room[0] <= 0:
+                if room[0] <= len(key):
                     break
-                room[0] -= len(key)
+                room[0] -= len(key) + PUNCTUATION
                 shown[key] = self._bounded(item, room, depth + 1)
             return shown
         if depth < DEPTH and is_array(value):

@@ -115,13 +115,12 @@ class _Questions:
 
     def answered(self, event: ev.QuestionAnswered) -> None:
         """Measure one."""
-        asked = self._asked.pop(event.id, None)
-        if asked is not None:
-            said = {
-                "thinkwell.question.asks": asked.asks,
-                "thinkwell.question.choice": event.choice or "cancelled",
-            }
-            self._home.questions.record(event.at - asked.at, {**self._home.agent, **said})
+        asked = self._asked.pop(event.id)
+        said = {
+            "thinkwell.question.asks": asked.asks,
+            "thinkwell.question.choice": event.choice or "cancelled",
+        }
+        self._home.questions.record(event.at - asked.at, {**self._home.agent, **said})
 
 
 class RunMetrics(RunObserver):
