@@ -265,10 +265,12 @@ async def check(stage: Stage, stream: ThoughtStream[Answer], error: type[Excepti
     state, tap = stage.scene.state, stage.tap
     if state == "result":
         assert await stream.result == Answer(answer=1)
+        assert (stream.view.phase, stream.view.cut, stream.view.error) == ("completed", error.__name__, None)
     else:
         assert type(stream.result.exception()) is error
-    assert type(stream.view.error) is error
-    assert stream.view.phase == ("cancelled" if isinstance(stream.view.error, ThoughtCancelled) else "failed")
+        assert type(stream.view.error) is error
+        phase = "cancelled" if issubclass(error, ThoughtCancelled) else "failed"
+        assert (stream.view.phase, stream.view.cut) == (phase, None)
     assert tap.count("session/cancel") == (state not in BEFORE_THE_PROMPT)
     assert tap.count("$/cancel_request") == (state == "opening")
     assert stream.view.questions == ()

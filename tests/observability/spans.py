@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span
@@ -55,6 +55,8 @@ class Saboteur(SpanProcessor):
         self.open: set[int] = set()
         self.fails_at: str | None = None
         """When, and over which spans: ``start``, ``end``, ``start turn``, …"""
+        self.on_step: Callable[[str], None] | None = None
+        """Called with what happens, in those words."""
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         self._fail(f"start {span.name}")
@@ -67,6 +69,8 @@ class Saboteur(SpanProcessor):
         self._fail(f"end {span.name}")
 
     def _fail(self, step: str) -> None:
+        if self.on_step is not None:
+            self.on_step(step)
         if self.fails_at is not None and step.startswith(self.fails_at):
             raise RuntimeError("broken processor")
 
@@ -121,7 +125,7 @@ def collecting() -> Generator[Collected]:
         _installed.append(_collected)
     _collected.exporter.clear()
     _collected.saboteur.open.clear()
-    _collected.saboteur.fails_at = None
+    _collected.saboteur.fails_at = _collected.saboteur.on_step = None
     _collected.switch.decision = Decision.RECORD_AND_SAMPLE
     propagate.set_global_textmap(USUAL)
     try:

@@ -61,6 +61,11 @@ def test_where_nobody_collects_spans_the_agent_is_told_of_none(anyio_backend: st
     assert (result.returncode, result.stdout, result.stderr) == (0, "None None\n", "")
 
 
+def test_where_nobody_collects_metrics_none_are_made(anyio_backend: str) -> None:
+    result = run("import opentelemetry.metrics", "", anyio_backend)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_an_api_that_is_too_old_costs_the_spans_alone(anyio_backend: str) -> None:
     before = "import opentelemetry.trace; sys.modules['opentelemetry.propagate'] = None"
     result = run(before, "", anyio_backend)

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 import warnings
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -376,3 +377,31 @@ def test_a_failed_run_whose_result_nobody_waits_for_does_not_hold_anybody_up() -
         assert stream.exception() is not None
         started = time.monotonic()
     assert time.monotonic() - started < 30
+
+
+BLOCKS = pytest.mark.parametrize("of_the_stream", [False, True], ids=["agent", "stream"])
+
+
+@BLOCKS
+def test_a_block_that_is_left_right_after_the_result_waits_for_the_turn(of_the_stream: bool) -> None:
+    with playing(script.returns(7).pauses(0.2).stops("max_tokens")) as agent:
+        stream = agent.think(int).text("Go").stream()
+        with stream if of_the_stream else nullcontext():
+            assert stream.result() == 7
+        if of_the_stream:
+            assert stream.view.phase == "completed"
+    assert (stream.view.phase, stream.view.cut, stream.view.stop_reason) == ("completed", None, "max_tokens")
+
+
+@BLOCKS
+def test_a_block_that_an_exception_leaves_does_not_wait(of_the_stream: bool) -> None:
+    streams: list[ThoughtStream[int]] = []
+    with suppress(LookupError), playing(script.returns(7).hangs()) as agent:
+        streams.append(agent.think(int).text("Go").stream())
+        with streams[0] if of_the_stream else nullcontext():
+            assert streams[0].result() == 7
+            raise LookupError
+    (stream,) = streams
+    cut = "ThoughtCancelled" if of_the_stream else "AgentClosed"
+    assert (stream.view.phase, stream.view.cut) == ("completed", cut)
+    assert stream.elapsed < 2

@@ -368,6 +368,8 @@ class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
     """What it is about, such as ``npm package @google/gemini-cli@0.61.0``."""
     seconds: float | None = None
     """How long it took, where it was over when it was told, as the agent's launch; else the next one says."""
+    cut: str | None = None
+    """Why a completed run ended before its turn did; see `thinkwell.view.RunView.cut`."""
 
 
 class ToolsSeen(Event, frozen=True, kw_only=True, tag="tools_seen"):

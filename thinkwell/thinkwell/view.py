@@ -194,6 +194,9 @@ class RunView:
     """Why the last turn ended, in the protocol's words; ``None`` before that."""
     error: Exception | None = None
     """Why the run failed; ``None`` while it has not."""
+    cut: str | None = None
+    """Why a completed run ended before its turn did, as the name of an error, such as ``AgentClosed`` where
+    the agent's block was left: its result is valid, and what it has used may be unknown."""
 
     def to_json(self) -> dict[str, ev.JsonValue]:
         """Return the run as data that JSON can hold: an object with the fields above.

@@ -65,7 +65,7 @@ class RecordedRun(RunObserver):
         )
 
     @_guarded
-    def ended(self, error: Exception | None, /) -> None:
+    def ended(self, error: Exception | None, _cut: str | None, /) -> None:
         recorder = self.recorder
         failure = None if error is None else recorder.failure(error)
         recorder.write(rec.RunEnded(at=recorder.now(), run=self._run, error=failure), ("run", self._run))

@@ -109,6 +109,11 @@ class Redactor:
         """Return a text without its secrets."""
         return self._short_text(text) if len(text) <= _MEMO_TEXT else self._clean(text)
 
+    def cut(self, text: str) -> str:
+        """Return the beginning of a longer text without its secrets, nor the beginning of one at its end."""
+        found = self.scan(text)
+        return replaced(text, merged([*found.spans, *self.in_doubt(text, found, settles=False)]))
+
     def _clean(self, text: str) -> str:
         return replaced(text, self.scan(text).spans)
 

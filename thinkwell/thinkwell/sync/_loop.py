@@ -17,6 +17,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, TypeVarTuple
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from thinkwell.errors import AgentClosed
 from thinkwell.sync._blocked_loop import warn_of_blocked_loop
@@ -78,6 +79,7 @@ class Held(Generic[T]):
         self._kill = kill
         self.opener: threading.Thread = threading.current_thread()
         self._inner: dict[Held[Any], None] = {}
+        self._hurried = False
         self._leaving = asyncio.Event()
         self._over = asyncio.Event()
         self._scope: anyio.CancelScope | None = None
@@ -110,6 +112,10 @@ class Held(Generic[T]):
                 inner = next(reversed(self._inner))
                 inner.let_go()
                 await inner._over.wait()
+            if self._hurried:
+                assert self._scope is not None
+                self._scope.cancel()
+                await checkpoint()
 
     def refuse(self, why: Exception) -> None:
         """Never enter it. Called in the loop."""
@@ -135,8 +141,13 @@ class Held(Generic[T]):
         if self._kill is not None and self.entered.done and not self._over.is_set():
             self._kill(self.entered.result())
 
-    def close(self) -> None:
-        """Leave it and wait until it was left. Ctrl-C meanwhile kills it, and is raised at the end."""
+    def close(self, *, hurried: bool = False) -> None:
+        """Leave it and wait until it was left. Ctrl-C meanwhile kills it, and is raised at the end.
+
+        Args:
+            hurried: Whether it is left as by an exception: what runs in it is not waited for.
+        """
+        self._hurried = hurried
         if self.loop.forked:
             return  # it is not ours
         self.loop.check_elsewhere()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from thinkwell.errors import AgentClosed
 from thinkwell.sync._loop import LoopEnded
@@ -15,42 +15,8 @@ if TYPE_CHECKING:
     from thinkwell.sync._loop import Held
 
 
-class Closable(Protocol):
-    """What can be closed."""
-
-    def close(self) -> None:
-        """Close it."""
-        ...
-
-
-C_co = TypeVar("C_co", bound=Closable, covariant=True)
 R = TypeVar("R")
 T = TypeVar("T")
-
-
-class Opener(Generic[C_co]):
-    """What `open_agent`, `Agent.session` and `Session.fork` return: open it with ``with``, or by `start`."""
-
-    def __init__(self, start: Callable[[], C_co]) -> None:
-        self._start = start
-        self._entered: list[C_co] = []
-
-    def start(self) -> C_co:
-        """Open it until its ``close`` is called: for notebooks, where no block can go on from cell to cell.
-
-        Raises what the block would.
-        """
-        return self._start()
-
-    def __enter__(self) -> C_co:
-        opened = self._start()
-        self._entered.append(opened)
-        return opened
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._entered.pop().close()
 
 
 class Opened(Generic[T]):
@@ -78,3 +44,32 @@ class Opened(Generic[T]):
         if held is not None and not held.loop.forked and not held.left.done:
             held.leave()
             warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=1)
+
+
+O_co = TypeVar("O_co", bound=Opened[Any], covariant=True)
+
+
+class Opener(Generic[O_co]):
+    """What `open_agent`, `Agent.session` and `Session.fork` return: open it with ``with``, or by `start`."""
+
+    def __init__(self, start: Callable[[], O_co]) -> None:
+        self._start = start
+        self._entered: list[O_co] = []
+
+    def start(self) -> O_co:
+        """Open it until its ``close`` is called: for notebooks, where no block can go on from cell to cell.
+
+        Raises what the block would.
+        """
+        return self._start()
+
+    def __enter__(self) -> O_co:
+        opened = self._start()
+        self._entered.append(opened)
+        return opened
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        opened = self._entered.pop()  # else it is collected before it is closed, and warns of that
+        opened._held.close(hurried=exc_type is not None)

@@ -232,16 +232,15 @@ class ThoughtStream(Generic[T_co]):
                 f"{self.id} {still} after {timeout:g} seconds; it goes on: wait again, or cancel() it"
             ) from None
 
-    def _end(self) -> None:
-        """Cancel the run and wait for its end; Ctrl-C meanwhile kills the agent."""
+    def _end(self, *, hurried: bool = True) -> None:
+        """Leave the run as its block does, by default as by an exception. Ctrl-C meanwhile kills it."""
         interrupted: KeyboardInterrupt | None = None
+        leave = partial(self._stream.__aexit__, BaseException if hurried else None, None, None)
         while True:
             try:
-                if interrupted is None:
-                    self.cancel()
-                else:
+                if interrupted is not None:
                     self.kill()
-                self.wait()
+                self._wait_for(leave, None, "is not over")
                 break
             except KeyboardInterrupt as exc:  # in any of them: each waits for the loop
                 interrupted = exc
@@ -254,4 +253,4 @@ class ThoughtStream(Generic[T_co]):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._end()
+        self._end(hurried=exc_type is not None)

@@ -6,6 +6,7 @@ import logging
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import anyio
 from msgspec import Struct
 
 from thinkwell._core.agent.failures import AgentErrors
@@ -15,7 +16,7 @@ from thinkwell._core.agent.questions import AgentQuestions
 from thinkwell._core.agent.run import Run, RunHost
 from thinkwell._core.agent.run_handle import RunHandle, check_listener
 from thinkwell._core.log.observers import Observers
-from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
+from thinkwell._core.log.stream import TURN_END_TIMEOUT, ThoughtResult, ThoughtStream
 from thinkwell._core.session.routes import SessionRoutes
 from thinkwell._core.session.tool_hosts import ToolHosts
 from thinkwell._core.session.turn_queue import Turns
@@ -25,7 +26,7 @@ from thinkwell_acp import ConnectionEnded
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from thinkwell._core.agent.launch import LaunchLog
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from thinkwell._core.questions.asker import Asker
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
+    from thinkwell._core.tracing.content import Redaction
     from thinkwell._workspace.service import WorkspaceService
     from thinkwell.agents import AgentProfile
     from thinkwell.agents._profile import ToolTransport
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from thinkwell_acp._tasks import BackgroundTasks
 
 T = TypeVar("T")
-
-logger = logging.getLogger("thinkwell")
 
 
 class AgentSetup(Struct, frozen=True, kw_only=True):
@@ -63,6 +63,8 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
     """The method to log in by, where it is given."""
     profile: AgentProfile | None
     """What is known of the agent, where we start it."""
+    redaction: Callable[[], Redaction]
+    """Makes what takes secrets out of what is said."""
 
 
 class AgentLine(Struct, frozen=True, kw_only=True):
@@ -205,6 +207,13 @@ class RunningAgent:
         self._runs.add(run)
         return ThoughtStream(run.record.log, ThoughtResult(run.record.result), handle)
 
+    async def let_finish(self, session: WireSession | None = None) -> None:
+        """Wait a short time for the end of the turns whose result is there: those of a session, or all."""
+        with anyio.move_on_after(TURN_END_TIMEOUT):
+            for run in self._runs if session is None else self._runs.of(session):
+                if run.record.result.value:
+                    await run.over.wait()
+
     def leave_session(self, session: WireSession) -> None:
         """Cancel what runs in a session."""
         session.leave()
@@ -263,14 +272,16 @@ class RunningAgent:
         # Anything can come of the others as long as the agent lives.
         others = sum(not other.given_up and other.session.life.usable for other in self._runs)
         if others:
-            logger.warning(
+            run.record.lines(
+                logging.WARNING,
                 "Agent %s does not end the turn of %s; it goes on, because %d other runs need the agent",
                 name,
                 run.id,
                 others,
             )
             return
-        logger.warning("Agent %s does not end the turn of %s, so its process is ended", name, run.id)
+        about = "Agent %s does not end the turn of %s, so its process is ended"
+        run.record.lines(logging.WARNING, about, name, run.id)
         for waiting in self._runs:
             if not waiting.given_up:
                 waiting.stop(SessionUnusable(waiting.session.id or ""))  # says more than the agent's end

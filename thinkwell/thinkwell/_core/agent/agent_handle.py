@@ -27,6 +27,7 @@ from thinkwell._core.agent.session_handle import (
 )
 from thinkwell._core.agent.session_list import listed_sessions
 from thinkwell._core.agent.stderr import StderrLines
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
 from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
@@ -36,7 +37,7 @@ from thinkwell._core.schema.output import output_type
 from thinkwell._core.session.session import WireSession
 from thinkwell._core.task.builder import Spec, ThinkBuilder
 from thinkwell._core.tracing.run_logging import RunLogging, shown
-from thinkwell._core.tracing.tracing import Tracing
+from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
 from thinkwell.agents._profile import AgentProfile, ToolTransport, advising
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from thinkwell._core.session.state import SessionInfo
     from thinkwell._core.task.builder import Explanation, Options
     from thinkwell._core.task.prompt import Part
+    from thinkwell._core.tracing.content import Redaction
     from thinkwell._lines.words import PromptFormat, Protocol
     from thinkwell._mcp.servers import McpServer
     from thinkwell._recording._recorder import Recorder
@@ -431,6 +433,7 @@ def open_agent(
         workspace=service,
         login=login,
         profile=profile,
+        redaction=partial(_redaction, variables),
     )
 
     def translated(pipe: Transport, tasks: BackgroundTasks) -> tuple[Transport, int]:
@@ -495,7 +498,11 @@ async def _opened(
             line, max_line = translated(transport, tasks)
             if recorder is not None:
                 line = recorder.tapped(line, max_line)
-            observers: list[Observer] = [RunLogging(setup.name), Tracing(setup.name)]
+            observers: list[Observer] = [
+                RunLogging(setup.name),
+                Telemetry(setup.name, "trace", setup.redaction),
+                Telemetry(setup.name, "metrics", setup.redaction),
+            ]
             if recorder is not None:
                 observers.append(recorder)
             make = partial(
@@ -518,6 +525,8 @@ async def _opened(
         hold.hurry = partial(agent.kill, "the wait for its end was broken off")
         try:
             yield Agent(agent, hold)
+            with hold.patience:
+                await agent.let_finish()
         finally:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await agent.leave()
@@ -536,6 +545,13 @@ async def _connected(
 
     async with connect(line, incoming, max_line=max_line):
         yield made[0]
+
+
+def _redaction(variables: Mapping[str, str]) -> Redaction:
+    """Return what takes secrets out of what is said with these variables."""
+    from thinkwell._recording._redact import Redactor  # loads what finds them
+
+    return Redactor(variables)
 
 
 def _handlers(
@@ -578,7 +594,13 @@ def _log_start(agent: RunningAgent) -> None:
     info = agent.client.agent.agent_info
     version = "no version" if info is None else shown(f"{info.name} {info.version}")
     program = agent.line.command[0] if agent.line.command else "a connection"
-    logger.info("Agent %s is ready: %s, by way of %s", agent.host.name, version, program)
+    logger.info(
+        "Agent %s is ready: %s, by way of %s",
+        agent.host.name,
+        version,
+        program,
+        extra=log_fields(agent=agent.host.name),
+    )
 
 
 def _check_login(agent: RunningAgent) -> None:

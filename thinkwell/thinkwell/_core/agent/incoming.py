@@ -8,6 +8,7 @@ from collections import deque
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell_acp import AcpError, ClientHandler, RpcError
 from thinkwell_acp import schema as s
 
@@ -87,10 +88,11 @@ class Incoming(ClientHandler):
         self._malformed += 1
         level = logging.WARNING if self._malformed <= MALFORMED_WARNED else logging.DEBUG
         about = "Agent %s sent what is no message: %s, %d bytes"
-        logger.log(level, about, self._agent, report.reason, len(report.line))
-        logger.debug("That line of agent %s: %.200r", self._agent, report.line)
+        extra = log_fields(agent=self._agent)
+        logger.log(level, about, self._agent, report.reason, len(report.line), extra=extra)
+        logger.debug("That line of agent %s: %.200r", self._agent, report.line, extra=extra)
         if self._malformed == MALFORMED_WARNED:
-            logger.warning("More of that from agent %s is logged as DEBUG", self._agent)
+            logger.warning("More of that from agent %s is logged as DEBUG", self._agent, extra=extra)
 
     # Questions
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 X = TypeVar("X")
 
-logger = logging.getLogger("thinkwell")
-
 
 class RunLimits:
     """Keeps a run within its budget and its silence.
@@ -60,7 +58,7 @@ class RunLimits:
             record.tell(ev.Stalled, idle=idle, limit=limit)
             record.log.publish()
             about = "Run %s: nothing was heard of agent %s for %.0f s; it is cancelled after %g s"
-            logger.warning(about, record.id, self._agent, idle, limit)
+            record.lines(logging.WARNING, about, record.id, self._agent, idle, limit)
 
         await record.idle.watch(limit, lambda: record.tool_runs() or self._logging_in(), warn)
         record.stop(ThoughtTimeout(limit, idle=True))

@@ -37,6 +37,8 @@ class Hold:
         """Where it is open."""
         self.hurry: Callable[[], None] = _do_nothing
         """Called where the wait for its end is broken off, as by a second Ctrl-C."""
+        self.patience: anyio.CancelScope = anyio.CancelScope()
+        """Around what its end waits for where nothing hurries: not an exception, nor a cancellation."""
         self._leaving = anyio.Event()
         self._over = anyio.Event()
         self._error: BaseException | None = None
@@ -74,24 +76,38 @@ class Hold:
             self._raise()
         return entered[0]
 
-    async def close(self) -> None:
-        """Close it, and wait for that. Where it is closed, nothing happens."""
+    async def close(self, *, hurried: bool = False) -> None:
+        """Close it, and wait for that. Where it is closed, nothing happens.
+
+        Args:
+            hurried: Whether an exception or a cancellation closes it.
+        """
         if self.owner.forked:
             return  # it is the parent's
         if not self._over.is_set():
             self.owner.check()
+        if hurried:
+            self.patience.cancel()
         self._leaving.set()
         try:
-            await self._wait()
+            if not hurried:
+                await self._over.wait()
         except BaseException:
-            self.hurry()
+            self.patience.cancel()
             await self._wait()
             raise
+        await self._wait()
         self._raise()
 
     async def _wait(self) -> None:
-        with anyio.CancelScope(shield=True):  # bounded by what is closed
-            await self._over.wait()
+        """Wait for its end, which is bounded by what is closed."""
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._over.wait()
+            except BaseException:  # Ctrl-C, or asyncio's own way to cancel a task
+                self.hurry()
+                await self._over.wait()
+                raise
 
     def _raise(self) -> None:
         error, self._error = self._error, None
@@ -131,7 +147,7 @@ class Opening(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._hold is not None
-        await self._hold.close()
+        await self._hold.close(hurried=error is not None)
 
 
 def _do_nothing() -> None:

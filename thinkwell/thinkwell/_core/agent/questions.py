@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from itertools import count
 from typing import TYPE_CHECKING
 
+from thinkwell._core.log.log_lines import LogLines, log_fields
 from thinkwell._core.policy.permissions import choose
 from thinkwell._core.protocol.call_facts import facts_of
 from thinkwell._core.protocol.elicitation import content_values, elicitation_question
@@ -94,7 +95,10 @@ class AgentQuestions:
         session = self._routes.get(request.session_id)
         if session is None or session.life.silent:
             logger.warning(
-                "Agent %s asks for permission in unknown session %r", self._agent, request.session_id
+                "Agent %s asks for permission in unknown session %r",
+                self._agent,
+                request.session_id,
+                extra=log_fields(agent=self._agent, session=request.session_id),
             )
             return _outcome(choose(request.options, "deny"))
         call = request.tool_call
@@ -157,8 +161,11 @@ class AgentQuestions:
         if session is not None and session.life.silent:
             return s.CreateElicitationResponse(action="decline")
         if isinstance(question, UrlQuestion) and not question.host:
-            logger.warning("Agent %s asks to open what is no web page; it is declined", self._agent)
-            logger.debug("That address of agent %s: %.200r", self._agent, question.url)
+            extra = log_fields(agent=self._agent)
+            logger.warning(
+                "Agent %s asks to open what is no web page; it is declined", self._agent, extra=extra
+            )
+            logger.debug("That address of agent %s: %.200r", self._agent, question.url, extra=extra)
             return s.CreateElicitationResponse(action="decline")
         ruling = await self._ask(request, question, session, _action)
         if not ruling.allows:
@@ -181,12 +188,18 @@ class AgentQuestions:
             run_id=run_id,
             fields=tuple(fields),
         )
-        scene = Scene(cwd=session.cwd, tasks=self._tasks, log=session.mapper.log, own=True)
+        lines = self._lines(session)
+        scene = Scene(cwd=session.cwd, tasks=self._tasks, lines=lines, log=session.mapper.log, own=True)
         ruling = await self.asker.ask(question, scene, _action)
         return (ruling.values or {}) if ruling.allows else None
 
     def _new_id(self) -> str:
         return f"q{next(self._numbers)}"
+
+    def _lines(self, session: WireSession | None) -> LogLines:
+        if session is None or session.occupant is None:
+            return LogLines(agent=self._agent, session=None if session is None else session.id)
+        return session.occupant.lines
 
     async def _ask(
         self,
@@ -201,6 +214,7 @@ class AgentQuestions:
         scene = Scene(
             cwd=self._cwd if session is None else session.cwd,
             tasks=self._tasks,
+            lines=self._lines(session),
             log=None if session is None else session.mapper.log,
             remembered=None if session is None else session.remembered,
             own=own,

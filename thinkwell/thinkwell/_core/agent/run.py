@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell import events as ev
 from thinkwell._core.agent import login as shared_login
 from thinkwell._core.agent.limits import RunLimits
+from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunFacts
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell._core.protocol.updates import token_usage
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from thinkwell_acp.client import PromptOutcome
 
 T = TypeVar("T")
-
-logger = logging.getLogger("thinkwell")
 
 _run_numbers = count(1)
 
@@ -139,6 +138,7 @@ class Run(Generic[T]):
         facts = RunFacts(
             id=self.id,
             agent=host.name,
+            lines=LogLines(agent=host.name, run=self.id),
             include=options.include,
             text=spec.output.schema is None,
             ephemeral=ephemeral,
@@ -213,7 +213,7 @@ class Run(Generic[T]):
         except Exception as exc:
             if not isinstance(exc, AcpError | DecodeError | ThinkwellError | OSError):
                 about = "Run %s of agent %s failed in a way that thinkwell did not foresee"
-                logger.exception(about, self.id, self._host.name)
+                self.record.lines(logging.ERROR, about, self.id, self._host.name, exc_info=True)
             self._end(self._host.errors.error(exc))
         finally:
             self._end(self._stopped_by or AgentClosed())
@@ -296,7 +296,7 @@ class Run(Generic[T]):
     def _show_session(self) -> None:
         session = self.session
         assert session.id is not None
-        self._shown_session = session.id
+        self._shown_session = self.record.lines.known["session"] = session.id
         self.record.tell(
             ev.SessionOpened,
             agent=self._host.name,
@@ -338,7 +338,7 @@ class Run(Generic[T]):
         if not self._turns:
             record.observers.session(self.session.id)
         meta: dict[str, ev.JsonValue] = {
-            **record.observers.meta(),
+            **record.observers.prompt(blocks),
             **(self._spec.meta or {}),
             **host.dialect.prompt_meta(self._spec.output.schema),
         }
@@ -351,6 +351,7 @@ class Run(Generic[T]):
         if turn.over:
             return  # the connection had ended
         self._turns += 1
+        record.lines.known["turn"] = self._turns
         self.session.outside.history.prompted(blocks)
         record.tell(ev.TurnStarted, number=self._turns, reminder=self._turns > 1)
         record.reach("prompted")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=ev.ThoughtEvent)
 
-logger = logging.getLogger("thinkwell")
-
 
 class RunHandle:
     """What a stream, and a listener, may ask of their run.
@@ -81,7 +79,8 @@ class RunHandle:
             raise RuntimeError(f"{self.id} has a listener already; give all handlers to one Handlers()")
         check_listener(listener, host.questions.asker)
         if listener.takes_questions and not host.client.offers_elicitation:
-            logger.warning(
+            record.lines(
+                logging.WARNING,
                 "Agent %s was not told that its questions are answered, so it may not ask any: give "
                 'open_agent(permissions="ask") or on_question=',
                 host.name,
@@ -157,7 +156,7 @@ class RunHandle:
         host = self._host
         if not self._run.in_turn:  # a program would take it for an answer to what it says in its next turn
             about = "Agent %s is not told the answer to %.200r: the turn of %s is over"
-            logger.debug(about, host.name, report.kind, self.id)
+            self._run.record.lines(logging.DEBUG, about, host.name, report.kind, self.id)
             return
         host.dialect.respond(host.client, self.session_id, report, value)
         await host.errors.call(host.client.connection.drain())

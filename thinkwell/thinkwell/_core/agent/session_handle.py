@@ -383,6 +383,8 @@ async def _opened(agent: RunningAgent, plan: SessionPlan, hold: Hold) -> AsyncGe
     try:
         await _open(agent, wire, tools, plan.open_timeout)
         yield Session(starter, hold)
+        with hold.patience:
+            await agent.let_finish(wire)
     finally:
         agent.leave_session(wire)
         with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling

@@ -6,6 +6,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final
 
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.session.state import as_info
 from thinkwell_acp import schema as s
 
@@ -39,7 +40,8 @@ async def listed_sessions(agent: RunningAgent, cwd: str | os.PathLike[str] | Non
         if cursor in seen:
             break
         seen.add(cursor)
-    logger.warning("Agent %s lists sessions without an end; %d were taken", agent.host.name, len(found))
+    about, name = "Agent %s lists sessions without an end; %d were taken", agent.host.name
+    logger.warning(about, name, len(found), extra=log_fields(agent=name))
     return list(found.values())
 
 

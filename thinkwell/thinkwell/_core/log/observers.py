@@ -6,15 +6,16 @@ An observer is told in order, while messages are being read: it must neither wai
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from thinkwell import events as ev
+    from thinkwell._core.log.log_lines import LogLines
     from thinkwell_acp.mcp import ToolOutput
 
 T = TypeVar("T")
@@ -25,6 +26,8 @@ class RunFacts(Struct, frozen=True, kw_only=True):
 
     id: str
     agent: str
+    lines: LogLines
+    """Writes what is logged of it."""
     include: frozenset[str]
     """The kinds of events that it keeps."""
     text: bool
@@ -47,18 +50,17 @@ class RunObserver:
     def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
         """Learn the result, as the agent gave it, or why there is none."""
 
-    def ended(self, error: Exception | None, /) -> None:
-        """Learn that the log has ended. Events that come now are not delivered any more."""
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
+        """Learn that the log has ended, and what has cut its turn. Later events are not delivered."""
 
-    def calling(self, name: str, /) -> AbstractContextManager[object]:
-        """Return what to be in while a tool of the user's is called."""
-        return nullcontext()
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> AbstractContextManager[Callable[[ToolOutput], None]]:
+        """Return what to be in while a tool of the user's is called; it gives who is told the result."""
+        return nullcontext(_ignore)
 
-    def call_failed(self) -> None:
-        """Learn that the call went wrong, while still in what `calling` returned."""
-
-    def meta(self) -> Mapping[str, str]:
-        """Return what to send in the ``_meta`` of a prompt."""
+    def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
+        """Learn of a prompt that is about to be sent, and return what to send in its ``_meta``."""
         return {}
 
 
@@ -117,26 +119,28 @@ class RunObservers:
         for observer in self._observers:
             observer.settled(raw, error)
 
-    def ended(self, error: Exception | None, /) -> None:
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
         """Tell the end."""
         for observer in self._observers:
-            observer.ended(error)
+            observer.ended(error, cut)
 
-    def calling(self, name: str, /) -> AbstractContextManager[object]:
-        """Enter what each of them wants entered."""
-        stack = ExitStack()
-        for observer in self._observers:
-            stack.enter_context(observer.calling(name))
-        return stack
+    @contextmanager
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> Generator[Callable[[ToolOutput], None]]:
+        """Be in what each of them wants entered, and give who tells them the result."""
+        with ExitStack() as stack:
+            told = [stack.enter_context(observer.calling(name, arguments)) for observer in self._observers]
 
-    def call_failed(self) -> None:
-        """Tell that it went wrong."""
-        for observer in self._observers:
-            observer.call_failed()
+            def returned(result: ToolOutput) -> None:
+                for tell in told:
+                    tell(result)
 
-    def meta(self) -> Mapping[str, str]:
-        """Join what each of them wants sent."""
-        return _joined(observer.meta() for observer in self._observers)
+            yield returned
+
+    def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
+        """Tell of a prompt, and join what each of them wants sent."""
+        return _joined(observer.prompt(blocks) for observer in self._observers)
 
 
 class SessionObservers:
@@ -193,7 +197,7 @@ class Observers:
         return SessionObservers(_present(observer.session(how) for observer in self._observers))
 
 
-def _ignore(output: ToolOutput) -> None:
+def _ignore(result: object) -> None:
     """Do nothing."""
 
 

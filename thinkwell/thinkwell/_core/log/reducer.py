@@ -379,6 +379,7 @@ class ViewReducer:
             dropped=state.dropped,
             stop_reason=state.stop_reason,
             error=error,
+            cut=state.phases[-1].cut if state.phases else None,
         )
 
 

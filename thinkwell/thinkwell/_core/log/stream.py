@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
+from thinkwell._core.log.log_lines import LogLines
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-logger = logging.getLogger("thinkwell")
+TURN_END_TIMEOUT: Final = 2.0
+"""Seconds that a turn whose result is there gets to end by itself, where a block is left: an agent says what
+it has used when its turn ends, most often at once."""
 
 
 class RunControl(Protocol):
@@ -92,12 +95,12 @@ class Outcome(Generic[T]):
         run_id: str,
         on_settled: Callable[[JsonValue, Exception | None], None] | None = None,
         *,
-        agent: str = "",
+        lines: LogLines | None = None,
         owner: Owner | None = None,
     ) -> None:
         self.run_id = run_id
         self._owner = owner
-        self._agent = agent
+        self._lines = lines or LogLines(run=run_id)
         self._on_settled = on_settled
         self._settled = anyio.Event()
         self.value: list[T] = []
@@ -149,8 +152,9 @@ class Outcome(Generic[T]):
         if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
             self.seen = True
             about = "Run %s%s failed and its result was never awaited: %s"
-            agent = f" of agent {self._agent}" if self._agent else ""  # a replay has none
-            logger.warning(about, self.run_id, agent, self.error)
+            agent = self._lines.known.get("agent")  # a replay has none
+            of_agent = f" of agent {agent}" if agent else ""
+            self._lines(logging.WARNING, about, self.run_id, of_agent, self.error)
 
 
 class ThoughtResult(Generic[T_co]):
@@ -316,6 +320,11 @@ class ThoughtStream(Generic[T_co]):
     ) -> None:
         if self._run.foreign:
             return  # pragma: no cover - in a fork, into which no tool looks
-        self.cancel()
-        with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-            await self.wait()
+        try:
+            if exc_type is None and self._run.live and self.result._outcome.value:
+                with anyio.move_on_after(TURN_END_TIMEOUT):
+                    await self.wait()
+        finally:
+            self.cancel()
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await self.wait()

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 X = TypeVar("X")
 
-logger = logging.getLogger("thinkwell")
-
 QUESTION_TIMEOUT: Final = 300.0
 """Seconds that a question waits for an answer, by default."""
 
@@ -219,12 +217,12 @@ class Asker:
             else:
                 wrong = f"the {by} gave a {type(answer).__name__}, which is no answer to it"
             about = "Agent %s: the %s gave an answer to question %s that does not fit: %s"
-            logger.error(about, question.agent, by, question.id, wrong)
+            scene.lines(logging.ERROR, about, question.agent, by, question.id, wrong)
             heard, why = None, wrong
         except (Exception, anyio.get_cancelled_exc_class()) as exc:
             await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
             about = "Agent %s: the %s failed over question %s"
-            logger.exception(about, question.agent, by, question.id)
+            scene.lines(logging.ERROR, about, question.agent, by, question.id, exc_info=True)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
         by = heard.by if heard else getattr(answer, "by", None) or by
         if not entry.over:  # else it speaks when the answer is out

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from anyio.lowlevel import EventLoopToken
 
     from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.log_lines import LogLines
     from thinkwell._core.log.run_log import RunLog
     from thinkwell._core.policy.remember import Remembered
     from thinkwell.questions import Answer, Question
@@ -43,6 +44,8 @@ class Scene:
     cwd: str
     tasks: BackgroundTasks
     """Where handlers run."""
+    lines: LogLines
+    """Writes what is logged of its handlers."""
     log: RunLog | None = None
     """Where to tell of it; ``None`` where it belongs to no session."""
     remembered: Remembered | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 
@@ -118,6 +119,8 @@ class SessionCalls:
                 try:
                     await self._client.close_session(s.CloseSessionRequest(session_id=session_id))
                 except (AcpError, DecodeError) as exc:
-                    logger.debug("session/close of %s: %s", session_id, exc)
+                    about = "session/close of %s: %s"
+                    logger.debug(about, session_id, exc, extra=log_fields(session=session_id))
             if limit.cancelled_caught:
-                logger.info("The agent has not closed session %s within %g s", session_id, seconds)
+                about = "The agent has not closed session %s within %g s"
+                logger.info(about, session_id, seconds, extra=log_fields(session=session_id))

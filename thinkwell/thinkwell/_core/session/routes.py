@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.session.session_life import SessionLife
 from thinkwell_acp._recent import Recent
 
@@ -92,7 +93,7 @@ class SessionRoutes(Generic[R]):
             self._unknown -= not known
             if not self._unknown and self._early:
                 about = "Agent %s sent %d updates for sessions that were never opened"
-                logger.warning(about, self._agent, len(self._early))
+                logger.warning(about, self._agent, len(self._early), extra=log_fields(agent=self._agent))
                 self._early.clear()
 
     def claim(self, session: R) -> None:
@@ -125,7 +126,9 @@ class SessionRoutes(Generic[R]):
             try:
                 self._route(session_id, group)
             except Exception:
-                logger.exception("Agent %s: updates of session %r are lost", self._agent, session_id)
+                extra = log_fields(agent=self._agent, session=session_id)
+                about = "Agent %s: updates of session %r are lost"
+                logger.exception(about, self._agent, session_id, extra=extra)
 
     def _route(self, session_id: str, batch: Sequence[s.SessionNotification]) -> None:
         session = self._sessions.get(session_id)
@@ -137,4 +140,5 @@ class SessionRoutes(Generic[R]):
             # Some agents send a last word about a session after it was closed.
             level = logging.DEBUG if session_id in self._ids else logging.WARNING
             about = "Agent %s sent %d updates for unknown session %r"
-            logger.log(level, about, self._agent, len(batch), session_id)
+            extra = log_fields(agent=self._agent, session=session_id)
+            logger.log(level, about, self._agent, len(batch), session_id, extra=extra)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import anyio
 
 from thinkwell import events as ev
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.policy.remember import Remembered
 from thinkwell._core.protocol.own_tools import OwnCalls
 from thinkwell._core.protocol.tool_calls import ToolCalls
@@ -242,6 +243,7 @@ class WireSession:
                 self._host.name,
                 self.tools.tried[-1],
                 way,
+                extra=log_fields(agent=self._host.name, session=self.id),
             )
             old = self.id
             assert old is not None
@@ -252,9 +254,8 @@ class WireSession:
                         with anyio.fail_after(OTHER_WAY_TIMEOUT):
                             await self._open_new()
                 except (RpcError, DecodeError, SessionIdReused, TimeoutError) as exc:
-                    logger.debug(
-                        "Agent %s opens no session with tools over %s: %s", self._host.name, way, exc
-                    )
+                    about, name = "Agent %s opens no session with tools over %s: %s", self._host.name
+                    logger.debug(about, name, way, exc, extra=log_fields(agent=name))
                     refused.append(way)
                     await self.settings.restore()  # nothing has changed
                     continue

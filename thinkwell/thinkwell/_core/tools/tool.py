@@ -153,7 +153,8 @@ class Tool(Generic[P, R_co]):
         # What calls `sys.exit`, as argparse does, means a program of its own and not this one.
         except (Exception, SystemExit) as exc:
             about = "Tool %s raised in session %.100r, of which the agent was told"
-            logger.debug(about, self.name, context.session_id, exc_info=True)
+            extra = {"thinkwell_session": context.session_id}
+            logger.debug(about, self.name, context.session_id, exc_info=True, extra=extra)
             return _failure(f"{type(exc).__name__}: {exc}")
         except BaseExceptionGroup as group:  # of an async tool's own task group
             if group.split((Exception, SystemExit))[1] is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Final
 
+from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import Observer, RunObserver, SessionObserver
+from thinkwell._core.log.run_log import running_clock
 from thinkwell._core.protocol.errors import translate
-from thinkwell.errors import ThoughtCancelled
+from thinkwell._core.tracing.outcome import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,15 +49,31 @@ class _Run(RunObserver):
     """Logs the end of a run."""
 
     def __init__(self, facts: RunFacts) -> None:
+        self._lines = facts.lines
         self._about = f"Run {facts.id} of agent {facts.agent}"
-        self._began = time.monotonic()
+        self._clock = running_clock()
+        self._began = self._clock()
 
-    def ended(self, error: Exception | None, /) -> None:
-        seconds = time.monotonic() - self._began
-        how = "completed"
-        if error is not None:
-            how = "cancelled" if isinstance(error, ThoughtCancelled) else f"failed ({type(error).__name__})"
-        logger.info("%s %s after %.1f s", self._about, how, seconds)
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
+        seconds = self._clock() - self._began
+        ended = outcome(error)
+        name = None if error is None else type(error).__name__
+        how: str = ended
+        if ended == "failed":
+            how = f"failed ({name})"
+        elif cut is not None:
+            how = f"completed, cut ({cut})"
+        self._lines(
+            logging.INFO,
+            "%s %s after %.1f s",
+            self._about,
+            how,
+            seconds,
+            outcome=ended,
+            seconds=seconds,
+            error=name,
+            cut=cut,
+        )
 
 
 class _DetailedRun(_Run):
@@ -85,7 +102,7 @@ class _DetailedRun(_Run):
         self._say("is in session %s", shown(session_id))
 
     def _say(self, what: str, *args: object) -> None:
-        logger.debug("%s " + what, self._about, *args)
+        self._lines(logging.DEBUG, "%s " + what, self._about, *args)
 
     def _tools_seen(self, event: ev.ToolsSeen) -> None:
         self._say("shows its %d tools by way of %s", len(event.names), event.via)
@@ -119,16 +136,19 @@ class _Session(SessionObserver):
         self._agent = agent
         self._how = how
         self._id: str | None = None
+        self._lines = LogLines(agent=agent)
 
     def opened(self, session_id: str, /) -> None:
-        self._id = session_id
-        logger.info("Session %s of agent %s is open (%s)", shown(session_id), self._agent, self._how)
+        self._id = self._lines.known["session"] = session_id
+        about = "Session %s of agent %s is open (%s)"
+        self._lines(logging.INFO, about, shown(session_id), self._agent, self._how)
 
     def closed(self, error: BaseException | None, /) -> None:
         if self._id is not None:
-            logger.debug("Session %s of agent %s is closed", shown(self._id), self._agent)
+            self._lines(logging.DEBUG, "Session %s of agent %s is closed", shown(self._id), self._agent)
         elif error is not None:
             why = "cancelled"
             if isinstance(error, Exception):
                 why = type(translate(error, self._agent)).__name__
-            logger.info("A session of agent %s was not opened (%s): %s", self._agent, self._how, why)
+            about = "A session of agent %s was not opened (%s): %s"
+            self._lines(logging.INFO, about, self._agent, self._how, why, error=why)

@@ -9,7 +9,6 @@ from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind, StatusCode
 
 from thinkwell._core.protocol.own_tools import JOINT, WORDS
-from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,19 +108,6 @@ def injected(context: Context) -> Mapping[str, str]:
     carrier: dict[str, object] = {}
     propagate.inject(carrier, context)
     return {key: value for key, value in carrier.items() if isinstance(value, str)}
-
-
-def outcome(error: BaseException | None) -> dict[str, AttributeValue]:
-    """Return how a run or a session ended."""
-    ended = "completed" if error is None else "cancelled" if isinstance(error, ThoughtCancelled) else "failed"
-    return {"thinkwell.outcome": ended}
-
-
-def error_type(error: BaseException | None) -> str | None:
-    """Return what to call an error; what was cancelled on purpose is none."""
-    if error is None or isinstance(error, ThoughtCancelled):
-        return None
-    return type(error).__name__ if isinstance(error, Exception) else "cancelled"
 
 
 def finish(span: Span, attributes: Mapping[str, AttributeValue], error: str | None) -> None:

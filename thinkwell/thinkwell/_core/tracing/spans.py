@@ -1,14 +1,15 @@
 """What goes on in an agent as spans of OpenTelemetry, named by its conventions for generative AI.
 
-Only names, ids, kinds, numbers and outcomes go into spans: never a prompt, a text, an argument, a result, a
-title or the message of an error.
+Only names, ids, kinds, numbers and outcomes go into spans: no prompt, text, argument or result, unless the
+program asks for them (`Content`), and never a title or the message of an error.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final, TypeVar, TypeVarTuple
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
@@ -16,13 +17,15 @@ from opentelemetry.trace import SpanKind
 
 from thinkwell._core.log.observers import RunObserver, SessionObserver
 from thinkwell._core.protocol.errors import translate
-from thinkwell._core.tracing.span_tree import Tree, error_type, fail, finish, injected, outcome, own_tool
+from thinkwell._core.tracing.content import Transcript, tool_result
+from thinkwell._core.tracing.outcome import error_type, outcome
+from thinkwell._core.tracing.span_tree import Tree, fail, finish, injected, own_tool
 from thinkwell._display.changes import with_tokens
 from thinkwell._version import VERSION
 from thinkwell.view import TokenCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from contextvars import Token
 
     from opentelemetry.context import Context
@@ -31,7 +34,12 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._core.log.observers import RunFacts
+    from thinkwell._core.tracing.content import Content
     from thinkwell._core.tracing.guard import Guard
+    from thinkwell_acp.mcp import ToolOutput
+
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
 
 USAGE: Final = {
     "input": "gen_ai.usage.input_tokens",
@@ -46,8 +54,10 @@ USAGE: Final = {
 class AgentSpans:
     """The spans of one agent."""
 
-    def __init__(self, agent: str, guard: Guard) -> None:
+    def __init__(self, agent: str, guard: Guard, content: Content | None) -> None:
         self.guard = guard
+        self.content = content
+        """Writes what was said, where the program asks for that."""
         self.sessions: dict[str, Span] = {}
         """The spans of open sessions."""
         self.agent = agent
@@ -72,7 +82,7 @@ class AgentSpans:
             return None  # no spans are collected
         if own is not None:
             own.belongs_to(tree)
-        return RunSpans(self, tree, ephemeral=facts.ephemeral)
+        return RunSpans(self, tree, facts)
 
     def session(self, how: str) -> SessionSpans:
         """Prepare a session's span."""
@@ -106,11 +116,13 @@ class AgentSpans:
 class RunSpans(RunObserver):
     """The spans of one run: its turns, its tool calls and its questions."""
 
-    def __init__(self, home: AgentSpans, tree: Tree, *, ephemeral: bool) -> None:
+    def __init__(self, home: AgentSpans, tree: Tree, facts: RunFacts) -> None:
         self._home = home
-        self._guard = home.guard
+        self._context = copy_context()
         self._tree = tree
-        self._ephemeral = ephemeral
+        self._ephemeral = facts.ephemeral
+        self._returns_text = facts.text
+        self._transcript: Transcript | None = None
         self._stop_reasons: list[str] = []
         self._tokens = TokenCounts()
         self._unnamed: set[str] = set()
@@ -126,6 +138,9 @@ class RunSpans(RunObserver):
             "question": self._asked,
             "answer": self._answered,
         }
+        if home.content is not None:
+            self._transcript = Transcript()
+            self._takes |= dict.fromkeys(("message", "thought"), self._transcript.said)
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
         """Begin or end a span."""
@@ -133,32 +148,45 @@ class RunSpans(RunObserver):
         if take is not None:
             self._guard(take, event)
 
+    def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
+        """Do something in the context of the caller, of whose variables processors of spans may make use."""
+        return self._home.guard(action, *args, context=self._context)
+
     def session(self, session_id: str, /) -> None:
         """Say in which session."""
         self._guard(self._session, session_id)
 
-    def ended(self, error: Exception | None, /) -> None:
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
         """End all spans."""
         self._takes = {}
-        self._guard(self._ended, error)
+        self._guard(self._ended, error, cut)
 
     @contextmanager
-    def calling(self, name: str, /) -> Generator[None]:
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> Generator[Callable[[ToolOutput], None]]:
         """Have a span while a tool of the user's is called, which is the current one for what it calls."""
-        entered = self._guard(self._enter, name)
+        guard = self._home.guard  # the caller's context is current, and is to be changed here
+        entered = guard(self._enter, name, arguments)
         try:
-            yield
+            yield lambda output: guard(self._returned, output)
         finally:
             if entered is not None:
-                self._guard(_leave, *entered)
+                guard(_leave, *entered)
 
-    def call_failed(self) -> None:
-        """Say that it went wrong."""
-        self._guard(_call_failed)
-
-    def meta(self) -> Mapping[str, str]:
+    def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
         """Begin the span of a turn, and say so to the agent."""
-        return self._guard(self._begin_turn) or {}
+        return self._guard(self._begin_turn, blocks) or {}
+
+    def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
+        """Take the result as something that the agent has said; a text was said as such."""
+        if self._transcript is not None and error is None and not self._returns_text:
+            self._guard(self._transcript.returned, raw)
+
+    def _content(self, name: str, value: ev.JsonValue) -> dict[str, AttributeValue]:
+        """Return what was said as an attribute, where it is wanted."""
+        content = self._home.content
+        return {} if content is None or value is None else {name: content.attribute(value)}
 
     # Turns
 
@@ -170,7 +198,9 @@ class RunSpans(RunObserver):
         if session is not None and not self._ephemeral:
             root.add_link(session.get_span_context())
 
-    def _begin_turn(self) -> Mapping[str, str]:
+    def _begin_turn(self, blocks: Sequence[object]) -> Mapping[str, str]:
+        if self._transcript is not None:
+            self._transcript.prompted(blocks)
         turn = self._tree.grow("turn", "turn", {}, kind=SpanKind.CLIENT)
         return injected(self._tree.context(turn))
 
@@ -183,17 +213,25 @@ class RunSpans(RunObserver):
 
     def _turn_ended(self, event: ev.TurnEnded) -> None:
         self._stop_reasons.append(event.stop_reason)
+        if self._transcript is not None:
+            self._transcript.ended(event.stop_reason)
         if event.usage is not None:
             self._tokens = with_tokens(self._tokens, event.usage)
         self._tree.end("turn", {"gen_ai.response.finish_reasons": [event.stop_reason]})
 
-    def _ended(self, error: Exception | None) -> None:
+    def _ended(self, error: Exception | None, cut: str | None) -> None:
         attributes: dict[str, AttributeValue] = {
             attribute: count
             for name, attribute in USAGE.items()
             if (count := getattr(self._tokens, name)) is not None
         }
-        attributes.update(outcome(error))
+        attributes["thinkwell.outcome"] = outcome(error)
+        if self._transcript is not None:
+            self._transcript.ended(outcome(error))
+            attributes |= self._content("gen_ai.input.messages", self._transcript.inputs)
+            attributes |= self._content("gen_ai.output.messages", self._transcript.outputs)
+        if cut is not None:
+            attributes["thinkwell.cut"] = cut
         if self._stop_reasons:
             attributes["gen_ai.response.finish_reasons"] = self._stop_reasons
         # A turn is open here where its prompt was answered by an error, or not at all.
@@ -210,6 +248,7 @@ class RunSpans(RunObserver):
             "gen_ai.tool.call.id": event.id,
             "gen_ai.tool.type": "extension" if own is None else "function",
             "thinkwell.tool.kind": event.kind,
+            **self._content("gen_ai.tool.call.arguments", event.input),
         }
         self._tree.grow(
             f"tool {event.id}", f"execute_tool {tool or event.kind}", attributes, self._tree.get("turn")
@@ -224,6 +263,8 @@ class RunSpans(RunObserver):
         own = own_tool(event.name, event.title)
         tool = own or event.name
         span = self._tree.get(f"tool {event.id}")
+        if span is not None:
+            span.set_attributes(self._content("gen_ai.tool.call.arguments", event.input))
         if tool is None or span is None or event.id not in self._unnamed:
             return
         self._unnamed.discard(event.id)
@@ -237,9 +278,10 @@ class RunSpans(RunObserver):
         self._unnamed.discard(event.id)
         self._own.pop(event.id, None)
         error = "tool_failed" if event.status == "failed" else None
-        self._tree.end(f"tool {event.id}", {"thinkwell.tool.status": event.status}, error)
+        attributes = self._content("gen_ai.tool.call.result", tool_result(event))
+        self._tree.end(f"tool {event.id}", {**attributes, "thinkwell.tool.status": event.status}, error)
 
-    def _enter(self, name: str) -> tuple[Span, Token[Context]]:
+    def _enter(self, name: str, arguments: Mapping[str, ev.JsonValue]) -> tuple[Span, Token[Context]]:
         shown = next((id_ for id_, tool in self._own.items() if tool == name), None)
         above = self._tree.get("turn")
         if shown is not None:
@@ -249,9 +291,18 @@ class RunSpans(RunObserver):
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": name,
             "gen_ai.tool.type": "function",
+            **self._content("gen_ai.tool.call.arguments", dict(arguments)),
         }
         span = self._tree.start(f"execute_tool {name}", attributes, above)
         return span, contexts.attach(trace.set_span_in_context(span))
+
+    def _returned(self, output: ToolOutput) -> None:
+        span = trace.get_current_span()
+        structured = output.structured
+        result = list(output.content) if structured is None else dict(structured)
+        span.set_attributes(self._content("gen_ai.tool.call.result", result))
+        if output.is_error:
+            fail(span, "tool_failed")
 
     # Questions
 
@@ -268,13 +319,16 @@ class SessionSpans(SessionObserver):
 
     def __init__(self, home: AgentSpans, how: str) -> None:
         self._home = home
-        self._guard = home.guard
+        self._context = copy_context()
         self._how = how
         self._around = contexts.get_current()
         self._began = time.time_ns()
         self._tree: Tree | None = None
         """Not before it is opened: one that never was has no span."""
         self._id: str | None = None
+
+    def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
+        return self._home.guard(action, *args, context=self._context)
 
     def belongs_to(self, run: Tree) -> None:
         """Take the session under the run that it is for."""
@@ -326,7 +380,7 @@ class SessionSpans(SessionObserver):
         if isinstance(error, Exception):
             error = translate(error, self._home.agent)
         if self._tree is not None or error is not None:
-            self._grown().fell(outcome(error), error_type(error))
+            self._grown().fell({"thinkwell.outcome": outcome(error)}, error_type(error))
 
     def _asked(self, event: ev.QuestionAsked) -> None:
         ask(self._grown(), event, None)
@@ -347,10 +401,6 @@ def answer(tree: Tree, event: ev.QuestionAnswered) -> None:
     """End the span of a question."""
     choice = event.choice or "cancelled"
     tree.end(f"question {event.id}", {"thinkwell.question.choice": choice, "thinkwell.question.by": event.by})
-
-
-def _call_failed() -> None:
-    fail(trace.get_current_span(), "tool_failed")
 
 
 def _leave(span: Span, token: Token[Context]) -> None:

@@ -112,14 +112,16 @@ class OwnTools:
         with self._idle.held(), anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
-                with adopted(self._context), self._observers.calling(name):
+                with adopted(self._context), self._observers.calling(name, arguments) as returned:
                     told = ToolContext(self._driver.session_id() or "", context.report, self._driver.ask)
                     result = await tool.call(arguments, told)
-                    if result.is_error:
-                        self._observers.call_failed()
+                    output = ToolOutput(
+                        content=result.content, structured=result.structured, is_error=result.is_error
+                    )
+                    returned(output)
             finally:
                 self._calls.discard(scope)
-            return ToolOutput(content=result.content, structured=result.structured, is_error=result.is_error)
+            return output
         # The answer to a cancelled call must not overtake the cancellation of the turn, or the agent goes on.
         with anyio.move_on_after(HOLD_TIMEOUT):
             await self._driver.wait_for_turn()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.log_lines import LogLines
     from thinkwell._core.log.observers import RunFacts, RunObservers
     from thinkwell._core.log.owner import Owner
     from thinkwell._core.protocol.dialect import Dialect
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 E = TypeVar("E", bound=ev.ThoughtEvent)
-
-logger = logging.getLogger("thinkwell")
 
 
 class RunRecord(Generic[T]):
@@ -72,6 +71,7 @@ class RunRecord(Generic[T]):
     ) -> None:
         self.id: str = facts.id
         self._agent = facts.agent
+        self.lines: LogLines = facts.lines
         self._driver = driver
         self.observers = observers
         self.log: RunLog = RunLog(
@@ -85,7 +85,7 @@ class RunRecord(Generic[T]):
             owner=owner,
         )
         self.phase: ev.Phase = "starting"
-        self.result: Outcome[T] = Outcome(facts.id, self._settled, agent=facts.agent, owner=owner)
+        self.result: Outcome[T] = Outcome(facts.id, self._settled, lines=facts.lines, owner=owner)
         self.results: ResultTaker[T] = ResultTaker(
             spec.output, wrapped=facts.wrapped, retries=options.retries, log=self.log, outcome=self.result
         )
@@ -145,14 +145,18 @@ class RunRecord(Generic[T]):
         if error is not None:
             self._explain(error)
             self.result.fail(error)
-        final = self.result.error or error
+        final = self.result.error
         phase: ev.Phase = "completed"
+        cut: str | None = None
         if final is not None:
-            self.mapper.cancel_tools()
             phase = "cancelled" if isinstance(final, ThoughtCancelled) else "failed"
-        self.log.add(ev.PhaseChanged, phase=phase)
+        elif error is not None:  # too late to make the result that is there invalid
+            cut = type(error).__name__
+        if final is not None or error is not None:
+            self.mapper.cancel_tools()
+        self.log.add(ev.PhaseChanged, phase=phase, cut=cut)
         self.log.end(final)
-        self.observers.ended(final)
+        self.observers.ended(final, cut)
 
     def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
         if error is not None:
@@ -208,7 +212,7 @@ class RunRecord(Generic[T]):
         """Say that the agent was denied what seems to be a tool of ours: the run may succeed all the same."""
         if words not in self._denied_own:
             self._denied_own.append(words)
-            logger.warning("Run %s of agent %s: %s", self.id, self._agent, words)
+            self.lines(logging.WARNING, "Run %s of agent %s: %s", self.id, self._agent, words)
 
     def asked_too_often(self, question: Question) -> str | None:
         """Count a question, and return why it is one too many; ``None``: it is not."""

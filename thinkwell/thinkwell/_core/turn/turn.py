@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from msgspec import Struct
 
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 
@@ -130,7 +131,8 @@ class Turn:
         if self._over.is_set():
             return False
         about = "The agent has not ended the cancelled turn of session %s within %g s"
-        logger.info(about, self._session_id, self._patience.seconds)
+        extra = log_fields(session=self._session_id)
+        logger.info(about, self._session_id, self._patience.seconds, extra=extra)
         if self._patience.last:
             self._move(TurnLife.LOST)
             return False
@@ -142,7 +144,7 @@ class Turn:
                     await self._client.close_session(s.CloseSessionRequest(session_id=self._session_id))
                     await self._over.wait()
                 except (AcpError, DecodeError) as exc:
-                    logger.debug("session/close of %s: %s", self._session_id, exc)
+                    logger.debug("session/close of %s: %s", self._session_id, exc, extra=extra)
             if self._over.is_set():
                 return False
         self._move(TurnLife.LOST)

@@ -1,0 +1,243 @@
+"""What goes on in an agent as metrics of OpenTelemetry, named by its conventions for generative AI."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from opentelemetry import metrics
+
+from thinkwell._core.log.observers import RunObserver, SessionObserver
+from thinkwell._core.log.run_log import running_clock
+from thinkwell._core.tracing.outcome import error_type, outcome
+from thinkwell._core.tracing.run_logging import shown
+from thinkwell._core.tracing.span_tree import own_tool
+from thinkwell._values.session_options import chosen_model
+from thinkwell._version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from opentelemetry.util.types import AttributeValue
+
+    from thinkwell import events as ev
+    from thinkwell._core.log.observers import RunFacts
+    from thinkwell._core.tracing.guard import Guard
+    from thinkwell_acp.mcp import ToolOutput
+
+SECONDS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+"""Bounds of the buckets of durations that the conventions advise."""
+
+TOKENS: Final = tuple(4**power for power in range(14))
+"""Those of token counts."""
+
+UNUSED: Final = ("_ProxyMeterProvider", "NoOpMeterProvider")
+"""What is the provider where the program collects no metrics."""
+
+
+class AgentMetrics:
+    """The metrics of one agent."""
+
+    def __init__(self, agent: str, guard: Guard) -> None:
+        self.guard = guard
+        self.agent: dict[str, AttributeValue] = {"gen_ai.agent.name": agent}
+        """What all measurements say."""
+        self.operation: dict[str, AttributeValue] = {
+            **self.agent,
+            "gen_ai.operation.name": "invoke_agent",
+            # Which provider is behind an agent, it does not say; the conventions want some name.
+            "gen_ai.provider.name": agent,
+        }
+        meter = metrics.get_meter("thinkwell", VERSION)
+        self.runs = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            "s",
+            "How long runs take.",
+            explicit_bucket_boundaries_advisory=SECONDS,
+        )
+        self.tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            "{token}",
+            "Tokens that agents say their turns have used.",
+            explicit_bucket_boundaries_advisory=TOKENS,
+        )
+        self.tools = meter.create_histogram(
+            "gen_ai.execute_tool.duration",
+            "s",
+            "How long tool calls take.",
+            explicit_bucket_boundaries_advisory=SECONDS,
+        )
+        self.questions = meter.create_histogram(
+            "thinkwell.question.duration",
+            "s",
+            "How long agents wait for an answer to what they ask.",
+            explicit_bucket_boundaries_advisory=SECONDS,
+        )
+        self.active = meter.create_up_down_counter(
+            "thinkwell.active_runs", "{run}", "Runs that have begun and not ended."
+        )
+
+    def run(self, facts: RunFacts) -> RunMetrics | None:
+        """Measure a run, where the program collects metrics."""
+        return RunMetrics(self) if _collected() else None
+
+    def session(self, how: str) -> SessionMetrics | None:
+        """Measure what is asked outside of turns."""
+        return SessionMetrics(self) if _collected() else None
+
+
+def _collected() -> bool:
+    return type(metrics.get_meter_provider()).__name__ not in UNUSED
+
+
+class _Call(Struct):
+    """A tool call that the agent shows."""
+
+    began: float
+    kind: str
+    name: str | None
+    own: bool
+    """Whether it is of a tool of ours, which is measured where it runs."""
+
+
+class _Questions:
+    """Measures how long questions wait."""
+
+    def __init__(self, home: AgentMetrics) -> None:
+        self._home = home
+        self._asked: dict[str, ev.QuestionAsked] = {}
+
+    def asked(self, event: ev.QuestionAsked) -> None:
+        """Learn of a question."""
+        self._asked[event.id] = event
+
+    def answered(self, event: ev.QuestionAnswered) -> None:
+        """Measure one."""
+        asked = self._asked.pop(event.id)
+        said = {
+            "thinkwell.question.asks": asked.asks,
+            "thinkwell.question.choice": event.choice or "cancelled",
+        }
+        self._home.questions.record(event.at - asked.at, {**self._home.agent, **said})
+
+
+class RunMetrics(RunObserver):
+    """Measures one run: how long it takes, its tokens, its tool calls and its questions."""
+
+    def __init__(self, home: AgentMetrics) -> None:
+        self._home = home
+        self._context = copy_context()
+        self._clock = running_clock()
+        self._began = self._clock()
+        self._model: dict[str, AttributeValue] = {}
+        self._calls: dict[str, _Call] = {}
+        questions = _Questions(home)
+        self._takes: dict[str, Callable[..., None]] = {
+            "session": self._opened,
+            "config": self._configured,
+            "turn_end": self._turn_ended,
+            "tool_start": self._tool_started,
+            "tool_update": self._tool_updated,
+            "tool_done": self._tool_done,
+            "question": questions.asked,
+            "answer": questions.answered,
+        }
+        home.active.add(1, home.agent)
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Measure what has ended with it."""
+        take = self._takes.get(event.type)
+        if take is not None:
+            self._home.guard(take, event, context=self._context)
+
+    def ended(self, error: Exception | None, _cut: str | None, /) -> None:
+        """Measure the run."""
+        self._takes = {}
+        self._home.guard(self._ended, error, context=self._context)
+
+    @contextmanager
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> Generator[Callable[[ToolOutput], None]]:
+        """Measure a call of a tool of the user's."""
+        began = self._clock()
+        failed: list[bool] = []
+        try:
+            yield lambda result: failed.append(result.is_error)
+        finally:
+            seconds = self._clock() - began
+            self._home.guard(self._measure_call, seconds, name, "function", any(failed))
+
+    def _ended(self, error: Exception | None) -> None:
+        home = self._home
+        home.active.add(-1, home.agent)
+        said: dict[str, AttributeValue] = {
+            **home.operation,
+            **self._model,
+            "thinkwell.outcome": outcome(error),
+        }
+        failure = error_type(error)
+        if failure is not None:
+            said["error.type"] = failure
+        home.runs.record(self._clock() - self._began, said)
+
+    def _opened(self, event: ev.SessionOpened) -> None:
+        self._choose(event.model)
+
+    def _configured(self, event: ev.ConfigUpdate) -> None:
+        self._choose(chosen_model(event.options))
+
+    def _choose(self, model: str | None) -> None:
+        self._model = {} if model is None else {"gen_ai.request.model": shown(model)}
+
+    def _turn_ended(self, event: ev.TurnEnded) -> None:
+        usage = event.usage
+        if usage is None:
+            return
+        said = {**self._home.operation, **self._model}
+        counts = {"input": usage.input, "output": usage.output}
+        for kind, count in {kind: count for kind, count in counts.items() if count is not None}.items():
+            self._home.tokens.record(count, {**said, "gen_ai.token.type": kind})
+
+    # Tool calls
+
+    def _tool_started(self, event: ev.ToolStart) -> None:
+        own = own_tool(event.name, event.title) is not None
+        self._calls[event.id] = _Call(event.at, event.kind, event.name, own)
+
+    def _tool_updated(self, event: ev.ToolUpdate) -> None:
+        """Learn more of a call that was announced with less."""
+        call = self._calls.get(event.id)
+        if call is not None and call.name is None:
+            call.name = event.name
+            call.own = call.own or own_tool(event.name, event.title) is not None
+
+    def _tool_done(self, event: ev.ToolDone) -> None:
+        call = self._calls.pop(event.id, None)
+        if call is not None and not call.own:
+            name = shown(call.name or call.kind)
+            self._measure_call(event.at - call.began, name, "extension", event.status == "failed")
+
+    def _measure_call(self, seconds: float, name: str, kind: str, failed: bool) -> None:
+        said = {**self._home.agent, "gen_ai.tool.name": name, "gen_ai.tool.type": kind}
+        if failed:
+            said["error.type"] = "tool_failed"
+        self._home.tools.record(seconds, said)
+
+
+class SessionMetrics(SessionObserver):
+    """Measures what is asked outside of turns."""
+
+    def __init__(self, home: AgentMetrics) -> None:
+        self._guard = home.guard
+        self._context = copy_context()
+        self._questions = _Questions(home)
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Measure a question."""
+        if event.type == "question":
+            self._guard(self._questions.asked, event, context=self._context)
+        elif event.type == "answer":
+            self._guard(self._questions.answered, event, context=self._context)
