@@ -147,6 +147,20 @@ async def test_what_the_agent_shows_of_a_tool_of_ours_is_no_call_beside_it(measu
     assert measured.of(TOOLS) == {"name=note type=function": (1, 0.0)}
 
 
+async def test_an_agent_that_makes_up_names_makes_no_metric_of_each(measured: Measured) -> None:
+    async def calls(turn: Turn) -> None:
+        for number in range(300):
+            name = f"tool {number}"
+            turn.update(s.ToolCallStart(tool_call_id=name, title=name, name=name))
+            turn.update(s.ToolCallProgress(tool_call_id=name, status="completed"))
+
+    async with scripted(calls) as agent:
+        await agent.think().text("Go").run()
+    counts = {said: count for said, (count, _) in measured.of(TOOLS).items()}
+    assert len(counts) == 201
+    assert counts["name=_OTHER type=extension"] == 100
+
+
 async def test_runs_that_fail_and_that_are_cancelled(measured: Measured) -> None:
     async def fail(turn: Turn) -> None:
         raise RpcError(-32603, "broken")

@@ -594,13 +594,8 @@ def _log_start(agent: RunningAgent) -> None:
     info = agent.client.agent.agent_info
     version = "no version" if info is None else shown(f"{info.name} {info.version}")
     program = agent.line.command[0] if agent.line.command else "a connection"
-    logger.info(
-        "Agent %s is ready: %s, by way of %s",
-        agent.host.name,
-        version,
-        program,
-        extra=log_fields(agent=agent.host.name),
-    )
+    name, about = agent.host.name, "Agent %s is ready: %s, by way of %s"
+    logger.info(about, name, version, program, extra=log_fields(agent=name))
 
 
 def _check_login(agent: RunningAgent) -> None:

@@ -33,6 +33,13 @@ SECONDS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10
 TOKENS: Final = tuple(4**power for power in range(14))
 """Those of token counts."""
 
+NAMES: Final = 200
+"""Names of tools and of models that are told apart. An agent can make up any number of them, and a metric
+keeps its values for each; further ones are `OTHER`."""
+
+OTHER: Final = "_OTHER"
+"""What OpenTelemetry's conventions call a name that is not told apart."""
+
 UNUSED: Final = ("_ProxyMeterProvider", "NoOpMeterProvider")
 """What is the provider where the program collects no metrics."""
 
@@ -42,6 +49,7 @@ class AgentMetrics:
 
     def __init__(self, agent: str, guard: Guard) -> None:
         self.guard = guard
+        self._names: set[str] = set()
         self.agent: dict[str, AttributeValue] = {"gen_ai.agent.name": agent}
         """What all measurements say."""
         self.operation: dict[str, AttributeValue] = {
@@ -78,6 +86,12 @@ class AgentMetrics:
         self.active = meter.create_up_down_counter(
             "thinkwell.active_runs", "{run}", "Runs that have begun and not ended."
         )
+
+    def name(self, name: str) -> str:
+        """Return what a tool or a model is called that the agent has named."""
+        if len(self._names) < NAMES:
+            self._names.add(shown(name))
+        return shown(name) if shown(name) in self._names else OTHER
 
     def run(self, facts: RunFacts) -> RunMetrics | None:
         """Measure a run, where the program collects metrics."""
@@ -190,7 +204,7 @@ class RunMetrics(RunObserver):
         self._choose(chosen_model(event.options))
 
     def _choose(self, model: str | None) -> None:
-        self._model = {} if model is None else {"gen_ai.request.model": shown(model)}
+        self._model = {} if model is None else {"gen_ai.request.model": self._home.name(model)}
 
     def _turn_ended(self, event: ev.TurnEnded) -> None:
         usage = event.usage
@@ -217,7 +231,7 @@ class RunMetrics(RunObserver):
     def _tool_done(self, event: ev.ToolDone) -> None:
         call = self._calls.pop(event.id, None)
         if call is not None and not call.own:
-            name = shown(call.name or call.kind)
+            name = self._home.name(call.name or call.kind)
             self._measure_call(event.at - call.began, name, "extension", event.status == "failed")
 
     def _measure_call(self, seconds: float, name: str, kind: str, failed: bool) -> None:
