@@ -31,7 +31,7 @@ _OPTIONS: Final = re.compile("-[bBdEiIOPqRsSuvx]+")
 
 _ADVICE: Final = (
     "Name a Python that is installed, with the packages that are needed, instead of sys.executable, or a "
-    "program that needs none; for thinkwell's own, call thinkwell.frozen.freeze_support() first in yours"
+    "program that needs none; for thinkwell's own, call thinkwell.frozen.freeze_support() first"
 )
 
 

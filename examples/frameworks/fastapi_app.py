@@ -27,7 +27,7 @@ class Review(BaseModel):
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[dict[str, Agent]]:
-    async with open_agent() as agent:  # one for all requests, entered and left in one task
+    async with open_agent() as agent:  # one for all requests
         yield {"agent": agent}
 
 

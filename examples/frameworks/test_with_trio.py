@@ -15,9 +15,7 @@ async def greeting(agent: Agent, name: str) -> str:
 
 @pytest.fixture
 async def agent() -> AsyncIterator[Agent]:
-    async with ScriptedAgent(
-        script.says("Hello, Ada.")
-    ).open() as agent:  # pytest-trio ends it in the same task
+    async with ScriptedAgent(script.says("Hello, Ada.")).open() as agent:
         yield agent
 
 

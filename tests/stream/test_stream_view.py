@@ -27,6 +27,7 @@ from thinkwell import (
     ToolUpdate,
     ToolView,
     ViewReducer,
+    event_from_json,
 )
 from thinkwell import events as ev
 
@@ -321,6 +322,15 @@ def test_snapshot__travels(events: list[ThoughtEvent], error: Exception | None) 
     plain = shown.to_json()
     assert json.loads(json.dumps(plain)) == plain
     assert [*plain] == [field.name for field in fields(RunView)]
+
+
+def test_snapshot__as_json_is_as_deep_as_what_an_agent_may_send() -> None:
+    deep = event_from_json(b'{"type":"tool_start","id":"t","input":%s%s}' % (b"[" * 400, b"]" * 400))
+    reducer = ViewReducer()
+    reducer.apply((deep, says("\ud800")))
+    plain = reducer.snapshot().to_json()
+    assert plain["text"] == "\ud800"
+    assert str(plain["tools"]["t"]["input"]) == "[" * 400 + "]" * 400
 
 
 def test_snapshot__differs_by_its_error() -> None:

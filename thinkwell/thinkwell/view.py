@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -204,7 +205,8 @@ class RunView:
         Parts that are events leave out what is at its default, as in `event_to_json`. An error is an object
         with the ``name`` of its class and its ``message``. Secrets are not taken out.
         """
-        return cast("dict[str, ev.JsonValue]", _listed(msgspec.to_builtins(self, enc_hook=_plain)))
+        plain: dict[str, ev.JsonValue] = json.loads(json.dumps(msgspec.to_builtins(self, enc_hook=_plain)))
+        return plain  # with lists for tuples
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunView) and _compared(self) == _compared(other)
@@ -232,10 +234,3 @@ def _plain(value: object) -> object:
     if isinstance(value, Exception):
         return {"name": type(value).__name__, "message": str(value)}
     return dict(cast("Mapping[str, object]", value))  # nothing else in a view is unknown to msgspec
-
-
-def _listed(value: object) -> object:
-    """Return data with lists for tuples."""
-    if isinstance(value, dict):
-        return {key: _listed(item) for key, item in cast("dict[str, object]", value).items()}
-    return [*map(_listed, cast("list[object]", value))] if isinstance(value, list | tuple) else value

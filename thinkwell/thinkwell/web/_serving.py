@@ -37,7 +37,7 @@ from thinkwell.web._run_ids import new_run_id
 from thinkwell.web._threads import Place, Threads
 from thinkwell.web._waiting import waiting_runs
 from thinkwell.web._watching import Watcher
-from thinkwell.web._workers import has_several_workers
+from thinkwell.web._workers import warn_of_workers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -70,12 +70,6 @@ MOST_LISTED: Final = 1000
 
 MOST_KEY: Final = 200
 """Characters of an idempotency key."""
-
-SEVERAL_WORKERS: Final = (
-    "this process is one of several workers, and keeps its runs in memory: a request for a run that reaches "
-    "another worker gets 404. Give RunServer a journal that they share, journal=RedisJournal(…), or have one "
-    "worker"
-)
 
 logger = logging.getLogger("thinkwell")
 
@@ -172,8 +166,7 @@ class RunServer:
 
     @asynccontextmanager
     async def _opened(self) -> AsyncGenerator[Self]:
-        if isinstance(self.journal, MemoryJournal) and has_several_workers():
-            logger.warning(SEVERAL_WORKERS)
+        warn_of_workers(self.journal)
         async with self.journal, anyio.create_task_group() as self._tasks:
             self._leaving = False
             self.journal.serve(self._asked)

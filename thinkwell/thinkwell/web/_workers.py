@@ -1,20 +1,41 @@
-"""Workers of an HTTP server, as one of them sees that there are several."""
+"""Workers of an HTTP server, where each has runs of its own in memory: a warning."""
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import re
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ("has_several_workers",)
+from thinkwell.journal import MemoryJournal
+
+if TYPE_CHECKING:
+    from thinkwell.journal import Journal
+
+__all__ = ("warn_of_workers",)
+
+_SEVERAL: Final = (
+    "this process is one of several workers, and keeps its runs in memory: a request for a run that reaches "
+    "another worker gets 404. Give RunServer a journal that they share, journal=RedisJournal(…), or have one "
+    "worker"
+)
 
 _OPTION: Final = re.compile(r"(?<!\S)(?:--workers[ =]|-w[ =]?)(\d+)(?!\S)")
 """How uvicorn, gunicorn, hypercorn and granian are told on their command line."""
 
 
-def has_several_workers() -> bool:
+logger = logging.getLogger("thinkwell")
+
+
+def warn_of_workers(journal: Journal) -> None:
+    """Log a warning where this process is one of several workers, and its journal is in memory."""
+    if isinstance(journal, MemoryJournal) and _has_several():
+        logger.warning(_SEVERAL)
+
+
+def _has_several() -> bool:
     """Return whether this process is one of several workers, as far as can be seen.
 
     A worker has the command line of its server, also where it was spawned. What stands elsewhere, in
