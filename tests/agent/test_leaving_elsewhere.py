@@ -120,6 +120,7 @@ CTRL_C = """
             agent.think(int).text("How many files are here?").tool(stop).stream()
             await anyio.sleep_forever()
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored
     try:
         anyio.run(main, backend=sys.argv[1])
     except KeyboardInterrupt:
