@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from thinkwell import AgentClosed, SessionClosed, ThoughtCancelled, WrongEventLoop, open_agent
+from thinkwell import AgentClosed, SessionClosed, ThoughtCancelled, ThoughtStream, WrongEventLoop, open_agent
 from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 from thinkwell.web import RunServer, ServedAgent, web_app
 
@@ -93,6 +93,16 @@ async def test_a_server_is_left_by_another_task() -> None:
     lifespan = app.router.lifespan_context(app)
     await lifespan.__aenter__()
     await in_a_task(lambda: lifespan.__aexit__(None, None, None))
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_run_ends_with_the_event_loop(loop: str) -> None:
+    async def main() -> ThoughtStream[str]:
+        agent = await ScriptedAgent(script.does(waits)).open().start()
+        return agent.think().text("Go.").stream()
+
+    stream = anyio.run(main, backend=loop)
+    assert isinstance(stream.result.exception(), ThoughtCancelled)
 
 
 NEVER_CLOSED = """
