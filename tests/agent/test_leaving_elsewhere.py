@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -61,6 +62,36 @@ async def test_what_was_started_is_open_until_it_is_closed() -> None:
     await in_a_task(agent.close)
     await agent.close()  # it is closed
     await session.close()
+
+
+@pytest.mark.virtual_time
+async def test_a_deadline_cuts_the_wait_for_the_end_of_a_turn() -> None:
+    scripted = ScriptedAgent(script.returns(3).hangs())
+    began = anyio.current_time()
+    with anyio.move_on_after(0.5):
+        async with scripted.open() as agent:
+            stream = agent.think(int).text("Go.").stream()
+            assert await stream.result == 3
+    assert anyio.current_time() == began + 0.5
+    assert (stream.view.phase, stream.view.cut) == ("completed", "AgentClosed")
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_that_is_cancelled_twice_waits_no_longer() -> None:
+    """asyncio's own way to cancel a task knows no shields. The second time, the agent is killed."""
+    agent = await ScriptedAgent(script.hangs(deaf=True)).open().start()
+    stream = agent.think().text("Go.").stream()
+    await anyio.wait_all_tasks_blocked()
+    began = anyio.current_time()
+    closing = asyncio.create_task(agent.close())
+    for _ in range(2):
+        await anyio.wait_all_tasks_blocked()
+        closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert anyio.current_time() - began < 1  # else the turn gets two seconds to end
+    assert isinstance(stream.result.exception(), ThoughtCancelled)
 
 
 async def test_closing_within_the_block() -> None:

@@ -35,7 +35,7 @@ class Hold:
     def __init__(self, name: str) -> None:
         self.owner: Owner = Owner(name)
         """Where it is open."""
-        self.hurry: Callable[[], None] = _do_nothing
+        self.hurry: Callable[[], None] = lambda: None
         """Called where the wait for its end is broken off, as by a second Ctrl-C."""
         self.patience: anyio.CancelScope = anyio.CancelScope()
         """Around what its end waits for where nothing hurries: not an exception, nor a cancellation."""
@@ -148,10 +148,6 @@ class Opening(Generic[T]):
     ) -> None:
         assert self._hold is not None
         await self._hold.close(hurried=error is not None)
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _spawn(main: Callable[[], Awaitable[None]]) -> None:
