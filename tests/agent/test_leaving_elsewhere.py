@@ -66,14 +66,14 @@ async def test_what_was_started_is_open_until_it_is_closed() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_deadline_cuts_the_wait_for_the_end_of_a_turn() -> None:
-    scripted = ScriptedAgent(script.returns(3).hangs())
+    streams: list[ThoughtStream[int]] = []
     began = anyio.current_time()
     with anyio.move_on_after(0.5):
-        async with scripted.open() as agent:
-            stream = agent.think(int).text("Go.").stream()
-            assert await stream.result == 3
+        async with ScriptedAgent(script.returns(3).hangs()).open() as agent:
+            streams.append(agent.think(int).text("Go.").stream())
+            assert await streams[0].result == 3
     assert anyio.current_time() == began + 0.5
-    assert (stream.view.phase, stream.view.cut) == ("completed", "AgentClosed")
+    assert (streams[0].view.phase, streams[0].view.cut) == ("completed", "AgentClosed")
 
 
 @pytest.mark.virtual_time

@@ -264,7 +264,7 @@ class TestLimits:
     )
     async def test_a_request_that_does_not_arrive(self, begun: bytes) -> None:
         async with (
-            HttpToolHost(limits=HttpLimits(request_time=0.05)) as host,
+            HttpToolHost(limits=HttpLimits(request_time=0.5)) as host,
             raw_http(Target.of(host, Workbench().server)) as raw,
         ):
             fields = "".join(f"{name}: {value}\r\n" for name, value in raw.head())

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from opentelemetry import propagate, trace
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
+from opentelemetry.propagators.textmap import (
+    CarrierT,
+    Getter,
+    Setter,
+    TextMapPropagator,
+    default_getter,
+    default_setter,
+)
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -17,13 +26,29 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from opentelemetry.context import Context
     from opentelemetry.sdk.trace import Span
     from opentelemetry.trace import Link, SpanKind, TraceState
     from opentelemetry.util.types import Attributes, AttributeValue
 
-SILENT = CompositePropagator([])
 USUAL = CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()])
+
+
+class Silent(TextMapPropagator):
+    """Says nothing of spans to others, and hears nothing."""
+
+    @property
+    def fields(self) -> set[str]:
+        return set()
+
+    def extract(
+        self, carrier: CarrierT, context: Context | None = None, getter: Getter[CarrierT] = default_getter
+    ) -> Context:
+        return context or Context()
+
+    def inject(
+        self, carrier: CarrierT, context: Context | None = None, setter: Setter[CarrierT] = default_setter
+    ) -> None:
+        pass
 
 
 class Switch(Sampler):
@@ -132,7 +157,7 @@ def collecting() -> Generator[Collected]:
         yield _collected
     finally:
         _collected.switch.decision = Decision.DROP
-        propagate.set_global_textmap(SILENT)
+        propagate.set_global_textmap(Silent())
 
 
 def attributes(span: ReadableSpan) -> Mapping[str, AttributeValue]:
