@@ -9,12 +9,15 @@ import runpy
 import shutil
 import subprocess
 import sys
+import venv
+import zipapp
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx
 import pytest
+from notebook.kernel import execute, printed
 from real_servers import listening
 from starlette.testclient import TestClient
 
@@ -32,10 +35,15 @@ def in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
 
 
-def ran(*arguments: object, code: int = 0, variables: dict[str, str] | None = None) -> tuple[str, str]:
+def ran(
+    *arguments: object,
+    code: int = 0,
+    variables: dict[str, str] | None = None,
+    python: str | Path = sys.executable,
+) -> tuple[str, str]:
     """Run a program of Python; return what it printed, and what it said of errors."""
     finished = subprocess.run(
-        [sys.executable, *map(str, arguments)],
+        [python, *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -156,3 +164,23 @@ def test_django() -> None:
     said, error = ran("-W", "error", "-c", code)
     assert re.fullmatch(r"\d+\n200\n", said)
     assert error == ""
+
+
+def test_a_frozen_program(project: Path) -> None:
+    """As an archive that brings thinkwell along, for a Python that does not have it."""
+    venv.create(project / "bare")
+    (project / "app").mkdir()
+    program = (EXAMPLES / "frozen_program.py").read_text("utf-8")
+    (project / "app" / "__main__.py").write_text(f"import sys; sys.path += {sys.path}\n{program}", "utf-8")
+    zipapp.create_archive(project / "app", project / "review.pyz")
+    said, _ = ran("review.pyz", python=project / "bare" / "bin" / "python")
+    assert re.match(r"\d+: \w", said)
+
+
+@pytest.mark.xdist_group("kernel")
+def test_a_notebook(project: Path) -> None:
+    _, *cells = re.split(r"^# %%.*\n", (EXAMPLES / "notebook.py").read_text("utf-8"), flags=re.MULTILINE)
+    opened, reviewed, closed = execute(cells, project)
+    assert opened == closed == []
+    assert "text/html" in reviewed[0]["data"]
+    assert re.match(r"\d+: \w", printed(reviewed))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 import time
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from notebook.kernel import execute, printed
 from notebook.reading import Page
 from scripted import Turn, scripted
 
@@ -20,10 +20,7 @@ from thinkwell.progress import Live
 from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-PATIENCE = 180
-"""Seconds for a kernel to start, and for a cell: a busy machine takes its time."""
+    from notebook.kernel import Output
 
 EVERY = 0.25
 """Seconds between two pages."""
@@ -93,55 +90,19 @@ stream
 """A notebook, by what its cells do."""
 
 
-class Output(TypedDict):
-    """What is looked at of an output of a cell."""
-
-    data: dict[str, str]
-    text: str
-
-
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Output]]:
     """The outputs of each cell of the notebook, executed in a kernel."""
-    import nbclient  # these take their time to import
-    import nbformat
-
     folder = tmp_path_factory.mktemp("notebook")
     says = script.says("It is **fine**.")
     command = [*ScriptedAgent(says.stops().says("It is **fine**."), folder=folder).program()]
-    code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    written: dict[str, Any] = {
-        "cells": [
-            {**code, "id": f"cell-{number}", "source": cell.replace("COMMAND", repr(command))}
-            for number, cell in enumerate(CELLS.values())
-        ],
-        "metadata": {},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    notebook = cast("Callable[..., Any]", nbformat.reads)(json.dumps(written), as_version=4)
-    path = {"metadata": {"path": str(folder)}}
-    client = nbclient.NotebookClient(
-        notebook, timeout=PATIENCE, startup_timeout=PATIENCE, kernel_name="python3", resources=path
-    )
-    with pytest.MonkeyPatch.context() as patch:  # nothing of it into the user's folders
-        for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
-            patch.setenv(variable, str(folder / variable.lower()))
-        client.execute()
-    return {
-        name: [Output(data=output.get("data", {}), text=output.get("text", "")) for output in cell.outputs]
-        for name, cell in zip(CELLS, notebook.cells, strict=True)
-    }
+    outputs = execute([cell.replace("COMMAND", repr(command)) for cell in CELLS.values()], folder)
+    return dict(zip(CELLS, outputs, strict=True))
 
 
 def pictures(outputs: list[Output]) -> list[Page]:
     """Return the pages among a cell's outputs."""
     return [Page(output["data"]["text/html"]) for output in outputs if "text/html" in output["data"]]
-
-
-def printed(outputs: list[Output]) -> str:
-    """Return what a cell has printed."""
-    return "".join(output["text"] for output in outputs)
 
 
 @pytest.mark.xdist_group("kernel")
