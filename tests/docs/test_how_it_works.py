@@ -15,6 +15,7 @@ import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
 from docs.pages import DOCS, ROOT
+from opentelemetry import metrics
 from pydantic import BaseModel
 from scripted import Played, Turn
 
@@ -161,6 +162,12 @@ class Scripted(Played):
     async def serve(self, transport: Transport) -> None:
         _in_agent.set(True)  # and so in every task that it starts
         await super().serve(transport)
+
+
+@pytest.fixture(autouse=True)
+def measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs pass what they pass in a program without metrics; other tests have set some up."""
+    monkeypatch.setattr(metrics, "get_meter_provider", metrics.NoOpMeterProvider)
 
 
 @cache

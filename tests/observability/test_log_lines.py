@@ -17,6 +17,7 @@ from asking import permission
 from pythonjsonlogger.json import JsonFormatter
 from scripted import Turn, scripted
 
+from thinkwell.listen import Handlers
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
@@ -185,6 +186,27 @@ async def test_what_lines_say_beside_their_text() -> None:
         {**told, "outcome": "failed", "error": "AgentReported"},
     ]
     assert all(isinstance(number, float) for number in seconds)
+
+
+async def test_lines_of_handlers_have_the_fields_of_their_run() -> None:
+    async def speak(turn: Turn) -> None:
+        await turn.client.request_permission(permission(turn.session_id))
+        await turn.returns(value=7)
+
+    async def hear(agent: Agent) -> None:
+        request.set("caller")
+        await agent.think(int).text("Go").listen(Handlers())
+
+    kept = Kept()
+    with handling(kept):
+        await played(speak, hear)
+    ((said, at),) = (
+        (said, at)
+        for (text, said), (_, at) in zip(kept.fields(), kept.records, strict=True)
+        if "no handler for a message" in text
+    )
+    assert said.keys() >= {"agent", "session", "run"}
+    assert at == "caller"
 
 
 def written(formatter: logging.Formatter) -> tuple[logging.Handler, Callable[[], list[dict[str, Any]]]]:

@@ -314,13 +314,13 @@ async def test_a_running_event_loop_that_is_blocked_is_warned_of(anyio_backend_n
     assert {each.filename for each in warned} == {__file__}
 
 
-async def test_a_blocked_event_loop_is_warned_of_once_for_each_place() -> None:
+async def test_a_blocked_event_loop_is_warned_of_at_each_place_that_blocks_it() -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
         for _ in range(3):
             with playing(script.says("a")) as agent:
                 agent.think().text("Go.").run()
-    assert len(warned) == len({each.lineno for each in warned}) == 2
+    assert len({each.lineno for each in warned}) == 2
 
 
 async def test_other_threads_of_an_event_loop_may_block() -> None:

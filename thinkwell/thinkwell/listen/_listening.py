@@ -21,7 +21,7 @@ from thinkwell.questions import Reply
 from thinkwell_acp.errors import INTERNAL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from thinkwell import ThoughtStream
     from thinkwell._core.exit import Listened, Ruling
@@ -62,6 +62,8 @@ class Listening:
         self._run: Listened | None = None
         self._reports = False
         self._agent = ""
+        self._log: Callable[..., None] = logger.log
+        """Writes what is logged; of a run, with its fields."""
         self._asked: dict[str, Job] = {}
         """What handlers are asked, by the ids of the questions."""
         self._announced: list[tuple[int, str, dict[str, JsonValue]]] = []
@@ -97,6 +99,7 @@ class Listening:
         """Learn which run it is."""
         self._run = run
         self._agent = run.agent
+        self._log = run.lines
         self._reports = run.reports
 
     def event(self, event: ev.ThoughtEvent) -> None:
@@ -177,7 +180,7 @@ class Listening:
         if type_ not in self._told and len(self._told) < TYPES_TOLD:
             self._told.add(type_)
             level = logging.INFO
-        logger.log(level, "Agent %s: no handler for a message of type %.100r", self._agent, type_)
+        self._log(level, "Agent %s: no handler for a message of type %.100r", self._agent, type_)
         if self._run is not None:
             self._run.tell(ev.Unhandled, kind=type_, body=fields)
 
@@ -261,7 +264,12 @@ class Listening:
     def _fail(self, error: BaseException) -> None:
         """End everything because a handler has failed."""
         if self._stopped:
-            logger.error("Agent %s: a handler has failed while it was ended", self._agent, exc_info=error)
+            self._log(
+                logging.ERROR,
+                "Agent %s: a handler has failed while it was ended",
+                self._agent,
+                exc_info=error,
+            )
             return
         self._failure = error
         self._stop(None)
@@ -279,7 +287,7 @@ class Listening:
             assert self._stream is not None
             if job.dropped and isinstance(exc, Exception) and self._stream.result.done():
                 about = "Agent %s: %s has failed over a question that had ended, and so has the run"
-                logger.error(about, self._agent, handler.label, exc_info=exc)
+                self._log(logging.ERROR, about, self._agent, handler.label, exc_info=exc)
                 return
             self._fail(exc)
 
@@ -290,7 +298,7 @@ class Listening:
             value = await self._value(handler, message)
         if limit.cancelled_caught:
             about = "Agent %s: %s took longer than %g seconds over a message, and was cancelled"
-            logger.warning(about, self._agent, handler.label, handler.timeout)
+            self._log(logging.WARNING, about, self._agent, handler.label, handler.timeout)
         if job.question is not None:
             job.answer = self._answer(handler, job.question, value, late=limit.cancelled_caught)
             return
@@ -322,7 +330,7 @@ class Listening:
                     return cast("Answer", SILENCE)  # no answer that a user could give
             return reply or Reply(None, f"the {handler.by} left it open", handler.by)
         if reply.answer is None:
-            logger.warning("Agent %s, question %s: %s", self._agent, question.id, reply.why)
+            self._log(logging.WARNING, "Agent %s, question %s: %s", self._agent, question.id, reply.why)
         by = reply.by or handler.by
         return replace(reply, by=by, why=reply.why or f"the {by} said so")
 
@@ -333,7 +341,7 @@ class Listening:
         self._told.add(handler.label)
         then = "the agent is told nothing and may wait for it" if self._reports else "it is declined"
         about = "Agent %s: %s returned None for question %s, and no other handler is left: %s"
-        logger.warning(about, self._agent, handler.label, question.id, then)
+        self._log(logging.WARNING, about, self._agent, handler.label, question.id, then)
 
     async def _respond(
         self, run: Listened, handler: Registered, report: ev.Report | None, value: object
@@ -343,11 +351,13 @@ class Listening:
             if handler.type not in self._told:
                 self._told.add(handler.type)
                 about = "Agent %s: what %s returns is dropped: over ACP only questions have answers"
-                logger.warning(about, self._agent, handler.label)
+                self._log(logging.WARNING, about, self._agent, handler.label)
             return
         answer = to_json(value, handler.label)
         if self._over:
-            logger.debug("Agent %s: an answer to %.100r comes after the end", self._agent, handler.type)
+            self._log(
+                logging.DEBUG, "Agent %s: an answer to %.100r comes after the end", self._agent, handler.type
+            )
             return
         with suppress(AgentError):  # of which the run fails
             await run.respond(report, answer)

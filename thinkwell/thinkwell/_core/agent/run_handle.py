@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from thinkwell._core.agent.run import Run, RunHost
     from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.log_lines import LogLines
     from thinkwell._core.questions.asker import Asker
     from thinkwell.questions import Answer
 
@@ -37,6 +38,11 @@ class RunHandle:
         self._host = host
         self._run = run
         self.id = run.id
+
+    @property
+    def lines(self) -> LogLines:
+        """Writes what is logged about the run."""
+        return self._run.record.lines
 
     @property
     def session_id(self) -> str | None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from thinkwell import events as ev
+    from thinkwell._core.log.log_lines import LogLines
     from thinkwell._values.rulings import Ruling
     from thinkwell.questions import Answer, Question
 
@@ -25,6 +26,11 @@ class Listened(Protocol):
     @property
     def agent(self) -> str:
         """Name of the agent."""
+        ...
+
+    @property
+    def lines(self) -> LogLines:
+        """Writes what is logged about the run."""
         ...
 
     @property

@@ -32,14 +32,16 @@ class LogLines:
         """What every line says from now on; see `log_fields`."""
         self._context = copy_context()
 
-    def __call__(self, level: int, text: str, *args: object, exc_info: bool = False, **more: object) -> None:
+    def __call__(
+        self, level: int, text: str, *args: object, exc_info: bool | BaseException = False, **more: object
+    ) -> None:
         """Write a line, where its level is enabled.
 
         Args:
             level: Its level.
             text: Its text, with places for `args`.
             args: What goes there.
-            exc_info: Whether it shows the exception that is handled.
+            exc_info: The exception that it shows; ``True``: the one that is handled.
             more: What it says besides.
         """
         if logger.isEnabledFor(level):
