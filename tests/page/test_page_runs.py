@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from page.acting import edits, plans, reads, runs, uses, uses_up
 from page.staging import Gate, cable, keep_run, served_page
+from page.test_page_looks import faults
 from real_servers import SERVERS
 from scripted import Played, scripted
 
