@@ -26,7 +26,7 @@ CACHE: Final = Path(os.environ.get("THINKWELL_DEBIAN_CACHE", Path(__file__).pare
 """Where packages are kept between runs, one folder per program and release of Debian."""
 
 PATIENCE: Final = 600.0
-"""Seconds for a download: the browser and its libraries are 100 MB."""
+"""Seconds for a download: a browser and its libraries are 100 MB."""
 
 DOWNLOADING: Final = ("--yes", "--quiet", "--no-install-recommends", "--download-only", "--reinstall")
 
@@ -51,6 +51,7 @@ class _Source:
 
 _SOURCES: Final = {
     "chromium": _Source(packages=("chromium", "chromium-common"), file="usr/lib/chromium/chromium"),
+    "firefox-esr": _Source(packages=("firefox-esr",), file="usr/lib/firefox-esr/firefox-esr"),
     "nginx": _Source(packages=("nginx",), file="usr/sbin/nginx"),
     "redis-server": _Source(packages=("redis-server", "redis-tools"), file="usr/bin/redis-server"),
 }
@@ -62,7 +63,7 @@ def find_program(name: str, *, cache: Path = CACHE, installed: Path | None = Non
     Skips the test where it is neither there nor to be had.
 
     Args:
-        name: Its name on PATH: ``chromium``, ``nginx`` or ``redis-server``.
+        name: Its name on PATH: ``chromium``, ``firefox-esr``, ``nginx`` or ``redis-server``.
         cache: Where to keep packages.
         installed: A file like dpkg's ``status``, which says what the machine has already. The machine's own.
     """

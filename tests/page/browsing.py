@@ -1,4 +1,4 @@
-"""A real Chromium, driven from Python by way of Playwright in Node.js."""
+"""Real browsers, driven from Python by way of Node.js."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ("Browser", "Tab", "browsing")
 
-SCRIPT = Path(__file__).with_name("script") / "browser.mjs"
+SCRIPTS = Path(__file__).with_name("script")
+"""The driver of each browser, and what others run in the page."""
 
 
 class Tab:
@@ -141,18 +142,19 @@ class Browser:
 
 
 @contextmanager
-def browsing(folder: Path) -> Generator[Browser]:
+def browsing(folder: Path, name: str = "chromium") -> Generator[Browser]:
     """Start a browser for the time of a block.
 
     Args:
         folder: Where it keeps what it needs while it runs.
+        name: The program that it is. With ``firefox-esr``, tabs have few of their methods.
     """
-    program = find_program("chromium")
+    program = find_program(name)
     environment = node_environment({**program.env, "TMPDIR": str(folder), "HOME": str(folder)})
     # It begins and ends processes as it likes, which no case has to answer for.
     environment.pop("SUITE_WORKER", None)
     process = subprocess.Popen(
-        node_command(SCRIPT, program.path),
+        node_command(SCRIPTS / f"{name}.mjs", program.path),
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from page.staging import Gate, cable, served_page
+from page.test_page_looks import faults
 
 from thinkwell.journal import SqliteJournal
 from thinkwell.web import Access
@@ -116,6 +117,7 @@ def test_a_stop_that_does_not_come_through_is_told(browser: Browser) -> None:
         line.cut(stay=True)
         tab.click("#stop")
         tab.see("#notice:has-text('It could not be stopped: The server cannot be reached')")
+        assert faults(tab) == []
         tab.see("#stop:enabled")
         line.mend()
         tab.click("#stop")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from asking import permission
+from node_packages import node_packages
 from page.acting import edits, plans, reads, runs, uses_up
 from page.staging import Gate, served_page
 
@@ -65,9 +66,11 @@ async def asks_long(turn: Turn) -> None:
     await turn.client.request_permission(permission(turn.session_id, call))
 
 
-def faults(tab: Tab) -> list[Any]:
-    """What is wrong with what can be seen, for those who see little, or nothing."""
-    found: list[Any] = tab.value(CHECKS.read_text("utf-8"))
+def faults(tab: Tab) -> list[str]:
+    """What is wrong with the page for those who see little, or nothing."""
+    axe = node_packages() / "node_modules" / "axe-core" / "axe.min.js"
+    tab.value(axe.read_text("utf-8"))
+    found: list[str] = tab.value(CHECKS.read_text("utf-8"))
     return found
 
 
@@ -99,14 +102,30 @@ def test_faults_would_be_found(browser: Browser) -> None:
     with served_page(works) as stage, browser.tab() as tab:
         tab.go(stage.url)
         tab.see("#agent option", attached=True)
-        tab.value(
-            "document.querySelector('#home .inner').append(document.createElement('button'), Object.assign("
-            "document.createElement('p'), {textContent: 'faint', id: 'go'})), "
-            "document.querySelector('p#go').style.color = '#999'"
-        )
-        found = " ".join(faults(tab))
-        for fault in ("no name: <button", "small, ", "twice: go", "contrast 2."):
-            assert fault in found
+        for parent, tag, name, value in (
+            (".inner", "p", "id", "go"),
+            (".inner", "span", "aria-label", "Three"),
+            (".inner", "i", "role", "tab"),
+            (".inner", "i", "aria-controls", "nothing"),
+            (".tools", "button", "type", "button"),
+            (".tools", "button", "type", "button"),
+        ):
+            tab.value(
+                f"(node => {{ node.setAttribute('{name}', '{value}');"
+                f" document.querySelector('{parent}').append(node) }})(document.createElement('{tag}'))"
+            )
+        tab.value("document.querySelector('p#go').textContent = 'faint'")
+        tab.value("document.querySelector('p#go').style.color = '#999'")
+        found = {fault.partition(":")[0] for fault in faults(tab)}
+    assert found >= {
+        "aria-prohibited-attr",
+        "button-name",
+        "color-contrast",
+        "target-size",
+        "twice",
+        "controls nothing",
+        "not selected or not",
+    }
 
 
 def test_colours_follow_the_system_or_the_choice(browser: Browser) -> None:
@@ -175,6 +194,7 @@ def test_a_low_window_has_room_for_an_answer(browser: Browser, size: tuple[int, 
                 f"(document.querySelector('{part}').getBoundingClientRect())?.matches('{part}')"
             )
             assert seen is True, part
+        assert faults(tab) == []
         tab.press("n")
         tab.see(".final", attached=True)
         tab.see("#replay")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from page.acting import edits, plans, reads, runs, uses, uses_up
 from page.staging import Gate, cable, keep_run, served_page
+from page.test_page_looks import faults
 from real_servers import SERVERS
 from scripted import Played, scripted
 
@@ -365,6 +366,7 @@ def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, s
         tab.click("#conversation a:text-is('1')")
         tab.see(".text:has-text('You said: One.')")
         assert tab.do("getAttribute", "#more", "placeholder") == "Go on with this conversation, after turn 3"
+        assert faults(tab) == []
 
 
 def test_a_run_by_itself_cannot_be_gone_on_with(browser: Browser) -> None:

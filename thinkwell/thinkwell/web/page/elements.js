@@ -136,7 +136,11 @@ export function linkAttributes(url) {
 export function counts(added, removed) {
   return el(
     "span",
-    { class: "counts", "aria-label": `${plural(added, "line")} added, ${removed} removed` },
+    {
+      class: "counts",
+      role: "img",
+      "aria-label": `${plural(added, "line")} added, ${removed} removed`,
+    },
     el("span", { class: "plus" }, `+${added}`),
     el("span", { class: "minus" }, `−${removed}`),
   );

@@ -97,10 +97,11 @@ const ATTRIBUTES =
     ol: ({ start }) => ({ start: Number.isInteger(start) ? start : null }),
     pre: ({ label, lang }) => ({
       tabindex: 0,
+      role: "group",
       "aria-label": String(label ?? lang ?? "Code"),
       "data-language": lang ? String(lang) : null,
     }),
-    span: ({ label }) => ({ "aria-label": label ? String(label) : null }),
+    span: ({ label }) => (label ? { role: "img", "aria-label": String(label) } : {}),
   });
 
 /** @param {ItemNode} node @returns {[string, string, Json, ItemNode[]]} */

@@ -1,10 +1,10 @@
-// Drives a real Chromium: takes commands on stdin, one JSON object a line, and answers each on stdout.
+// Drives a real Chromium.
 //
 // `{"id": 1, "tab": 1, "call": "click", "given": ["#stop"]}` calls the method of a Playwright page, or of an
 // object of it (`keyboard.press`), or one of those below.
 
-import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
+import { answerCommands } from "./commands.mjs";
 
 const PATIENCE = 15000;
 
@@ -77,10 +77,10 @@ const calls = {
   grant: ({ page }, names) => page.context().grantPermissions(names),
 };
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const { id, tab, call, given } = JSON.parse(line);
-  answer(id, tab, call, given);
-}
+await answerCommands(async (number, call, given) => {
+  const tab = tabs.get(number);
+  return call in calls ? calls[call](tab, ...given) : called(tab.page, call, given);
+});
 await browser.close();
 
 async function about(popup) {
@@ -89,22 +89,6 @@ async function about(popup) {
     url: popup.url(),
     ...(await popup.evaluate(() => ({ referrer: document.referrer, opener: opener !== null }))),
   };
-}
-
-async function answer(id, number, call, given) {
-  let said;
-  try {
-    const tab = tabs.get(number);
-    said = {
-      id,
-      value:
-        (await (call in calls ? calls[call](tab, ...given) : called(tab.page, call, given))) ??
-        null,
-    };
-  } catch (error) {
-    said = { id, error: String(error.message ?? error) };
-  }
-  process.stdout.write(`${JSON.stringify(said)}\n`);
 }
 
 async function called(page, call, given) {
