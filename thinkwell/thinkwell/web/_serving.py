@@ -169,7 +169,7 @@ class RunServer:
         warn_of_workers(self.journal)
         async with self.journal, anyio.create_task_group() as self._tasks:
             self._leaving = False
-            self.journal.serve(self._asked)
+            self.journal.serve(partial(_asked, self._lives))
             await self._end_orphans()
             self._tasks.start_soon(self._look_for_orphans)
             self._tasks.start_soon(self._prune_threads)
@@ -511,11 +511,6 @@ class RunServer:
             answer = msgspec.json.encode(replied(asked, None))
         msgspec.json.decode(answer, type=Replied).raise_refusal()
 
-    async def _asked(self, run_id: str, body: bytes) -> bytes:
-        """Do what another process asks of a run of this one."""
-        asked = msgspec.json.decode(body, type=Asked)
-        return msgspec.json.encode(replied(asked, self._lives.get(run_id)))
-
     # What is done meanwhile
 
     async def _look_for_orphans(self) -> None:
@@ -548,6 +543,12 @@ class RunServer:
                 await self._threads.prune(self._open_threads())
             except JournalError as exc:
                 logger.warning("Conversations without runs cannot be forgotten: %s", exc)
+
+
+async def _asked(lives: Mapping[str, LiveRun], run_id: str, body: bytes) -> bytes:
+    """Do what another process asks of a run of this one."""
+    asked = msgspec.json.decode(body, type=Asked)
+    return msgspec.json.encode(replied(asked, lives.get(run_id)))
 
 
 async def _prune(journal: Journal, retention: Retention) -> None:
