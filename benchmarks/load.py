@@ -1,4 +1,4 @@
-"""`python -m benchmarks.load`: the memory and the time of runs that nobody reads fast enough, by policy.
+"""`python -m benchmarks.load`: the memory and the time of runs that are not read fast enough, by policy.
 
 Each configuration runs in a process of its own, in turn, and is one line of the table: medians. The client
 checks the text that arrives: a policy that loses what it may not lose fails its sample.
@@ -30,7 +30,7 @@ MIXES: dict[Mix, str] = {
     "interleaved": "two messages in turn",
 }
 READERS: dict[Readers, str] = {
-    "none": "nobody",
+    "none": "no reader",
     "parked": "one event, then none",
     "slow": "100 a second",
     "fast": "fast",
@@ -53,7 +53,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """The configuration in a word each."""
+        """The configuration in short each."""
         return f"{self.load.mix}, {self.load.policy}, {self.load.reader}"
 
     def cells(self) -> list[str]:

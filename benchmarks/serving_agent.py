@@ -18,7 +18,7 @@ from time import monotonic, monotonic_ns, sleep
 from benchmarks.agent import MIXES, WORDS, Agent, chunk, envelope, session_id
 
 PATIENCE = 60.0
-"""Seconds after which nobody gives the word any more."""
+"""Seconds after which it waits for the word no longer."""
 
 READY = "Ready."
 """What the agent says when it waits for the file."""

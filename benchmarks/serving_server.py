@@ -71,7 +71,7 @@ def thinkwell_app(kind: Kind, folder: Path) -> ASGIApp:
 
 
 class Loop:
-    """A run in a Starlette application, as somebody writes it who has an afternoon."""
+    """A run in a Starlette application, as it can be written in an afternoon."""
 
     def __init__(self, *, joined: bool) -> None:
         self.frames: list[bytes] = []

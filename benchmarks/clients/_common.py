@@ -165,7 +165,7 @@ class Meter:
         }
 
     def memory(self) -> Figures:
-        """Figures of a turn that ended while nobody read it."""
+        """Figures of a turn that ended before it was read."""
         seconds = perf_counter() - self._asked
         grown = resident_bytes() - self._resident
         peak = peak_bytes()

@@ -86,7 +86,7 @@ def measure(command: list[str]) -> common.Figures:
 def read(master: int) -> bytes:
     try:
         return os.read(master, 65536)
-    except OSError:  # what Linux says when nobody has the terminal open any more
+    except OSError:  # what Linux says when no process has the terminal open any more
         return b""
 
 

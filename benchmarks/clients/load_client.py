@@ -1,4 +1,4 @@
-"""thinkwell under load: a run whose events nobody reads, or somebody slowly, with and without a bound.
+"""thinkwell under load: a run whose events are not read, or slowly, with and without a bound.
 
 Prints what it costs while the run goes on, and checks that no text is lost that may not be lost.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Mix: TypeAlias = Literal["working", "tokens", "many", "interleaved"]
 Policy: TypeAlias = Literal["none", "coalesce", "drop_oldest", "error"]
 Readers: TypeAlias = Literal["none", "parked", "slow", "fast", "both"]
-"""Nobody; one that takes an event and never another; a slow one; a fast one; a slow one and a fast one."""
+"""None; one that takes an event and never another; a slow one; a fast one; a slow one and a fast one."""
 
 PAUSE = 0.01
 """Seconds that the slow reader takes for each event while the run goes on."""

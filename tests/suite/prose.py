@@ -29,6 +29,7 @@ READ: Final = (
     "acp/**/*.py",
     "thinkwell/**/*.py",
     "examples/**/*.py",
+    "benchmarks/**/*.py",
 )
 
 WORDS: Final = {

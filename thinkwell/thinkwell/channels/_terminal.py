@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ("TerminalChannel",)
 
-NOBODY: Final = "there is no keyboard to answer at"
+UNREACHABLE: Final = "there is no keyboard to answer at"
 
 
 class _NobodyReads(BrokenPipeError):  # noqa: N818 - its name is what happened
@@ -160,7 +160,7 @@ class TerminalChannel:
                 await self._put(user_id, "ask", "\n".join(_rows(question)))
                 if read is not None:
                     return await self._answer(user_id, question, read)
-                await self._note(user_id, NOBODY)
+                await self._note(user_id, UNREACHABLE)
                 return None
             finally:
                 self._page.typed(ended=False)

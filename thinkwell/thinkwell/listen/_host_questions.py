@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thinkwell._lines.words import Response
     from thinkwell.questions import Answer, Question
 
-NOBODY: Final = "the host has ended its output, so there is no one to ask"
+UNREACHABLE: Final = "the host has ended its output, so there is no one to ask"
 NOTHING: Final = "the host left it unanswered"
 
 
@@ -132,7 +132,7 @@ class HostQuestions:
         """Decline all that is open: the host answers no more."""
         self._closed = True
         for asked in self._asked.values():
-            asked.settle(Reply("deny", NOBODY))
+            asked.settle(Reply("deny", UNREACHABLE))
         self._asked.clear()
 
 

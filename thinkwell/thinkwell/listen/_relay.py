@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
-from thinkwell.listen._host_questions import NOBODY
+from thinkwell.listen._host_questions import UNREACHABLE
 from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
 from thinkwell.questions import Reply
 
@@ -75,7 +75,7 @@ class Relay:
         """Ask the host, and wait for its answer."""
         await checkpoint()  # what was taken back at once is not asked
         if self._questions.closed:
-            return Reply("deny", NOBODY)
+            return Reply("deny", UNREACHABLE)
         told = asked(question)
         waiting = self._questions.ask(told.type, question)
         fields = told.fields
