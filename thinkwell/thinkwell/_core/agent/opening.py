@@ -6,16 +6,15 @@ by a task of the event loop, and those who open and close it only wait for that.
 
 from __future__ import annotations
 
-import sys
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import anyio
 
-from thinkwell._core.log.owner import Owner
+from thinkwell._core.log.owner import Owner, in_trio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
@@ -136,7 +135,7 @@ class Opening(Generic[T]):
     async def start(self) -> T:
         """Open it until its ``close`` is called, or the event loop ends. Raises what the block would."""
         if self._hold is not None:
-            raise RuntimeError(f"{self.name} was opened by this before; call what made it again")
+            raise RuntimeError(f"this opens {self.name} once, and has done so; call what made it again")
         self._hold = Hold(self.name)
         return await self._hold.open(self.make)
 
@@ -150,19 +149,15 @@ class Opening(Generic[T]):
         await self._hold.close(hurried=error is not None)
 
 
-def _spawn(main: Callable[[], Awaitable[None]]) -> None:
+def _spawn(main: Callable[[], Coroutine[object, None, None]]) -> None:
     """Start a task that belongs to no other."""
-    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+    if in_trio():
         import trio
 
-        if trio.lowlevel.in_trio_run():
-            trio.lowlevel.spawn_system_task(main, context=copy_context())
-            return
+        trio.lowlevel.spawn_system_task(main, context=copy_context())
+        return
     import asyncio
 
-    async def run() -> None:
-        await main()
-
-    task = asyncio.get_running_loop().create_task(run())
+    task = asyncio.get_running_loop().create_task(main())
     _holding.add(task)
     task.add_done_callback(_holding.discard)

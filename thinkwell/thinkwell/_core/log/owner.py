@@ -66,13 +66,18 @@ def _here() -> _Place:
     return _Place(os.getpid(), threading.current_thread(), loop)
 
 
+def in_trio() -> bool:
+    """Return whether trio runs here. It need not be there, and is not loaded for that."""
+    trio = sys.modules.get("trio")
+    return trio is not None and trio.lowlevel.in_trio_run()
+
+
 def _loop_finder() -> Callable[[], object]:
     """Return what finds the running event loop, also outside of tasks; it raises `RuntimeError` for none."""
-    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+    if in_trio():
         import trio
 
-        if trio.lowlevel.in_trio_run():
-            return trio.lowlevel.current_trio_token
+        return trio.lowlevel.current_trio_token
     import asyncio  # not with thinkwell: a program on trio need not load it
 
     return asyncio.get_running_loop

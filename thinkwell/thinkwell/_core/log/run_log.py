@@ -7,7 +7,6 @@ overtakes delivery.
 
 from __future__ import annotations
 
-import sys
 import time
 from bisect import bisect_right
 from operator import length_hint
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from thinkwell import events as ev
 from thinkwell._core.log.lazy_view import LazyView
+from thinkwell._core.log.owner import in_trio
 from thinkwell._core.log.shrink import drop_text, merge_text
 from thinkwell.errors import BufferOverflow
 
@@ -44,11 +44,10 @@ def running_clock() -> Callable[[], float]:
     Raises:
         RuntimeError: None is running.
     """
-    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+    if in_trio():
         import trio
 
-        if trio.lowlevel.in_trio_run():
-            return trio.current_time
+        return trio.current_time
     import asyncio
 
     return asyncio.get_running_loop().time

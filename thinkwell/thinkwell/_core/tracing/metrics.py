@@ -18,7 +18,7 @@ from thinkwell._values.session_options import chosen_model
 from thinkwell._version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from opentelemetry.util.types import AttributeValue
 
@@ -59,30 +59,16 @@ class AgentMetrics:
             "gen_ai.provider.name": agent,
         }
         meter = metrics.get_meter("thinkwell", VERSION)
-        self.runs = meter.create_histogram(
-            "gen_ai.client.operation.duration",
-            "s",
-            "How long runs take.",
-            explicit_bucket_boundaries_advisory=SECONDS,
-        )
-        self.tokens = meter.create_histogram(
-            "gen_ai.client.token.usage",
-            "{token}",
-            "Tokens that agents say their turns have used.",
-            explicit_bucket_boundaries_advisory=TOKENS,
-        )
-        self.tools = meter.create_histogram(
-            "gen_ai.execute_tool.duration",
-            "s",
-            "How long tool calls take.",
-            explicit_bucket_boundaries_advisory=SECONDS,
-        )
-        self.questions = meter.create_histogram(
-            "thinkwell.question.duration",
-            "s",
-            "How long agents wait for an answer to what they ask.",
-            explicit_bucket_boundaries_advisory=SECONDS,
-        )
+
+        def histogram(name: str, unit: str, about: str, bounds: Sequence[float]) -> metrics.Histogram:
+            return meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=bounds)
+
+        self.runs = histogram("gen_ai.client.operation.duration", "s", "How long runs take.", SECONDS)
+        used = "Tokens that agents say their turns have used."
+        self.tokens = histogram("gen_ai.client.token.usage", "{token}", used, TOKENS)
+        self.tools = histogram("gen_ai.execute_tool.duration", "s", "How long tool calls take.", SECONDS)
+        waits = "How long agents wait for an answer to what they ask."
+        self.questions = histogram("thinkwell.question.duration", "s", waits, SECONDS)
         self.active = meter.create_up_down_counter(
             "thinkwell.active_runs", "{run}", "Runs that have begun and not ended."
         )
