@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -11,7 +12,7 @@ import anyio
 import pytest
 
 from interop.agents import AGENTS, VENDOR_PREFIXES, AgentRecipe, Launch
-from interop.live import nothing_runs
+from interop.live import nothing_runs, pids_of
 from interop.matrix_plugin import (
     pytest_collection_modifyitems,
     pytest_configure,
@@ -19,6 +20,7 @@ from interop.matrix_plugin import (
     pytest_terminal_summary,
 )
 from interop.model_server import ModelServer
+from interop.more_agents import STAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,6 +61,9 @@ def launch(
     # Short, since agents put sockets there.
     with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as temporary:
         yield replace(launch, env={**launch.env, "TMPDIR": temporary})
+        if recipe.name in STAYS:
+            for pid in pids_of(home):
+                os.kill(pid, signal.SIGKILL)
         anyio.run(nothing_runs, home)
 
 

@@ -108,7 +108,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     wire: tuple[str, ...] = ()
     """What shows it: lines of a recording, shortened."""
     fault: bool = False
-    """Whether the agent fails the scenario by itself: with the official SDK too, as a test shows."""
+    """Whether the agent fails the scenario by itself; `test_official_sdk` has those that fail each time."""
 
 
 class Matrix:

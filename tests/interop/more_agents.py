@@ -190,7 +190,9 @@ provider = "standin"
 
 FAST_AGENT = PypiAgent(
     name="fast-agent",
-    package="fast-agent-acp",
+    title="fast-agent-acp",
+    # The package of that name brings the same command without its module, and may put it over this one's.
+    package="fast-agent-mcp",
     python="3.13",
     executable="fast-agent-acp",
     args=("--model", "generic.scripted", "--shell"),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import tempfile
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
@@ -13,16 +9,15 @@ import anyio.to_thread
 import pytest
 from pydantic import BaseModel
 
-from interop.agents import VENDOR_PREFIXES
-from interop.live import examined, nothing_runs, pids_of, shell
+from interop.live import examined, shell
 from interop.matrix import explanations
 from interop.model_server import CallTool, EndTurn, Fail, Hold, ModelServer, Say
-from interop.more_agents import ADDED, MORE_AGENTS, STAYS, WAYS, WITHOUT_TOOLS
+from interop.more_agents import ADDED, MORE_AGENTS, WAYS, WITHOUT_TOOLS
 from thinkwell import AgentReported, ResultMissing, ThoughtCancelled, ToolsNotSeen, open_agent
 from thinkwell.events import ResultAttempt, ToolsSeen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -79,24 +74,6 @@ def explained(request: pytest.FixtureRequest) -> None:
         if note.fault and note.agent == recipe.heading and note.scenario in scenarios:
             # Some of it is a matter of time.
             request.applymarker(pytest.mark.xfail(reason=note.reason, strict=False))
-
-
-@pytest.fixture
-def launch(
-    recipe: AgentRecipe, models: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Launch]:
-    """An installed agent, tied to the stand-in; when the test is over, nothing of it may run."""
-    for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
-        monkeypatch.delenv(name)
-    home = tmp_path / "home"
-    launch = recipe.launch(home=home, model_url=models.url)
-    # Short, since agents put sockets there.
-    with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as temporary:
-        yield replace(launch, env={**launch.env, "TMPDIR": temporary})
-        if recipe.name in STAYS:
-            for pid in pids_of(home):
-                os.kill(pid, signal.SIGKILL)
-        anyio.run(nothing_runs, home)
 
 
 def opened(
