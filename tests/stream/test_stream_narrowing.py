@@ -30,7 +30,15 @@ def describe(event: ThoughtEvent) -> str:  # noqa: C901 - a case for each kind
         case ev.UsageUpdate(cost=cost):
             assert_type(cost, ev.Cost | None)
             return ""
-        case ev.UserMessage() | ev.ModeUpdate() | ev.CommandsUpdate() | ev.ConfigUpdate():
+        case (
+            ev.UserMessage()
+            | ev.Steered()
+            | ev.BackgroundWork()
+            | ev.AgentCycle()
+            | ev.ModeUpdate()
+            | ev.CommandsUpdate()
+            | ev.ConfigUpdate()
+        ):
             return ""
         case ev.SessionInfoUpdate() | ev.QuestionAsked() | ev.QuestionAnswered() | ev.ResultAttempt():
             return ""

@@ -23,9 +23,9 @@ PIPE = 64 * 1024
 class WireAgent:
     """Keeps what thinkwell sent, and sends what the test says."""
 
-    def __init__(self, transport: Transport, capabilities: Json) -> None:
+    def __init__(self, transport: Transport, capabilities: Json, meta: Json) -> None:
         self._transport = transport
-        self._capabilities = capabilities
+        self._said = {"protocolVersion": 1, "agentCapabilities": capabilities, "_meta": meta}
         self._unread: list[Json] = []
         self._news = anyio.Event()
 
@@ -41,9 +41,7 @@ class WireAgent:
             for line in lines:
                 message: Json = json.loads(line)
                 if message.get("method") == "initialize":
-                    await self.write(
-                        answer(message, {"protocolVersion": 1, "agentCapabilities": self._capabilities})
-                    )
+                    await self.write(answer(message, self._said))
                 else:
                     self._unread.append(message)
             self._news.set()
@@ -135,11 +133,11 @@ def permission(id_: int, tool_id: str = "t", session_id: str = "s") -> Json:
 
 @asynccontextmanager
 async def wire_agent(
-    *, capabilities: Json | None = None, **options: Any
+    *, capabilities: Json | None = None, meta: Json | None = None, **options: Any
 ) -> AsyncGenerator[tuple[Agent, WireAgent]]:
     """Open an agent that the test plays."""
     ours, theirs = memory_transport_pair()
-    wire = WireAgent(theirs, capabilities or {})
+    wire = WireAgent(theirs, capabilities or {}, meta or {})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wire.serve)
         try:

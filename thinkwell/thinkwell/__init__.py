@@ -18,7 +18,7 @@ from thinkwell._core.agent.terminal_login import login
 from thinkwell._core.log.budget import Budget, Spent
 from thinkwell._core.log.reducer import ViewReducer
 from thinkwell._core.log.run_log import Buffer
-from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
+from thinkwell._core.log.stream import Injected, Queued, Refused, ThoughtResult, ThoughtStream
 from thinkwell._core.schema.output import JsonSchema
 from thinkwell._core.session.history import HistoryMessage, HistoryTool, history_to_json
 from thinkwell._core.session.state import SessionInfo, SessionMode, SessionUsage
@@ -54,6 +54,7 @@ from thinkwell.errors import (
     ResultInvalid,
     ResultMissing,
     ResultRefused,
+    RunEnded,
     SessionClosed,
     SessionIdReused,
     SessionInUse,
@@ -61,6 +62,7 @@ from thinkwell.errors import (
     SessionOpenTimeout,
     SessionUnusable,
     SkillError,
+    SteeringUnsupported,
     ThinkwellError,
     ThoughtCancelled,
     ThoughtTimeout,
@@ -128,6 +130,7 @@ __all__ = (
     "FormQuestion",
     "HistoryMessage",
     "HistoryTool",
+    "Injected",
     "JsonSchema",
     "LoginFailed",
     "LoginRequired",
@@ -153,9 +156,11 @@ __all__ = (
     "QuestionNotOpen",
     "QuestionView",
     "QuestionsStopped",
+    "Queued",
     "RecordedFailure",
     "RecordingCut",
     "RecordingError",
+    "Refused",
     "RegistryError",
     "Reply",
     "ResultError",
@@ -163,6 +168,7 @@ __all__ = (
     "ResultMissing",
     "ResultRefused",
     "Rule",
+    "RunEnded",
     "RunView",
     "Session",
     "SessionClosed",
@@ -178,6 +184,7 @@ __all__ = (
     "Skill",
     "SkillError",
     "Spent",
+    "SteeringUnsupported",
     "StopRun",
     "Supervisor",
     "ThinkBuilder",

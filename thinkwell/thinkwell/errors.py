@@ -26,6 +26,8 @@
     ├── ThoughtCancelled        the run was cancelled
     ├── ThoughtTimeout          the run took too long
     ├── BudgetExceeded          the run has used up its budget
+    ├── RunEnded                the run is over; also a RuntimeError
+    ├── SteeringUnsupported     the agent takes no message while it works
     ├── QuestionsStopped        who was asked a question has ended the run
     ├── MessageInvalid          what an agent said does not fit the handler for it
     ├── AnswerInvalid           an answer does not fit its question
@@ -90,6 +92,7 @@ __all__ = (
     "ResultInvalid",
     "ResultMissing",
     "ResultRefused",
+    "RunEnded",
     "SessionClosed",
     "SessionIdReused",
     "SessionInUse",
@@ -97,6 +100,7 @@ __all__ = (
     "SessionOpenTimeout",
     "SessionUnusable",
     "SkillError",
+    "SteeringUnsupported",
     "ThinkwellError",
     "ThoughtCancelled",
     "ThoughtTimeout",
@@ -611,6 +615,40 @@ class BudgetExceeded(ThinkwellError):
         return (
             f"The budget is used up: {self.spent:g} of {self.limit:g} {self.what.replace('_', ' ')}; "
             "give the run another Budget to go on"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class RunEnded(ThinkwellError, RuntimeError):
+    """`ThoughtStream.steer` came too late: the run is over, or was cancelled.
+
+    Attributes:
+        run_id: The run.
+    """
+
+    run_id: str
+
+    def __str__(self) -> str:
+        return (
+            f"Run {self.run_id} has ended, so its agent cannot be steered; start another run, in a session "
+            "where the agent should remember this one"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class SteeringUnsupported(ThinkwellError):
+    """The agent does not advertise that it takes a message while it works. Nothing was sent.
+
+    Attributes:
+        agent: Name of the agent.
+    """
+
+    agent: str
+
+    def __str__(self) -> str:
+        return (
+            f"Agent {self.agent!r} cannot be steered: it does not advertise steering. "
+            'steer(…, otherwise="queue") prompts it when the run is over; "interrupt" ends its turn for that'
         )
 
 

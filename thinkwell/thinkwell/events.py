@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 __all__ = (
     "ALL_TYPES",
     "DEFAULT_TYPES",
+    "AgentCycle",
     "AudioContent",
+    "BackgroundWork",
     "BlockContent",
     "Command",
     "CommandsUpdate",
@@ -94,6 +96,7 @@ __all__ = (
     "SessionOpened",
     "SessionOption",
     "Stalled",
+    "Steered",
     "TerminalContent",
     "TextContent",
     "Thought",
@@ -221,6 +224,37 @@ class UserMessage(TextEvent, frozen=True, kw_only=True, tag="user_message"):
     """What the user said, as the agent repeats it."""
 
     type: ClassVar[Literal["user_message"]] = "user_message"
+
+
+class Steered(Event, frozen=True, kw_only=True, tag="steered"):
+    """You have told the agent something while it worked: `ThoughtStream.steer`."""
+
+    type: ClassVar[Literal["steered"]] = "steered"
+
+    text: str
+    outcome: Literal["injected", "interrupted", "queued", "refused"]
+    """What came of it: the agent reads it in its turn, in a new turn of the run, or in a run behind this one;
+    or it did not take it."""
+    reason: str = ""
+    """Why it was refused."""
+
+
+class BackgroundWork(Event, frozen=True, kw_only=True, tag="background"):
+    """What the agent goes on with in the background has changed."""
+
+    type: ClassVar[Literal["background"]] = "background"
+
+    tools: tuple[str, ...] = ()
+    """The ids of all tool calls that have ended only for show: their commands go on."""
+
+
+class AgentCycle(Event, frozen=True, kw_only=True, tag="agent_cycle"):
+    """The agent has worked without a prompt; what it said stands before this, in the run or behind it."""
+
+    type: ClassVar[Literal["agent_cycle"]] = "agent_cycle"
+
+    origin: str
+    """What for, in the agent's words: ``task-notification`` where a command in the background has ended."""
 
 
 class UsageUpdate(Event, frozen=True, kw_only=True, tag="usage"):
@@ -506,6 +540,9 @@ ThoughtEvent: TypeAlias = (
     | ToolDone
     | PlanUpdate
     | UserMessage
+    | Steered
+    | BackgroundWork
+    | AgentCycle
     | UsageUpdate
     | ModeUpdate
     | CommandsUpdate
@@ -541,6 +578,9 @@ EventType: TypeAlias = Literal[
     "tool_done",
     "plan",
     "user_message",
+    "steered",
+    "background",
+    "agent_cycle",
     "usage",
     "mode",
     "commands",

@@ -193,6 +193,9 @@ class RunView:
     """How many text events the buffer has dropped. The texts above are whole all the same."""
     stop_reason: str | None = None
     """Why the last turn ended, in the protocol's words; ``None`` before that."""
+    background: tuple[str, ...] = ()
+    """What the agent goes on with in the background, by the titles of its tool calls; after the end, what
+    it went on with then."""
     error: Exception | None = None
     """Why the run failed; ``None`` while it has not."""
     cut: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 import anyio
 import msgspec
@@ -24,6 +24,7 @@ from thinkwell.errors import (
     RecordingCut,
     RecordingError,
     ResultInvalid,
+    RunEnded,
     ThoughtCancelled,
 )
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.run_log import Buffer
+    from thinkwell._core.log.stream import Otherwise
     from thinkwell._recording._reading import Recording
     from thinkwell.questions import Answer
     from thinkwell.view import RunView
@@ -196,6 +198,10 @@ class _Replay(Generic[T]):
     def answer(self, question_id: str, answer: Answer, by: str) -> None:
         """Refuse: it was answered when the run was recorded."""
         raise QuestionNotOpen(question_id)
+
+    async def steer(self, text: str, otherwise: Otherwise | None) -> Never:
+        """Refuse: the run is over."""
+        raise RunEnded(self.id)
 
     def attach(self, listener: RunListener) -> None:
         """Do nothing: a listener to a replay reads its events."""

@@ -70,6 +70,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> ThoughtStream[T]:
         """Start the run and return its handle at once. It goes on in the background.
@@ -84,6 +85,8 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
                 it.
             retries: How often the agent may try again after an invalid result.
             reminders: How often an agent that ends its turn without a result is asked for it.
+            background_wait: Seconds that the run stays open, once the agent has answered, for what it was
+                steered to and for commands that it has moved to the background; 0 for not at all.
             budget: What the run may use, alone or together with others; see `Budget`.
 
         Raises:
@@ -98,6 +101,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout=idle_timeout,
             retries=retries,
             reminders=reminders,
+            background_wait=background_wait,
             budget=budget,
         )
         return self._starter.start(self._spec, options)
@@ -110,6 +114,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
         """Run it and return the result as soon as it is there. Ctrl-C cancels the run; twice kills the agent.
@@ -123,6 +128,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout=idle_timeout,
             retries=retries,
             reminders=reminders,
+            background_wait=background_wait,
             budget=budget,
         )
         try:
@@ -143,6 +149,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
         """Run it, have handlers hear and answer what the agent says meanwhile, and return the result.
@@ -157,6 +164,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout: See `stream`.
             retries: How often the agent may try again after an invalid result.
             reminders: How often an agent that ends its turn without a result is asked for it.
+            background_wait: See `stream`.
             budget: What the run may use, alone or together with others; see `Budget`.
 
         Raises:
@@ -176,6 +184,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout=idle_timeout,
             retries=retries,
             reminders=reminders,
+            background_wait=background_wait,
             budget=budget,
         )
         return self._starter.hear(self._spec, options, handlers)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
+from thinkwell import Queued
 from thinkwell import events as ev
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from thinkwell import Injected, Refused
     from thinkwell import ThoughtStream as AsyncThoughtStream
     from thinkwell._core.exit import EventReader
     from thinkwell.questions import Answer
@@ -193,6 +195,34 @@ class ThoughtStream(Generic[T_co]):
             AnswerInvalid: The answer does not fit the question, which stays open.
         """
         self._loop.ask(lambda: self._stream.answer(question_id, answer, by=by))
+
+    def steer(
+        self, text: str, *, otherwise: Literal["queue", "interrupt"] | None = None
+    ) -> Injected | Queued[ThoughtStream[T_co]] | Refused:
+        """Tell the agent something while it works: ``stream.steer("Also check the login")``.
+
+        An agent that can be steered reads it in the turn that runs. The run then stays open until the agent
+        has done that too, at most ``background_wait`` seconds longer than its turn.
+
+        Args:
+            text: What to tell it.
+            otherwise: What to do where the agent cannot be steered, or does not take it. ``"queue"``: start
+                another run of the same task in the session, with this text as its prompt, when this one is
+                over. ``"interrupt"``: end the turn, and go on in this run with this text.
+
+        Returns:
+            What came of it; a `Steered` event says so in the log, too.
+
+        Raises:
+            SteeringUnsupported: The agent cannot be steered, and `otherwise` is not given.
+            RunEnded: The run is over, or was cancelled.
+            ValueError: The text is empty.
+            AgentExited: The agent has ended meanwhile.
+        """
+        came_to = self._loop.call(lambda: self._stream.steer(text, otherwise=otherwise))
+        if isinstance(came_to, Queued):
+            return Queued(ThoughtStream(self._loop, came_to.stream, self._owner))
+        return came_to
 
     def cancel(self) -> None:
         """Cancel the run.

@@ -44,6 +44,7 @@ class ScriptedOptions(TypedDict, total=False):
     relists: bool
     fails_at: Mapping[str, RpcError] | None
     answers: Mapping[str, Answer] | None
+    steering: bool
     repeats: bool
     complete: bool
 
@@ -71,6 +72,7 @@ class ScriptedAgent(PlayedAgent):
         fails_at: Errors to answer with, by method: ``{"session/new": RpcError(-32603, "no")}``.
         answers: Functions that answer requests instead, by method: ``async def slow(request, proceed)``,
             where ``await proceed(request)`` returns the usual answer. In memory only.
+        steering: Whether it takes messages in a turn; see `Script.hears`.
         repeats: Whether the last turn is played again for each further prompt, and not a failure then.
         complete: Whether `check` asks for every step to have been played, and for every error of `fails_at`
             to have been given.
@@ -95,6 +97,7 @@ class ScriptedAgent(PlayedAgent):
         relists: bool = True,
         fails_at: Mapping[str, RpcError] | None = None,
         answers: Mapping[str, Answer] | None = None,
+        steering: bool = False,
         repeats: bool = False,
         complete: bool = True,
         folder: str | os.PathLike[str] | None = None,
@@ -123,6 +126,7 @@ class ScriptedAgent(PlayedAgent):
             relists=relists,
             fails_at={method: _fails(method, error) for method, error in (fails_at or {}).items()},
             repeats=repeats,
+            steering=steering,
         )
 
     def __repr__(self) -> str:

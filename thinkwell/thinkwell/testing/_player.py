@@ -25,6 +25,7 @@ from thinkwell_acp import AcpError, AgentHandler, AgentSide, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import INVALID_PARAMS
+from thinkwell_acp.steering import METHOD, SteeringRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,7 @@ class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     relists: bool = True
     fails_at: dict[str, Fails] = {}
     repeats: bool = False
+    steering: bool = False
 
 
 Proceed: TypeAlias = Callable[[s.Model], Awaitable[object]]
@@ -145,8 +147,23 @@ class Player(AgentHandler):
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
         """Say what this agent is."""
         return s.InitializeResponse(
-            protocol_version=1, agent_info=self._play.info, agent_capabilities=self._play.capabilities
+            protocol_version=1,
+            agent_info=self._play.info,
+            agent_capabilities=self._play.capabilities,
+            meta={"steering": {"supported": True}} if self._play.steering else None,
         )
+
+    async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
+        """Take what the client says in a turn."""
+        if method != METHOD or not self._play.steering:
+            raise RpcError.method_not_found(method)
+        request = s.convert(SteeringRequest, params)
+        session = self._sessions.get(request.session_id)
+        if session is None or not session.turns:
+            return {"outcome": "promptRequired", "reason": "noRunningTurn"}
+        for turn in session.turns:
+            turn.steer(prompt_text(request.prompt))
+        return {"outcome": "injected"}
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
         """Open a session."""
@@ -187,7 +204,7 @@ class Player(AgentHandler):
         if self._play.repeats and turns:
             number = min(number, len(turns))
         if number > len(turns):
-            text = prompt_text(request)
+            text = prompt_text(request.prompt)
             size = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
             reason = f"the script has {size}, and this is prompt {number}: {text!r:.2000}"
             self._journal.append(Failure(reason))

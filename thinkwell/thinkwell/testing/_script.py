@@ -281,6 +281,13 @@ class Script(Struct, frozen=True):
             raise ValueError("expects(text=''): every prompt contains that; give some of its text")
         return longer
 
+    def hears(self, text: str = "") -> Script:
+        """Wait until the client steers the turn; fail unless what it says contains this.
+
+        The agent has to be a ``ScriptedAgent(…, steering=True)``.
+        """
+        return self._and(st.Hears(text=text))
+
     def does(self, function: Callable[[ScriptedTurn], Awaitable[str | None]]) -> Script:
         """Await a function: for what no other step can say. Such a script plays in memory only.
 

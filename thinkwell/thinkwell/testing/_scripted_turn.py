@@ -49,7 +49,7 @@ class ScriptedTurn:
     @property
     def text(self) -> str:
         """The text of the prompt: that of its text blocks, joined."""
-        return prompt_text(self.request)
+        return prompt_text(self.request.prompt)
 
     @property
     def mcp_connections(self) -> tuple[str, ...]:
@@ -92,6 +92,6 @@ class ScriptedTurn:
         )
 
 
-def prompt_text(request: s.PromptRequest) -> str:
+def prompt_text(prompt: Sequence[s.ContentBlock]) -> str:
     """Return the text of a prompt."""
-    return "".join(block.text for block in request.prompt if isinstance(block, s.TextContent))
+    return "".join(block.text for block in prompt if isinstance(block, s.TextContent))

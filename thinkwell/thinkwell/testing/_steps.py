@@ -181,6 +181,12 @@ class Expects(_Step, frozen=True, kw_only=True, tag="expects"):
     text: str
 
 
+class Hears(_Step, frozen=True, kw_only=True, tag="hears"):
+    """Wait until the client tells the agent something in the turn, and check what."""
+
+    text: str
+
+
 class Does(_Step, frozen=True, kw_only=True, tag="does"):
     """A function of the user's. It cannot be written to a file."""
 
@@ -246,7 +252,19 @@ Ending: TypeAlias = Stops | Fails | HangsUp | Crashes
 """A step that ends its turn."""
 
 Step: TypeAlias = (
-    Telling | Calls | Returns | Asks | AsksForm | Reads | Writes | Runs | Expects | Does | Hangs | Ending
+    Telling
+    | Calls
+    | Returns
+    | Asks
+    | AsksForm
+    | Reads
+    | Writes
+    | Runs
+    | Expects
+    | Hears
+    | Does
+    | Hangs
+    | Ending
 )
 """Anything that a script can hold."""
 

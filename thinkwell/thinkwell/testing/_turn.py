@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
@@ -96,7 +97,7 @@ class Turn:
     ) -> None:
         self._number = number
         self._steps = steps
-        self._prompt = prompt_text(request)
+        self._prompt = prompt_text(request.prompt)
         self._request = request
         self._teller = teller
         self._client = teller.client
@@ -106,6 +107,13 @@ class Turn:
         self._scope = anyio.CancelScope()
         self._cancelled = anyio.Event()
         self._patient = False
+        self._told: deque[str] = deque()
+        self._news = anyio.Event()
+
+    def steer(self, text: str) -> None:
+        """Learn of something that the client says in the turn."""
+        self._told.append(text)
+        self._news.set()
 
     def cancel(self) -> None:
         """Learn that the client has cancelled the turn."""
@@ -156,6 +164,8 @@ class Turn:
                 await anyio.sleep_forever()
             case st.Calls() | st.Returns() | st.Asks() | st.AsksForm() | st.Expects():
                 await self._ask(step)
+            case st.Hears():
+                await self._hear(step.text)
             case st.Reads() | st.Writes() | st.Runs():
                 await self._work(step)
             case st.Does():
@@ -167,6 +177,14 @@ class Turn:
             case _:
                 await self._teller.tell(step)
         return None
+
+    async def _hear(self, text: str) -> None:
+        while not self._told:
+            self._news = anyio.Event()
+            await self._news.wait()
+        told = self._told.popleft()
+        if text not in told:
+            raise Unexpected(f"the client says something else: {told!r:.2000}")
 
     async def _ask(self, step: st.Calls | st.Returns | st.Asks | st.AsksForm | st.Expects) -> None:
         match step:

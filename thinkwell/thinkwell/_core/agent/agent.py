@@ -200,7 +200,7 @@ class RunningAgent:
         if options.listener is not None:
             check_listener(options.listener, self.setup.asker)  # before anybody learns of the run
         run = Run(self.host, spec, options, session, result_schema=result_schema, ephemeral=ephemeral)
-        handle = RunHandle(self.host, run)
+        handle = RunHandle(self.host, run, self.start)
         if options.listener is not None:
             handle.attach(options.listener)
         self.host.tasks.start_soon(run.main)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum, auto
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -14,12 +15,14 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell import events as ev
 from thinkwell._core.agent import login as shared_login
 from thinkwell._core.agent.limits import RunLimits
+from thinkwell._core.agent.run_turns import RunTurns
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunFacts
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell._core.protocol.updates import token_usage
 from thinkwell._core.session.host import SessionHost
-from thinkwell._core.turn.after_turn import failure, reminder
+from thinkwell._core.task.prompt import TextPart
+from thinkwell._core.turn.after_turn import failure
 from thinkwell._core.turn.own_tools import Driver
 from thinkwell._core.turn.run_record import RunRecord
 from thinkwell._core.turn.turn import PATIENT, Patience, Turn
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.launch import LaunchLog
     from thinkwell._core.agent.login import SharedLogin
     from thinkwell._core.agent.questions import AgentQuestions
+    from thinkwell._core.agent.run_turns import FollowUp
+    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.session.turn_queue import Ticket, Turns
     from thinkwell._core.task.builder import Options, Spec
@@ -82,6 +87,8 @@ class RunLife(Enum):
     """The session is opened, and tools are offered."""
     PROMPTING = auto()
     """A turn of it runs."""
+    LINGERING = auto()
+    """The agent has answered, and has more to do."""
     STOPPING = auto()
     """It was ended before its time; a turn that runs is waited for."""
     ENDED = auto()
@@ -93,7 +100,8 @@ class RunLife(Enum):
 _NEXT: Final = {
     RunLife.QUEUED: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
     RunLife.PREPARING: {RunLife.PROMPTING, RunLife.STOPPING, RunLife.ENDED},
-    RunLife.PROMPTING: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.PROMPTING: {RunLife.PREPARING, RunLife.LINGERING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.LINGERING: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
     RunLife.STOPPING: {RunLife.ENDED},
     RunLife.ENDED: {RunLife.OVER},
     RunLife.OVER: set[RunLife](),
@@ -171,17 +179,32 @@ class Run(Generic[T]):
         self._limits = RunLimits(self.record, host.name, options.idle_timeout, lambda: host.login.running)
         self._turn: Turn | None = None
         """The last one."""
-        self._turns = 0
+        self._turns = RunTurns(options.reminders)
         self._login_wanted = False
         """Whether the prompt was refused for want of a login."""
         self._shown_session: str | None = None
         """The session that the readers know of."""
-        self._reminders_left = options.reminders
+        self.prompted: anyio.Event = anyio.Event()
+        """Set when its first prompt was sent, or never will be."""
         self.place: int | None = None
         """How many runs had the session before this one; ``None`` until it has it."""
         # At once, because tasks do not start in the order in which they were made.
         others = (host.turns,) if host.dialect.one_turn_at_a_time else ()
         self._ticket: Ticket = session.turns.ask(*others)
+
+    def follow_up(self, text: str, start: FollowUp) -> ThoughtStream[T]:
+        """Start a run of the same task behind this one, with something else to say.
+
+        Args:
+            text: What to say.
+            start: Starts the run; see `RunningAgent.start`.
+        """
+        spec = replace(self._spec, parts=(TextPart(text),))
+        options = replace(self._options, listener=None, run_id=None)
+        session, ephemeral = self.session, self._ephemeral
+        stream = start(spec, options, session, result_schema=self._result_schema, ephemeral=ephemeral)
+        self._ephemeral = False  # the last one closes it
+        return stream
 
     def stop(self, why: Exception, patience: Patience = PATIENT) -> None:
         """End the run before its time; the result fails with the reason unless it is there already.
@@ -192,7 +215,7 @@ class Run(Generic[T]):
             why: The reason.
             patience: How long the turn is waited for.
         """
-        first = self.life in (RunLife.QUEUED, RunLife.PREPARING, RunLife.PROMPTING)
+        first = self.life in (RunLife.QUEUED, RunLife.PREPARING, RunLife.PROMPTING, RunLife.LINGERING)
         if first:
             self._move(RunLife.STOPPING)
             self._stopped_by = why
@@ -289,9 +312,13 @@ class Run(Generic[T]):
             result_schema=self._result_schema,
             server=session.server_name,
         )
+        reminds = False
         while not self._ended:
-            await self._run_turn(blocks)
-            blocks = reminder(record.results.refused)
+            await self._run_turn(blocks, reminds=reminds)
+            if self.life is RunLife.LINGERING:
+                await record.after_work.wait(self._options.background_wait)
+                self._turn_over()
+            blocks, reminds = self._turns.next(record.results.refused)
 
     def _show_session(self) -> None:
         session = self.session
@@ -332,10 +359,19 @@ class Run(Generic[T]):
         if self._turn is not None:  # pragma: no branch - a tool is called in a turn
             await self._turn.wait()
 
-    async def _run_turn(self, blocks: Sequence[s.ContentBlock]) -> None:
+    def interrupt(self, text: str) -> None:
+        """Have the agent end its turn, and tell it something in the next one."""
+        self._turns.interrupt(text)
+        if self.in_turn:
+            assert self._turn is not None
+            self._host.questions.asker.open.withdraw(run=self.id)
+            self._turn.cancel(PATIENT)
+            self.record.cut()
+
+    async def _run_turn(self, blocks: Sequence[s.ContentBlock], *, reminds: bool) -> None:
         record, host = self.record, self._host
         assert self.session.id is not None
-        if not self._turns:
+        if not self._turns.number:
             record.observers.session(self.session.id)
         meta: dict[str, ev.JsonValue] = {
             **record.observers.prompt(blocks),
@@ -350,11 +386,12 @@ class Run(Generic[T]):
         turn = await self._prompt(request)
         if turn.over:
             return  # the connection had ended
-        self._turns += 1
-        record.lines.known["turn"] = self._turns
+        self._turns.number += 1
+        record.lines.known["turn"] = self._turns.number
         self.session.outside.history.prompted(blocks)
-        record.tell(ev.TurnStarted, number=self._turns, reminder=self._turns > 1)
+        record.tell(ev.TurnStarted, number=self._turns.number, reminder=reminds)
         record.reach("prompted")
+        self.prompted.set()
         record.mapper.await_response()
         await turn.wait()
         if self._login_wanted:
@@ -382,17 +419,24 @@ class Run(Generic[T]):
             record.result_fields = fields
             record.results.take_fields(fields)
         usage = None if outcome.usage is None else token_usage(outcome.usage)
-        record.tell(ev.TurnEnded, number=self._turns, stop_reason=outcome.stop_reason, usage=usage)
+        record.tell(ev.TurnEnded, number=self._turns.number, stop_reason=outcome.stop_reason, usage=usage)
         record.log.publish()  # a full buffer stops the run now or never
+        self._turns.stop_reason = outcome.stop_reason
         if self._stopped_by is not None:
             self._end(self._stopped_by)
-        elif self._wants_reminder(outcome.stop_reason):
-            self._reminders_left -= 1
-            self._move(RunLife.PREPARING)
+        elif self._options.background_wait and record.after_work.expected and not self._turns.interrupted:
+            self._move(RunLife.LINGERING)
         else:
-            self._conclude(outcome.stop_reason)
+            self._turn_over()
         if record.meter is not None:  # not before: the result that is there stays
             record.meter.end_turn(0 if outcome.usage is None else outcome.usage.total_tokens)
+
+    def _turn_over(self) -> None:
+        """Go on with another turn, or conclude."""
+        if self._turns.interrupted or self._wants_reminder():
+            self._move(RunLife.PREPARING)
+        else:
+            self._conclude(self._turns.stop_reason)
 
     def _wants_login(self, outcome: Exception) -> bool:
         """Whether the prompt is to be sent again after a login: once, and only where nothing came of it."""
@@ -406,13 +450,13 @@ class Run(Generic[T]):
         )
         return self._login_wanted
 
-    def _wants_reminder(self, stop_reason: str) -> bool:
+    def _wants_reminder(self) -> bool:
         return (
             not self.record.result.done()
             and self._spec.output.schema is not None
-            and stop_reason == "end_turn"
-            and self._reminders_left > 0
+            and self._turns.stop_reason == "end_turn"
             and self.session.tools.seen
+            and self._turns.remind()
         )
 
     @property
@@ -443,6 +487,10 @@ class Run(Generic[T]):
 
     # The end
 
+    def has_ended(self) -> bool:
+        """Return whether it was stopped, or has ended."""
+        return self._stopped_by is not None or self._ended
+
     @property
     def _ended(self) -> bool:
         return self.life in (RunLife.ENDED, RunLife.OVER)
@@ -452,6 +500,7 @@ class Run(Generic[T]):
         if self._ended:
             return
         self._move(RunLife.ENDED)
+        self.prompted.set()
         self.session.release(self.record)
         self._host.questions.asker.open.withdraw(run=self.id)
         self.record.end(error)

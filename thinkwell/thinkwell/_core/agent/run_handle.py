@@ -9,19 +9,25 @@ from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
 from thinkwell._core.agent.run import RunLife
-from thinkwell.errors import ThoughtCancelled
+from thinkwell._core.log.stream import Injected, Queued, Refused
+from thinkwell._core.protocol.steering import refusal, steering_request
+from thinkwell.errors import RunEnded, SteeringUnsupported, ThoughtCancelled
+from thinkwell_acp import AcpError, DecodeError, RpcError, steering
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from thinkwell._core.agent.run import Run, RunHost
+    from thinkwell._core.agent.run_turns import FollowUp
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.log_lines import LogLines
+    from thinkwell._core.log.stream import Otherwise
     from thinkwell._core.questions.asker import Asker
     from thinkwell.questions import Answer
 
 E = TypeVar("E", bound=ev.ThoughtEvent)
+S = TypeVar("S", Injected, Queued[Any], Refused)
 
 
 class RunHandle:
@@ -30,11 +36,13 @@ class RunHandle:
     Args:
         host: What the run shares with others.
         run: The run.
+        start: Starts another one; see `RunningAgent.start`.
     """
 
     live = True
 
-    def __init__(self, host: RunHost, run: Run[Any]) -> None:
+    def __init__(self, host: RunHost, run: Run[Any], start: FollowUp) -> None:
+        self._start = start
         self._host = host
         self._run = run
         self.id = run.id
@@ -99,6 +107,60 @@ class RunHandle:
         """Cancel the run."""
         self._check_owner()
         self._run.stop(ThoughtCancelled())
+
+    async def steer(self, text: str, otherwise: Otherwise | None) -> Injected | Queued[Any] | Refused:
+        """Tell the agent something while it works; see `ThoughtStream.steer`."""
+        self._check_owner()
+        run = self._run
+        await run.prompted.wait()
+        if run.has_ended():
+            raise RunEnded(self.id)
+        if steering.steering_supported(self._host.client.agent):
+            refused = await self._inject(text)
+            if refused is None:
+                return Injected()
+        elif otherwise is None:
+            raise SteeringUnsupported(self._host.name)
+        else:
+            refused = ""
+        if otherwise is None:
+            return self._steered(text, Refused(refused), refused)
+        if run.has_ended():  # meanwhile
+            return Refused("the run has ended")
+        if otherwise == "queue":
+            return self._steered(text, Queued(run.follow_up(text, self._start)))
+        run.interrupt(text)
+        return self._steered(text, Injected(interrupted=True))
+
+    async def _inject(self, text: str) -> str | None:
+        """Have the agent read something in its turn, and return why it does not."""
+        run, answers = self._run, list[str | None]()
+
+        def heard(response: steering.SteeringResponse) -> None:
+            # In its place among the messages: the answer to the prompt may come right behind it.
+            answers.append(refusal(response))
+            if answers[0] is None:
+                run.record.after_work.steered()
+                self._steered(text, Injected())
+
+        if not run.in_turn or run.session.id is None:
+            return "the agent is in no turn"
+        request = steering_request(run.session.id, text)
+        with run.record.after_work.asking():
+            try:
+                await self._host.client.call(steering.METHOD, request, steering.SteeringResponse, heard)
+            except (RpcError, DecodeError) as exc:
+                return str(exc)
+            except AcpError as exc:
+                raise self._host.errors.translated(exc) from exc
+        return answers[0]
+
+    def _steered(self, text: str, came_to: S, reason: str = "") -> S:
+        """Note what came of it."""
+        if not self._run.has_ended():
+            self._run.record.tell(ev.Steered, text=text, outcome=came_to.outcome, reason=reason)
+            self._run.record.log.publish()
+        return came_to
 
     def kill(self) -> None:
         """End the agent's process at once."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ("PARTS", "ViewReducer", "last_text")
 
 _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
-_RARE: Final = (ev.PlanUpdate, ev.UserMessage)
+_RARE: Final = (ev.PlanUpdate, ev.UserMessage, ev.Steered)
 """What else is part of the conversation."""
 
 _ABOUT_QUESTIONS: Final = (ev.QuestionAsked, ev.QuestionVerdict, ev.QuestionAnswered)
@@ -112,6 +112,7 @@ class _State:
         self.turns = 0
         self.dropped = 0
         self.stop_reason: str | None = None
+        self.background: tuple[str, ...] = ()
 
     def take(self, event: ev.ThoughtEvent) -> None:  # noqa: C901 - one table
         """Take an event; most say nothing of this."""
@@ -140,6 +141,8 @@ class _State:
                 self.attempts.append(event)
             case ev.Notice():
                 self.notices.append(event)
+            case ev.BackgroundWork():
+                self.background = event.tools
             case ev.Stalled():
                 self.stalled = event
             case ev.Dropped():
@@ -285,9 +288,13 @@ class ViewReducer:
         elif event.text:
             self._begin("user", self._users, event, self._named_users)
 
-    def _plan_or_user(self, event: ev.PlanUpdate | ev.UserMessage) -> None:
+    def _plan_or_user(self, event: ev.PlanUpdate | ev.UserMessage | ev.Steered) -> None:
         if isinstance(event, ev.UserMessage):
             self._user(event)
+        elif isinstance(event, ev.Steered):
+            if event.outcome in ("injected", "interrupted"):  # else it was not said here
+                self._timeline.append(TimelineItem(kind="user", index=len(self._users), at=event.at))
+                self._users.append([event.text])
         elif event.removed:
             self._plans.pop(event.id, None)
         else:
@@ -378,6 +385,7 @@ class ViewReducer:
             turns=state.turns,
             dropped=state.dropped,
             stop_reason=state.stop_reason,
+            background=tuple(self._tools[id_].title for id_ in state.background if id_ in self._tools),
             error=error,
             cut=state.phases[-1].cut if state.phases else None,
         )

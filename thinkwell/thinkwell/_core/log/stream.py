@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -27,10 +28,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+S_co = TypeVar("S_co", covariant=True)
 
 TURN_END_TIMEOUT: Final = 2.0
 """Seconds that a turn whose result is there gets to end by itself, where a block is left: an agent says what
 it has used when its turn ends, most often at once."""
+
+
+Otherwise: TypeAlias = Literal["queue", "interrupt"]
+"""What to do where an agent does not read a message in its turn."""
 
 
 class RunControl(Protocol):
@@ -72,6 +78,10 @@ class RunControl(Protocol):
 
     def attach(self, listener: RunListener) -> None:
         """Attach a listener; it is asked first."""
+        ...
+
+    async def steer(self, text: str, otherwise: Otherwise | None) -> Injected | Queued[Any] | Refused:
+        """Tell the agent something while it works."""
         ...
 
     def cancel(self) -> None:
@@ -291,6 +301,33 @@ class ThoughtStream(Generic[T_co]):
         """
         self._run.answer(question_id, answer, by)
 
+    async def steer(
+        self, text: str, *, otherwise: Otherwise | None = None
+    ) -> Injected | Queued[ThoughtStream[T_co]] | Refused:
+        """Tell the agent something while it works: ``await stream.steer("Also check the login")``.
+
+        An agent that can be steered reads it in the turn that runs. The run then stays open until the agent
+        has done that too, at most ``background_wait`` seconds longer than its turn.
+
+        Args:
+            text: What to tell it.
+            otherwise: What to do where the agent cannot be steered, or does not take it. ``"queue"``: start
+                another run of the same task in the session, with this text as its prompt, when this one is
+                over. ``"interrupt"``: end the turn, and go on in this run with this text.
+
+        Returns:
+            What came of it; a `Steered` event says so in the log, too.
+
+        Raises:
+            SteeringUnsupported: The agent cannot be steered, and `otherwise` is not given.
+            RunEnded: The run is over, or was cancelled.
+            ValueError: The text is empty.
+            AgentExited: The agent has ended meanwhile.
+        """
+        if not text.strip():
+            raise ValueError("steer(): the text is empty; say what to tell the agent")
+        return await self._run.steer(text, otherwise)
+
     def cancel(self) -> None:
         """Cancel the run.
 
@@ -328,3 +365,36 @@ class ThoughtStream(Generic[T_co]):
             self.cancel()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await self.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """`ThoughtStream.steer`: the agent reads it in this run."""
+
+    interrupted: bool = False
+    """Whether its turn was ended for that, and it reads it in the next."""
+
+    @property
+    def outcome(self) -> Literal["injected", "interrupted"]:
+        """As `Steered` has it."""
+        return "interrupted" if self.interrupted else "injected"
+
+
+@dataclass(frozen=True, slots=True)
+class Queued(Generic[S_co]):
+    """`ThoughtStream.steer`: the agent reads it in a run of its own, when this one is over."""
+
+    outcome: ClassVar[Literal["queued"]] = "queued"
+
+    stream: S_co
+    """That run, a `ThoughtStream`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """`ThoughtStream.steer`: the agent did not take it."""
+
+    outcome: ClassVar[Literal["refused"]] = "refused"
+
+    reason: str
+    """Why, in its words."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, assert_never
 
 from thinkwell import events as ev
+from thinkwell._core.protocol.steering import HUMAN, cycle_origin
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell_acp import schema as s
 
@@ -139,6 +140,8 @@ class Mapper:
             case s.UsageUpdate():
                 cost = update.cost and ev.Cost(amount=update.cost.amount, currency=update.cost.currency)
                 add(ev.UsageUpdate, used=update.used, size=update.size, cost=cost)
+                if (origin := cycle_origin(update)) not in (None, HUMAN):
+                    add(ev.AgentCycle, origin=origin)
             case s.PlanUpdate():
                 self._respond()
                 self._plan(update.plan)

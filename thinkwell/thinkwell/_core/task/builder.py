@@ -79,6 +79,7 @@ class Options:
     idle_timeout: float | None = None
     retries: int = 3
     reminders: int = 1
+    background_wait: float = 30.0
     budget: Budget | None = None
     listener: RunListener | None = None
     """Who hears all of it, and is asked first."""
@@ -283,6 +284,7 @@ class PromptBuilder(Generic[T, A]):
         idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        background_wait: float = 30.0,
         budget: Budget | None = None,
         run_id: str | None = None,
     ) -> Options:
@@ -293,7 +295,12 @@ class PromptBuilder(Generic[T, A]):
             )
         check_count("retries", retries)
         check_count("reminders", reminders)
-        for name, seconds in (("timeout", timeout), ("idle_timeout", idle_timeout)):
+        limits = (
+            ("timeout", timeout),
+            ("idle_timeout", idle_timeout),
+            ("background_wait", background_wait or None),
+        )
+        for name, seconds in limits:
             if seconds is not None:
                 check_seconds(name, seconds)
         _check_type("buffer", buffer, Buffer, "Buffer(max_events=…)")
@@ -305,6 +312,7 @@ class PromptBuilder(Generic[T, A]):
             idle_timeout=idle_timeout,
             retries=retries,
             reminders=reminders,
+            background_wait=background_wait,
             budget=budget,
             run_id=run_id,
         )
@@ -327,6 +335,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> ThoughtStream[T]:
         """Start the run and return its handle at once: no ``await``. It goes on in the agent's task group.
@@ -341,6 +350,8 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
                 it.
             retries: How often the agent may try again after an invalid result.
             reminders: How often an agent that ends its turn without a result is asked for it.
+            background_wait: Seconds that the run stays open, once the agent has answered, for what it was
+                steered to and for commands that it has moved to the background; 0 for not at all.
             budget: What the run may use, alone or together with others; see `Budget`.
 
         Raises:
@@ -355,6 +366,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout=idle_timeout,
             retries=retries,
             reminders=reminders,
+            background_wait=background_wait,
             budget=budget,
         )
         return self._starter.start(self._spec, options)
@@ -367,6 +379,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
         """Run it and return the result as soon as it is there. A caller who is cancelled cancels the run."""
@@ -376,6 +389,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout=idle_timeout,
             retries=retries,
             reminders=reminders,
+            background_wait=background_wait,
             budget=budget,
         )
         try:
@@ -397,6 +411,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         idle_timeout: float | None = None,
         retries: int = 3,
         reminders: int = 1,
+        background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
         """Run it, have handlers hear and answer what the agent says meanwhile, and return the result.
@@ -411,6 +426,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout: See `stream`.
             retries: How often the agent may try again after an invalid result.
             reminders: How often an agent that ends its turn without a result is asked for it.
+            background_wait: See `stream`.
             budget: What the run may use, alone or together with others; see `Budget`.
 
         Raises:
@@ -430,6 +446,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             idle_timeout=idle_timeout,
             retries=retries,
             reminders=reminders,
+            background_wait=background_wait,
             budget=budget,
         )
         check_handlers(handlers)

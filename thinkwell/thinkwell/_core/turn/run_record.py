@@ -14,6 +14,7 @@ from thinkwell._core.log.budget import IdleClock, Meter
 from thinkwell._core.log.run_log import RunLog, running_clock
 from thinkwell._core.log.stream import Outcome
 from thinkwell._core.protocol.updates import Mapper
+from thinkwell._core.turn.after_work import AfterWork
 from thinkwell._core.turn.own_tools import OwnTools
 from thinkwell._core.turn.results import ResultTaker
 from thinkwell.errors import ThoughtCancelled
@@ -94,6 +95,7 @@ class RunRecord(Generic[T]):
             self.log, calls, self._note_call, self._note_state, report=dialect.report
         )
         self._steps_are_ours = dialect.steps_are_ours
+        self.after_work: AfterWork = AfterWork(self.log, self.mapper.last_update)
         self.idle: IdleClock = IdleClock(self.log.now, self.mapper.last_update)
         self.meter: Meter | None = None if options.budget is None else Meter(options.budget, driver.stop)
         self.tools: OwnTools = OwnTools(
@@ -182,6 +184,7 @@ class RunRecord(Generic[T]):
 
     def _note_call(self, update: s.ToolCallStart | s.ToolCallProgress) -> None:
         call = self._calls.meet(update.tool_call_id)
+        self.after_work.note_call(update)
         if self._driver.note_call(update) or self._steps_are_ours:
             call.ours = True
         elif isinstance(update, s.ToolCallStart):
@@ -194,10 +197,12 @@ class RunRecord(Generic[T]):
 
     def _note_state(self, update: s.SessionUpdate) -> None:
         self._driver.note_state(update)
-        if self.meter is not None and isinstance(update, s.UsageUpdate):
-            self.meter.context(update.used)
-            if update.cost is not None:
-                self.meter.cost(update.cost.amount, update.cost.currency)
+        if isinstance(update, s.UsageUpdate):
+            self.after_work.note_usage(update)
+            if self.meter is not None:
+                self.meter.context(update.used)
+                if update.cost is not None:
+                    self.meter.cost(update.cost.amount, update.cost.currency)
 
     def is_own(self, tool_id: str) -> bool:
         """Return whether a tool call that the agent shows is of a tool of ours."""

@@ -1,0 +1,40 @@
+"""Steering: a message for an agent in the turn that runs.
+
+No schema of the protocol has it: claude-agent-acp 0.101 and codex-acp 2.6 do, and advertise it as
+``_meta.steering.supported`` in their answer to ``initialize``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from thinkwell_acp import schema as s
+
+__all__ = ("METHOD", "SteeringRequest", "SteeringResponse", "steering_supported")
+
+METHOD: Final = "_session/steering"
+
+
+class SteeringRequest(s.Extensible, frozen=True, kw_only=True):
+    """Something for the agent to read in the turn that runs.
+
+    An agent in no turn begins one that no response ends, unless `meta` has
+    ``{"steering": {"idleBehavior": "promptRequired"}}``.
+    """
+
+    session_id: str
+    prompt: tuple[s.ContentBlock, ...]
+
+
+class SteeringResponse(s.Extensible, frozen=True, kw_only=True):
+    """What the agent does with it."""
+
+    outcome: str
+    """``injected``, ``promptRequired``, ``startedNewTurn`` or ``failed``."""
+    reason: str | None = None
+
+
+def steering_supported(agent: s.InitializeResponse) -> bool:
+    """Return whether an agent can be steered."""
+    said = (agent.meta or {}).get("steering")
+    return isinstance(said, dict) and said.get("supported") is True

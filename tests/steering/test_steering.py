@@ -1,0 +1,302 @@
+"""Telling an agent something while it works."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from stream.wire_agent import answer, end_turn, refuse, say, update, wire_agent
+
+from thinkwell import (
+    AgentExited,
+    Injected,
+    Queued,
+    Refused,
+    RunEnded,
+    SteeringUnsupported,
+    ThoughtCancelled,
+    ThoughtStream,
+)
+from thinkwell import events as ev
+from thinkwell.testing import ScriptedAgent, script
+
+STEERS = {"steering": {"supported": True}}
+OPT_IN = {"steering": {"idleBehavior": "promptRequired"}}
+
+
+async def steered(stream: ThoughtStream[object]) -> list[tuple[str, str, str]]:
+    return [(e.text, e.outcome, e.reason) async for e in stream.events() if isinstance(e, ev.Steered)]
+
+
+def roles(stream: ThoughtStream[object]) -> list[str]:
+    return [item.kind for item in stream.view.timeline]
+
+
+async def test_an_agent_that_can_be_steered_reads_it_in_its_turn() -> None:
+    agent = ScriptedAgent(script.says("Looking. ").hears("auth").says("And auth."), steering=True)
+    async with agent.open() as opened:
+        stream = opened.think().text("Review").stream(include="all")
+        assert await stream.steer("Also check auth") == Injected()
+        assert "And auth." in await stream.result
+    assert await steered(stream) == [("Also check auth", "injected", "")]
+    assert stream.view.user_messages == ("Also check auth",)
+    assert roles(stream) == ["turn", "message", "user", "message"]
+    assert stream.view.turns == 1
+
+
+async def test_the_request_opts_in_to_be_refused_by_an_idle_agent() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(background_wait=0)
+        prompt = await wire.begin()
+        tasks.start_soon(stream.steer, "Also check auth")
+        request = await wire.expect("_session/steering")
+        assert request["params"] == {
+            "sessionId": "s",
+            "prompt": [{"type": "text", "text": "Also check auth"}],
+            "_meta": OPT_IN,
+        }
+        await wire.write(answer(request, {"outcome": "injected"}), say("Both."), end_turn(prompt))
+        assert await stream.result == "Both."
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"outcome": "promptRequired", "reason": "noRunningTurn"}, "noRunningTurn"),
+        ({"outcome": "failed"}, "failed"),
+        ({"outcome": "unheard of"}, "unheard of"),
+    ],
+)
+async def test_what_the_agent_does_not_take_is_refused_in_its_words(
+    reply: dict[str, object], reason: str
+) -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(include="all")
+        prompt = await wire.begin()
+
+        async def steer() -> None:
+            assert await stream.steer("Also check auth") == Refused(reason)
+            await wire.write(say("Done."), end_turn(prompt))
+
+        tasks.start_soon(steer)
+        await wire.write(answer(await wire.expect("_session/steering"), reply))
+        assert await stream.result == "Done."
+    assert await steered(stream) == [("Also check auth", "refused", reason)]
+    assert stream.view.user_messages == ()
+
+
+async def test_an_error_of_the_agent_refuses_it_and_the_run_goes_on() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream()
+        prompt = await wire.begin()
+
+        async def steer() -> None:
+            refused = await stream.steer("Also check auth")
+            assert isinstance(refused, Refused)
+            assert "no such idleBehavior" in refused.reason
+            await wire.write(say("Done."), end_turn(prompt))
+
+        tasks.start_soon(steer)
+        await wire.write(refuse(await wire.expect("_session/steering"), "no such idleBehavior", -32602))
+        assert await stream.result == "Done."
+
+
+async def test_an_agent_that_cannot_be_steered__nothing_is_sent() -> None:
+    agent = ScriptedAgent(script.says("Looking.").hangs())
+    async with agent.open() as opened:
+        stream = opened.think().text("Review").stream()
+        with pytest.raises(SteeringUnsupported, match=r'otherwise="queue"') as raised:
+            await stream.steer("Also check auth")
+        assert raised.value.agent == "scripted"
+        await anext(aiter(stream))
+        stream.cancel()
+        await stream.wait()
+
+
+async def test_queued__another_run_of_the_task_follows_in_the_session() -> None:
+    agent = ScriptedAgent(
+        script.expects("Review").says("Looking.").returns(1).stops() + script.expects("Also").returns(2)
+    )
+    async with agent.open() as opened:
+        stream = opened.think(int).text("Review").stream(include="all")
+        queued = await stream.steer("Also check auth", otherwise="queue")
+        assert isinstance(queued, Queued)
+        assert await stream.result == 1
+        assert await queued.stream.result == 2
+        await queued.stream.wait()
+        assert queued.stream.session_id == stream.session_id
+    assert await steered(stream) == [("Also check auth", "queued", "")]
+
+
+async def test_queued_twice__in_order_and_the_last_closes_the_session() -> None:
+    agent = ScriptedAgent(
+        script.says("one").stops()
+        + script.expects("B").says("two").stops()
+        + script.expects("C").says("three")
+    )
+    async with agent.open() as opened:
+        stream = opened.think().text("A").stream()
+        second = await stream.steer("B", otherwise="queue")
+        assert isinstance(second, Queued)
+        third = await second.stream.steer("C", otherwise="queue")
+        assert isinstance(third, Queued)
+        assert [await s.result for s in (stream, second.stream, third.stream)] == ["one", "two", "three"]
+        await third.stream.wait()
+    assert agent.sent.methods.count("session/close") == 1
+
+
+async def test_interrupted__the_turn_ends_and_the_run_goes_on_with_it() -> None:
+    agent = ScriptedAgent(
+        script.says("Looking.").hangs().stops("cancelled") + script.expects("auth only").says("Auth is fine.")
+    )
+    async with agent.open() as opened:
+        stream = opened.think().text("Review").stream(include="all")
+        async for event in stream:
+            if isinstance(event, ev.Message):
+                break
+        assert await stream.steer("auth only", otherwise="interrupt") == Injected(interrupted=True)
+        assert await stream.result == "Auth is fine."
+    assert await steered(stream) == [("auth only", "interrupted", "")]
+    ends = [event.stop_reason async for event in stream if isinstance(event, ev.TurnEnded)]
+    assert ends == ["cancelled", "end_turn"]
+    begun = [event.reminder async for event in stream if isinstance(event, ev.TurnStarted)]
+    assert begun == [False, False]
+
+
+async def test_interrupted__the_turn_may_end_well_all_the_same() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Review").stream()
+        first = await wire.begin()
+        assert await stream.steer("auth only", otherwise="interrupt") == Injected(interrupted=True)
+        await wire.expect("session/cancel")
+        await wire.write(say("All of it."), end_turn(first))
+        second = await wire.expect("session/prompt")
+        assert second["params"]["prompt"] == [{"type": "text", "text": "auth only"}]
+        await wire.write(say("Auth is fine."), end_turn(second))
+        assert await stream.result == "Auth is fine."
+
+
+async def test_interrupted_twice__one_turn_says_both() -> None:
+    async with wire_agent() as (agent, wire):
+        stream = agent.think().text("Review").stream()
+        first = await wire.begin()
+        for text in ("auth only", "and quickly"):
+            assert await stream.steer(text, otherwise="interrupt") == Injected(interrupted=True)
+        await wire.expect("session/cancel")
+        await wire.write(end_turn(first, "cancelled"))
+        second = await wire.expect("session/prompt")
+        assert [block["text"] for block in second["params"]["prompt"]] == ["auth only", "and quickly"]
+        await wire.write(end_turn(second))
+        await stream.wait()
+
+
+async def test_a_run_that_is_over_cannot_be_steered() -> None:
+    agent = ScriptedAgent(script.says("Done."), steering=True)
+    async with agent.open() as opened:
+        stream = opened.think().text("Review").stream()
+        await stream.wait()
+        with pytest.raises(RunEnded, match=stream.id):
+            await stream.steer("Also check auth")
+
+
+async def test_a_cancelled_run_cannot_be_steered() -> None:
+    agent = ScriptedAgent(script.says("Looking.").hangs(), steering=True)
+    async with agent.open() as opened:
+        stream = opened.think().text("Review").stream()
+        await anext(aiter(stream))
+        stream.cancel()
+        with pytest.raises(RunEnded):
+            await stream.steer("Also check auth")
+        await stream.wait()
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+async def test_nothing_to_tell(text: str) -> None:
+    agent = ScriptedAgent(script.says("Done."))
+    async with agent.open() as opened:
+        stream = opened.think().text("Review").stream()
+        with pytest.raises(ValueError, match="the text is empty"):
+            await stream.steer(text)
+        await stream.wait()
+
+
+async def test_the_agent_dies_meanwhile() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream()
+        await wire.begin()
+
+        async def steer() -> None:
+            with pytest.raises(AgentExited):
+                await stream.steer("Also check auth")
+
+        tasks.start_soon(steer)
+        await wire.expect("_session/steering")
+        await wire.hang_up()
+        with pytest.raises(AgentExited):
+            await stream.result
+
+
+async def test_the_turn_is_answered_first__the_run_waits_for_what_becomes_of_it() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(include="all")
+        prompt = await wire.begin()
+        outcomes: list[object] = []
+
+        async def steer() -> None:
+            outcomes.append(await stream.steer("Also check auth"))
+
+        tasks.start_soon(steer)
+        request = await wire.expect("_session/steering")
+        await wire.write(say("Done."), end_turn(prompt), answer(request, {"outcome": "failed"}))
+        assert await stream.result == "Done."
+        assert outcomes == [Refused("failed")]
+
+
+@pytest.mark.virtual_time
+async def test_an_agent_without_marks_is_done_when_it_is_quiet() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream()
+        prompt = await wire.begin()
+        tasks.start_soon(stream.steer, "Also check auth")
+        request = await wire.expect("_session/steering")
+        await wire.write(
+            answer(request, {"outcome": "injected"}), say("One. ", messageId="1"), end_turn(prompt)
+        )
+        for number in range(3):
+            await anyio.sleep(1.5)
+            await wire.write(say(f"{number}", messageId="2"))
+        began = anyio.current_time()
+        assert await stream.result == "012"
+        assert anyio.current_time() - began == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.virtual_time
+async def test_it_waits_no_longer_than_it_is_told() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(background_wait=5)
+        prompt = await wire.begin()
+        tasks.start_soon(stream.steer, "Also check auth")
+        request = await wire.expect("_session/steering")
+        await wire.write(answer(request, {"outcome": "injected"}), say("Yes"), end_turn(prompt))
+        with anyio.move_on_after(8):
+            while True:
+                await anyio.sleep(1)
+                await wire.write(update("usage_update", used=1, size=2))
+        assert stream.elapsed < 6
+        assert await stream.result == "Yes"
+
+
+async def test_cancelled_while_it_stays_open() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(include="all")
+        prompt = await wire.begin()
+        tasks.start_soon(stream.steer, "Also check auth")
+        request = await wire.expect("_session/steering")
+        await wire.write(answer(request, {"outcome": "injected"}), end_turn(prompt))
+        async for event in stream:
+            if isinstance(event, ev.TurnEnded):
+                break
+        stream.cancel()
+        with pytest.raises(ThoughtCancelled):
+            await stream.result
+        await stream.wait()
+        assert "session/cancel" not in wire.unread

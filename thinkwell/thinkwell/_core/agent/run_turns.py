@@ -1,0 +1,74 @@
+"""The turns of a run, and how it is followed by another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from thinkwell._core.turn.after_turn import reminder
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkwell import events as ev
+    from thinkwell._core.log.stream import ThoughtStream
+    from thinkwell._core.session.session import WireSession
+    from thinkwell._core.task.builder import Options, Spec
+    from thinkwell.errors import ResultInvalid
+
+T = TypeVar("T")
+
+
+class FollowUp(Protocol):
+    """Starts a run in a session; see `RunningAgent.start`."""
+
+    def __call__(
+        self,
+        spec: Spec[T],
+        options: Options,
+        session: WireSession,
+        *,
+        result_schema: dict[str, ev.JsonValue] | None,
+        ephemeral: bool,
+    ) -> ThoughtStream[T]:
+        """Start it."""
+        ...
+
+
+class RunTurns:
+    """The turns of a run: those that were, and what the next one says.
+
+    Args:
+        reminders: How often the agent may be asked for a result.
+    """
+
+    def __init__(self, reminders: int) -> None:
+        self.number = 0
+        """How many have begun."""
+        self.stop_reason = ""
+        """Why the last one ended."""
+        self._reminders_left = reminders
+        self._interruption: tuple[s.ContentBlock, ...] = ()
+
+    def interrupt(self, text: str) -> None:
+        """Say something in the next turn, for which this one is ended."""
+        self._interruption += (s.TextContent(text=text),)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there is something to say in the next."""
+        return bool(self._interruption)
+
+    def remind(self) -> bool:
+        """Return whether the agent may be asked for a result, and count it."""
+        self._reminders_left -= 1
+        return self._reminders_left >= 0
+
+    def next(self, refused: ResultInvalid | None) -> tuple[Sequence[s.ContentBlock], bool]:
+        """Return what the next turn says, and whether that is a reminder.
+
+        Args:
+            refused: What is wrong with the last value that the agent has returned.
+        """
+        said, self._interruption = self._interruption, ()
+        return (said, False) if said else (reminder(refused), True)

@@ -1,0 +1,50 @@
+"""What agents take in a turn, and say of their work, beyond the protocol.
+
+The marks are those of claude-agent-acp 0.101; codex-acp 2.6 has none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from thinkwell_acp import schema as s
+from thinkwell_acp.steering import SteeringRequest, SteeringResponse
+
+HUMAN: Final = "human"
+"""What a prompt has begun."""
+
+MOVED: Final = "Command was moved to the background (ID: "
+"""How the output of a command begins that goes on while the agent reads a message."""
+
+
+def steering_request(session_id: str, text: str) -> SteeringRequest:
+    """Return what tells an agent something in its turn."""
+    return SteeringRequest(
+        session_id=session_id,
+        prompt=(s.TextContent(text=text),),
+        meta={"steering": {"idleBehavior": "promptRequired"}},
+    )
+
+
+def refusal(response: SteeringResponse) -> str | None:
+    """Return why an agent does not read what it was told; ``None``: it does."""
+    if response.outcome in ("injected", "startedNewTurn"):  # the second in spite of the opt-in
+        return None
+    return response.reason or response.outcome
+
+
+def cycle_origin(update: s.UsageUpdate) -> str | None:
+    """Return what began the work that an update ends: ``human`` for a prompt.
+
+    Returns:
+        ``None`` where the update ends nothing, or the agent does not say.
+    """
+    origin = (update.meta or {}).get("_claude/origin")
+    kind = origin.get("kind") if isinstance(origin, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def moved_to_background(update: s.ToolCallStart | s.ToolCallProgress) -> bool:
+    """Return whether a tool call has ended only for show: its command goes on in the background."""
+    output = update.raw_output
+    return isinstance(output, str) and output.startswith(MOVED) and "claudeCode" in (update.meta or {})

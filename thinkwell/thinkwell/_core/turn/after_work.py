@@ -1,0 +1,102 @@
+"""What an agent goes on with after it has answered the prompt."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from thinkwell import events as ev
+from thinkwell._core.protocol.steering import HUMAN, cycle_origin, moved_to_background
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from thinkwell._core.log.run_log import RunLog
+    from thinkwell_acp import schema as s
+
+QUIET: Final = 2.0
+"""Seconds of silence after which an agent that was steered is done, where it does not mark that."""
+
+
+class AfterWork:
+    """Knows whether an agent has more to do than to answer the prompt.
+
+    An agent may answer the prompt before it has read what it was steered to, and while a command goes on that
+    it has moved to the background for that. It then works again without a prompt, so no answer ends that.
+
+    Args:
+        log: The run's log.
+        last_update: When the agent sent its last update, by the log's clock.
+    """
+
+    def __init__(self, log: RunLog, last_update: Callable[[], float]) -> None:
+        self._log = log
+        self._last_update = last_update
+        self._tools: list[str] = []
+        """The tool calls whose commands go on."""
+        self._marks = False
+        """Whether the agent marks where its work ends."""
+        self._steered = False
+        self._asking = 0
+        self._changed = anyio.Event()
+
+    @property
+    def expected(self) -> bool:
+        """Whether there is more to come."""
+        return bool(self._tools) or bool(self._asking) or self._waits_for_silence
+
+    @property
+    def _waits_for_silence(self) -> bool:
+        return self._steered and not self._marks
+
+    @contextmanager
+    def asking(self) -> Generator[None]:
+        """Wait, for the time of a block, for what the agent does with what it is steered to."""
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            self._change()
+
+    def steered(self) -> None:
+        """Learn that the agent has taken it."""
+        self._steered = True
+
+    def note_call(self, update: s.ToolCallStart | s.ToolCallProgress) -> None:
+        """Learn from an update of a tool call what goes on in the background."""
+        if moved_to_background(update) and update.tool_call_id not in self._tools:
+            self._tools.append(update.tool_call_id)
+            self._tell()
+
+    def note_usage(self, update: s.UsageUpdate) -> None:
+        """Learn from a mark that some work has ended."""
+        origin = cycle_origin(update)
+        if origin is None:
+            return
+        self._marks = True
+        if origin != HUMAN and self._tools:
+            self._tools.pop(0)  # which one is nowhere on the wire
+            self._tell()
+
+    async def wait(self, seconds: float) -> None:
+        """Return when nothing more is expected, or the time is over."""
+        answered = self._log.now()
+        with anyio.move_on_after(seconds):
+            while self._tools or self._asking:
+                self._changed = anyio.Event()
+                await self._changed.wait()
+            while self._waits_for_silence:
+                left = max(self._last_update(), answered) + QUIET - self._log.now()
+                if left <= 0:
+                    return
+                await anyio.sleep(left)
+
+    def _tell(self) -> None:
+        self._log.add(ev.BackgroundWork, tools=tuple(self._tools))
+        self._change()
+
+    def _change(self) -> None:
+        self._changed.set()
