@@ -199,7 +199,7 @@ class ThoughtStream(Generic[T_co]):
     def steer(
         self, text: str, *, otherwise: Literal["queue", "interrupt"] | None = None
     ) -> Injected | Queued[ThoughtStream[T_co]] | Refused:
-        """Tell the agent something while it works: ``stream.steer("Also check the login")``.
+        """Tell the agent something while it works: ``steer("Also check the login")``.
 
         An agent that can be steered reads it in the turn that runs. The run then stays open until the agent
         has done that too, at most ``background_wait`` seconds longer than its turn.
