@@ -36,5 +36,7 @@ class SteeringResponse(s.Extensible, frozen=True, kw_only=True):
 
 def steering_supported(agent: s.InitializeResponse) -> bool:
     """Return whether an agent can be steered."""
-    said = (agent.meta or {}).get("steering")
-    return isinstance(said, dict) and said.get("supported") is True
+    match agent.meta:
+        case {"steering": {"supported": True}}:
+            return True
+    return False

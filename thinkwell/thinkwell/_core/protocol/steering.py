@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell_acp import schema as s
 from thinkwell_acp.steering import SteeringRequest, SteeringResponse
 
@@ -40,7 +41,7 @@ def cycle_origin(update: s.UsageUpdate) -> str | None:
         ``None`` where the update ends nothing, or the agent does not say.
     """
     origin = (update.meta or {}).get("_claude/origin")
-    kind = origin.get("kind") if isinstance(origin, dict) else None
+    kind = origin.get("kind") if is_object(origin) else None
     return kind if isinstance(kind, str) else None
 
 
