@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from thinkwell import events as ev
+from thinkwell._core.log.budget import LEAST_SLEEP
 from thinkwell._core.protocol.steering import HUMAN, cycle_origin, moved_to_background
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class AfterWork:
                 left = max(self._last_update(), answered) + QUIET - self._log.now()
                 if left <= 0:
                     return
-                await anyio.sleep(left)
+                await anyio.sleep(max(left, LEAST_SLEEP))
 
     def _tell(self) -> None:
         self._log.add(ev.BackgroundWork, tools=tuple(self._tools))
