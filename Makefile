@@ -23,7 +23,7 @@ PYTEST = $(BIN)/python -m pytest
 # write as they do for users, through a buffer.
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
-.PHONY: help demo test check static test-all test-pythons test-lowest interop interop-pins simulate deliveries soak fuzz bench coverage docs fmt clean
+.PHONY: help demo test check static test-all test-pythons test-lowest interop interop-pins simulate deliveries soak fuzz bench coverage docs pictures fmt clean
 
 help:
 	@echo "make demo       stream a run of the built-in agent over this folder"
@@ -44,6 +44,7 @@ help:
 	@echo "make bench      measure; see benchmarks/README.md"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
 	@echo "make docs       build the documentation as a site"
+	@echo "make pictures   make the pictures in docs/pictures anew"
 	@echo "make fmt        format the code"
 	@echo "make clean      remove what the commands above have made"
 
@@ -119,6 +120,9 @@ coverage: $(VENV)/.installed-test .cache/.fetched
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+pictures: $(VENV)/.installed-test .cache/.fetched
+	cd tests && $(abspath $(BIN))/python -W ignore -m pictures
 
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix-only --quiet .
