@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 .PHONY: help demo test check static test-all test-pythons test-lowest interop interop-pins simulate deliveries soak fuzz bench coverage docs pictures fmt clean
 
 help:
-	@echo "make demo       stream a run of the built-in agent over this folder"
+	@echo "make demo       watch a run of the built-in agent over this folder"
 	@echo "make test       run the tests; those of one folder with FOLDER=tests/web"
 	@echo "make check      the tests, and formatting, lint, types and the layers of imports"
 	@echo "make test-all   run the tests that take long: browsers, npm, servers, many seeds, packages, types"
@@ -49,7 +49,7 @@ help:
 	@echo "make clean      remove what the commands above have made"
 
 demo: $(VENV)/.installed
-	@$(BIN)/python examples/quickstart.py .
+	@$(BIN)/thinkwell demo
 
 # The workers share the cases; MOST_CPU=1200 fails a run that takes more seconds of processor time.
 PARALLEL = -n auto --dist loadgroup
@@ -137,7 +137,7 @@ clean:
 $(VENV)/.installed: pyproject.toml
 	@test -x $(BIN)/python || { echo "Making $(VENV) with $(PYTHON)"; "$(PYTHON)" -m venv $(VENV); }
 	@$(PIP) install --upgrade "pip>=25.1"
-	@$(PIP) install --editable .
+	@$(PIP) install --editable ".[cli]"
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

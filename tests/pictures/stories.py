@@ -48,7 +48,7 @@ class MyAgent(TellingAgent):
 
 def wants(turn: Turn, id_: str, command: str) -> tuple[Call, s.ToolCallUpdate]:
     """Return a command that the agent wants to run, and how it asks for it."""
-    call = Call(turn=turn, id=id_, kind="execute", title=f"`{command}`", input={"command": command})
+    call = Call(turn=turn, id=id_, kind="execute", title=command, input={"command": command})
     asked = s.ToolCallUpdate(tool_call_id=id_, title=call.title, kind="execute", raw_input=call.input)
     return call.begins("pending"), asked
 
