@@ -19,7 +19,7 @@ from cli.typing_in import LIMIT, thinkwell
 from warm import takes_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
 CTRL_C: Final = b"\x03"
 ROWS, COLUMNS = 24, 80
@@ -36,10 +36,19 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         """Wait until a text has been written."""
+        self.wait_until(lambda shown: text.encode() in shown, repr(text))
+
+    def wait_until(self, is_so: Callable[[bytes], bool], what: str) -> None:
+        """Wait until something is so of all that was written.
+
+        Args:
+            is_so: Whether it is.
+            what: It, in words.
+        """
         deadline = time.monotonic() + LIMIT
-        while text.encode() not in self.shown:
+        while not is_so(self.shown):
             if not self._read(deadline - time.monotonic()):
-                raise AssertionError(f"{text!r} never came:\n{self.shown.decode(errors='replace')}")
+                raise AssertionError(f"{what} never came:\n{self.shown.decode(errors='replace')}")
 
     def type(self, keys: bytes) -> None:
         """Type."""

@@ -11,13 +11,14 @@ from progress.make_recordings import record
 from .drawn import DRAWN, FOLDER, story
 from .stories import STORIES
 from .taken import ROOT, camera, stale, write_known
+from .typed import chat
 
 
 def main() -> None:
     """Make the recordings, what is drawn of them, and the bitmaps that show something else by now."""
     for name, scene in STORIES.items():
         story(name).write_text(record(scene), "utf-8")
-    for name, draw in DRAWN.items():
+    for name, draw in {**DRAWN, "chat.svg": chat}.items():
         (FOLDER / name).write_text(draw(), "utf-8")
     if names := list(stale()):
         with (

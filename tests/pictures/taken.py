@@ -172,7 +172,12 @@ def camera(scratch: Path) -> Generator[Callable[[str], None]]:
 
         def take(name: str) -> None:
             shot = SHOTS[name]
-            options = {"deviceScaleFactor": 2, "reducedMotion": "reduce", "timezoneId": "UTC", **shot.options}
+            options: dict[str, Any] = {
+                "deviceScaleFactor": 2,
+                "reducedMotion": "reduce",
+                "timezoneId": "UTC",
+                **shot.options,
+            }
             with browser.tab(clean=False, hurry=False, viewport=shot.viewport, **options) as tab:
                 tab.do("clock.setFixedTime", NOW * 1000)
                 tab.go(places[shot.source.__name__] + shot.address)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from progress.terminal import Terminal
+    from progress.terminal import Line, Terminal
     from pyte.screens import Char
 
 FONTS: Final = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
@@ -26,6 +26,7 @@ SHADE: Final = "#2b2f38"
 FAINT: Final = "#8b92a0"
 COLOURS: Final = {
     "black": "#5c6370",
+    "brightblack": "#7d8493",
     "red": "#f47a76",
     "green": "#7fca8c",
     "brown": "#e2b667",  # what pyte calls yellow
@@ -43,7 +44,7 @@ def terminal_svg(terminal: Terminal, title: str) -> str:
         terminal: The terminal.
         title: What the bar of its window says.
     """
-    rows = cells_of(terminal)
+    rows = _rows(terminal)
     width = terminal.screen.columns * COLUMN + 2 * MARGIN
     height = BAR + len(rows) * ROW + MARGIN
     dots = "".join(
@@ -62,11 +63,15 @@ def terminal_svg(terminal: Terminal, title: str) -> str:
     )
 
 
-def cells_of(terminal: Terminal) -> list[list[Char]]:
-    """Return the rows of a terminal, those that have scrolled away too, without empty ones at the end."""
+def lines_of(terminal: Terminal) -> list[Line]:
+    """Return the lines of a terminal, those that have scrolled away too."""
     screen = terminal.screen
-    lines = [*screen.history.top, *(screen.buffer[y] for y in range(screen.lines))]
-    rows = [[line[x] for x in range(screen.columns)] for line in lines]
+    return [*screen.history.top, *(screen.buffer[y] for y in range(screen.lines))]
+
+
+def _rows(terminal: Terminal) -> list[list[Char]]:
+    """Return the rows of a terminal, without empty ones at the end."""
+    rows = [[line[x] for x in range(terminal.screen.columns)] for line in lines_of(terminal)]
     while rows and all(cell.data == " " for cell in rows[-1]):
         rows.pop()
     return rows
@@ -108,5 +113,4 @@ def _colours(look: Char) -> tuple[str, str | None]:
 def _colour(name: str) -> str | None:
     if name == "default":
         return None
-    name = name.removeprefix("bright")
-    return COLOURS.get(name, f"#{name}")
+    return COLOURS.get(name) or COLOURS.get(name.removeprefix("bright"), f"#{name}")

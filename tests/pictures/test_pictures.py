@@ -12,6 +12,7 @@ from progress.make_recordings import record
 from pictures.drawn import DRAWN, FOLDER, story
 from pictures.stories import STORIES
 from pictures.taken import ROOT, SHOTS, stale
+from pictures.typed import chat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,9 @@ def test_a_recording_is_what_happens(name: str) -> None:
     assert record(STORIES[name]) == story(name).read_bytes().decode(), f"{name}.ndjson {OTHERWISE}"
 
 
-@pytest.mark.parametrize(("name", "draw"), DRAWN.items())
+@pytest.mark.parametrize(
+    ("name", "draw"), [*DRAWN.items(), pytest.param("chat.svg", chat, marks=pytest.mark.long)]
+)
 def test_a_terminal_is_what_its_run_shows(name: str, draw: Callable[[], str]) -> None:
     svg = (FOLDER / name).read_bytes().decode()
     assert svg == draw(), f"{name} {OTHERWISE}"
@@ -45,7 +48,7 @@ def test_each_is_shown_and_told_in_words() -> None:
         for words, address in IMAGE.findall(page.read_text("utf-8")):
             assert len(words) > 20, f"{page.name}: ![{words}]({address})"
             shown.add((page.parent / address).resolve())
-    assert {FOLDER / name for name in (*DRAWN, *SHOTS)} <= shown
+    assert {FOLDER / name for name in (*DRAWN, *SHOTS, "chat.svg")} <= shown
 
 
 def test_all_of_them_together_are_small() -> None:
