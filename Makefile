@@ -42,9 +42,9 @@ help:
 	@echo "                with JOURNAL=sqlite, or two with JOURNAL=redis; without, both"
 	@echo "make fuzz       feed everything that reads with nonsense, for MINUTES=5"
 	@echo "make bench      measure; see benchmarks/README.md"
+	@echo "make pictures   make the pictures in docs/pictures anew"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
 	@echo "make docs       build the documentation as a site"
-	@echo "make pictures   make the pictures in docs/pictures anew"
 	@echo "make fmt        format the code"
 	@echo "make clean      remove what the commands above have made"
 

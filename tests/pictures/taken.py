@@ -37,6 +37,9 @@ KNOWN: Final = FOLDER / "pictures.json"
 ROOT: Final = FOLDER.parents[1]
 SITE: Final = ROOT / "build" / "site"
 
+CONFIGS: Final = ("zensical.toml", "mkdocs.yml")
+"""Of the site."""
+
 NOW: Final = 1_772_450_000
 """Seconds since 1970: the time of the browser."""
 
@@ -118,7 +121,7 @@ def notebook() -> str:
 
 def site() -> str:
     """Return what the first page of the site is made from, without the list of all pages."""
-    config = (ROOT / "mkdocs.yml").read_text("utf-8")
+    config = next(file for name in CONFIGS if (file := ROOT / name).exists()).read_text("utf-8")
     files = [ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "assets").rglob("*.*"))]
     return "\n".join(
         [line for line in config.splitlines() if ".md" not in line]
