@@ -116,6 +116,7 @@ def notebook() -> str:
     """Return a run in the output of a cell."""
     stream = replay(story("search"), speed=0, include="all")
     output = stream._repr_mimebundle_()["text/html"]  # what Jupyter calls
+    output = output.replace(escape(str(story("search"))), "runs/search.ndjson")
     return NOTEBOOK.format(code=escape(CODE), output=output)
 
 

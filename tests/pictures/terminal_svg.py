@@ -55,8 +55,7 @@ def terminal_svg(terminal: Terminal, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}"'
         f' font-family="{FONTS}" font-size="14" fill="{INK}">\n'
-        f"<style>text{{white-space:pre}}.b{{font-weight:700}}.i{{font-style:italic}}"
-        f".u{{text-decoration:underline}}</style>\n"
+        f"<style>text{{white-space:pre}}.b{{font-weight:700}}.i{{font-style:italic}}</style>\n"
         f'<rect width="{width:g}" height="{height:g}" rx="9" fill="{PAPER}"/>\n{dots}\n'
         f'<text x="{width / 2:g}" y="{BAR / 2 + 5:g}" text-anchor="middle" fill="{FAINT}" font-size="13">'
         f"{escape(title)}</text>\n{texts}\n</svg>\n"
@@ -90,12 +89,8 @@ def _row(row: Sequence[Char], number: int) -> Iterator[str]:
         blank = len(text) - len(text.lstrip(" "))
         if text := text.strip(" "):
             fill = "" if ink == INK else f' fill="{ink}"'
-            name = "".join(
-                mark
-                for mark, is_so in (("b", look.bold), ("i", look.italics), ("u", look.underscore))
-                if is_so
-            )
-            named = f' class="{" ".join(name)}"' if name else ""
+            marks = " ".join(mark for mark, is_so in (("b", look.bold), ("i", look.italics)) if is_so)
+            named = f' class="{marks}"' if marks else ""
             length = f' textLength="{len(text) * COLUMN:g}"' if len(text) > 1 else ""
             yield f'<text x="{x + blank * COLUMN:g}" y="{y + 14}"{length}{fill}{named}>{escape(text)}</text>'
 

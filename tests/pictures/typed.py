@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS: Final = 90
 
 FOLDER: Final = "/home/ada/market"
-"""What the picture says of where the chat is held: as long as the name of the real folder."""
+"""Where the chat is held, as the picture has it."""
 
 TIME: Final = re.compile(r"\b\d\.\ds\b")
 """What takes a moment takes another one each time."""
@@ -95,9 +95,8 @@ def _is_ready(turns: int, written: bytes) -> bool:
 
 def _tidied(terminal: Terminal, folder: str) -> Terminal:
     """Put what is the same each time into the place of what is not."""
-    assert len(folder) == len(FOLDER), folder
     for line in lines_of(terminal):
         row = "".join(line[x].data for x in range(COLUMNS))
-        for x, char in enumerate(TIME.sub("0.2s", row.replace(folder, FOLDER))):
+        for x, char in enumerate(TIME.sub("0.2s", row.replace(folder, FOLDER.ljust(len(folder))))):
             line[x] = line[x]._replace(data=char)
     return terminal
