@@ -23,10 +23,10 @@ PYTEST = $(BIN)/python -m pytest
 # write as they do for users, through a buffer.
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
-.PHONY: help demo test check static test-all test-pythons test-lowest interop interop-pins simulate deliveries soak fuzz bench coverage docs fmt clean
+.PHONY: help demo test check static test-all test-pythons test-lowest interop interop-pins simulate deliveries soak fuzz bench coverage docs pictures fmt clean
 
 help:
-	@echo "make demo       stream a run of the built-in agent over this folder"
+	@echo "make demo       watch a run of the built-in agent over this folder"
 	@echo "make test       run the tests; those of one folder with FOLDER=tests/web"
 	@echo "make check      the tests, and formatting, lint, types and the layers of imports"
 	@echo "make test-all   run the tests that take long: browsers, npm, servers, many seeds, packages, types"
@@ -42,13 +42,14 @@ help:
 	@echo "                with JOURNAL=sqlite, or two with JOURNAL=redis; without, both"
 	@echo "make fuzz       feed everything that reads with nonsense, for MINUTES=5"
 	@echo "make bench      measure; see benchmarks/README.md"
+	@echo "make pictures   make the pictures in docs/pictures anew"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
 	@echo "make docs       build the documentation as a site"
 	@echo "make fmt        format the code"
 	@echo "make clean      remove what the commands above have made"
 
 demo: $(VENV)/.installed
-	@$(BIN)/python examples/quickstart.py .
+	@$(BIN)/thinkwell demo
 
 # The workers share the cases; MOST_CPU=1200 fails a run that takes more seconds of processor time.
 PARALLEL = -n auto --dist loadgroup
@@ -120,6 +121,9 @@ coverage: $(VENV)/.installed-test .cache/.fetched
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
+pictures: $(VENV)/.installed-test .cache/.fetched
+	cd tests && $(abspath $(BIN))/python -W ignore -m pictures
+
 fmt: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
@@ -133,7 +137,7 @@ clean:
 $(VENV)/.installed: pyproject.toml
 	@test -x $(BIN)/python || { echo "Making $(VENV) with $(PYTHON)"; "$(PYTHON)" -m venv $(VENV); }
 	@$(PIP) install --upgrade "pip>=25.1"
-	@$(PIP) install --editable .
+	@$(PIP) install --editable ".[cli]"
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

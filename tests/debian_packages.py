@@ -52,6 +52,9 @@ class _Source:
 _SOURCES: Final = {
     "chromium": _Source(packages=("chromium", "chromium-common"), file="usr/lib/chromium/chromium"),
     "firefox-esr": _Source(packages=("firefox-esr",), file="usr/lib/firefox-esr/firefox-esr"),
+    "fonts-inter": _Source(
+        packages=("fonts-inter", "fonts-jetbrains-mono", "fonts-dejavu-core"), file="usr/share/fonts"
+    ),
     "nginx": _Source(packages=("nginx",), file="usr/sbin/nginx"),
     "redis-server": _Source(packages=("redis-server", "redis-tools"), file="usr/bin/redis-server"),
 }

@@ -19,7 +19,7 @@ from cli.typing_in import LIMIT, thinkwell
 from warm import takes_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Mapping
 
 CTRL_C: Final = b"\x03"
 ROWS, COLUMNS = 24, 80
@@ -36,10 +36,19 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         """Wait until a text has been written."""
+        self.wait_until(lambda shown: text.encode() in shown, repr(text))
+
+    def wait_until(self, is_so: Callable[[bytes], bool], what: str) -> None:
+        """Wait until something is so of all that was written.
+
+        Args:
+            is_so: Whether it is.
+            what: It, in words.
+        """
         deadline = time.monotonic() + LIMIT
-        while text.encode() not in self.shown:
+        while not is_so(self.shown):
             if not self._read(deadline - time.monotonic()):
-                raise AssertionError(f"{text!r} never came:\n{self.shown.decode(errors='replace')}")
+                raise AssertionError(f"{what} never came:\n{self.shown.decode(errors='replace')}")
 
     def type(self, keys: bytes) -> None:
         """Type."""
@@ -77,7 +86,13 @@ class Terminal:
 
 @contextmanager
 def in_terminal(
-    *arguments: str, stdin: bool = True, stdout: int | None = None, stderr: int | None = None
+    *arguments: str,
+    stdin: bool = True,
+    stdout: int | None = None,
+    stderr: int | None = None,
+    columns: int = COLUMNS,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Generator[Terminal]:
     """Run ``thinkwell`` in a terminal, in the foreground. Streams are it where nothing is given.
 
@@ -86,9 +101,12 @@ def in_terminal(
         stdin: Whether the standard input is the terminal; else it is empty.
         stdout: Where the standard output goes instead.
         stderr: Where the standard error goes instead.
+        columns: How wide it is.
+        cwd: The folder that it is run in; by default that of this process.
+        env: Variables of its environment beside those of this process.
     """
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     environment = {
         name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "COLUMNS")
     }
@@ -98,7 +116,8 @@ def in_terminal(
         stdin=slave if stdin else subprocess.DEVNULL,
         stdout=slave if stdout is None else stdout,
         stderr=slave if stderr is None else stderr,
-        env={**environment, "TERM": "xterm-256color"},
+        env={**environment, "TERM": "xterm-256color", **(env or {})},
+        cwd=cwd,
         start_new_session=True,
         preexec_fn=None if takes_terminal(command) else lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
     ) as process:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from cli.typing_in import home, scripted, thinkwell
+from cli.typing_in import LIMIT, home, scripted, thinkwell
+from login.terminal import terminal as terminal_of
 
 from thinkwell.testing import script
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 if sys.platform == "win32":
     pytest.skip("terminals of POSIX systems", allow_module_level=True)
@@ -114,3 +112,18 @@ def test_a_prompt_is_typed(home: Path) -> None:
         terminal.type(b"what is this\n\x04")
         assert terminal.end() == 0
     assert terminal.shown.endswith(b"yes\r\n")
+
+
+@pytest.mark.long
+def test_make_demo_draws_a_run_where_there_is_a_terminal(home: Path) -> None:
+    makefile = Path(__file__).parents[2] / "Makefile"
+    installed = ("-o", f"{sys.prefix}/.installed", f"VENV={sys.prefix}")
+    command = ("make", "-f", str(makefile), *installed, "demo")
+    environment = {"TERM": "xterm", "CI": "", "NO_COLOR": ""}
+    with terminal_of(*command, env=environment, cwd=home) as shown:
+        assert "\x1b[?2026h" in shown.expect("✔ done")
+        shown.expect("one task")
+    piped = subprocess.run(command, cwd=home, capture_output=True, timeout=LIMIT, check=True)
+    assert json.loads(piped.stdout)["title"] == "parser.py"
+    assert b"[done]" in piped.stderr
+    assert b"\x1b" not in piped.stderr

@@ -1499,6 +1499,7 @@ def answer(choice: str | None, by: str = "human", why: str = "") -> AnswerView:
     ("given", "words", "yes"),
     [
         (answer("allow_once"), "allowed by human", True),
+        (answer("allow_once", why="answered from outside"), "allowed by human", True),
         (answer("allow_always", "policy", "rule 3"), "allowed for good by policy: rule 3", True),
         (answer("reject_once", "supervisor", "it\ndeletes"), "denied by supervisor: it deletes", False),
         (answer("reject_always"), "denied for good by human", False),

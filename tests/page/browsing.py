@@ -142,19 +142,25 @@ class Browser:
 
 
 @contextmanager
-def browsing(folder: Path, name: str = "chromium") -> Generator[Browser]:
+def browsing(
+    folder: Path, name: str = "chromium", *flags: str, fonts: Path | None = None
+) -> Generator[Browser]:
     """Start a browser for the time of a block.
 
     Args:
         folder: Where it keeps what it needs while it runs.
         name: The program that it is. With ``firefox-esr``, tabs have few of their methods.
+        flags: What Chromium is given besides.
+        fonts: A configuration of fontconfig; by default it has the fonts of the machine.
     """
     program = find_program(name)
     environment = node_environment({**program.env, "TMPDIR": str(folder), "HOME": str(folder)})
     # It begins and ends processes as it likes, which no case has to answer for.
     environment.pop("SUITE_WORKER", None)
+    if fonts is not None:
+        environment["FONTCONFIG_FILE"] = str(fonts)
     process = subprocess.Popen(
-        node_command(SCRIPTS / f"{name}.mjs", program.path),
+        node_command(SCRIPTS / f"{name}.mjs", program.path, *flags),
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

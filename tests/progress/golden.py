@@ -43,22 +43,34 @@ def recording(name: str) -> Path:
     return RECORDINGS / f"{name}.ndjson"
 
 
-@cache
 def events(name: str) -> tuple[ThoughtEvent, ...]:
     """Return all events of a recorded run."""
-    return tuple(replay(recording(name), speed=0, include="all")._log.events)
+    return events_in(recording(name))
+
+
+def steps(name: str) -> tuple[State, ...]:
+    """Return a recorded run as it stood after each moment in which something happened, up to its end."""
+    return steps_in(recording(name))
 
 
 @cache
-def steps(name: str) -> tuple[State, ...]:
-    """Return a recorded run as it stood after each moment in which something happened, up to its end."""
+def events_in(file: Path) -> tuple[ThoughtEvent, ...]:
+    """Return all events of the run in a file."""
+    stream = replay(file, speed=0, include="all")
+    stream.result.exception()  # else a run that failed is said to be forgotten
+    return tuple(stream._log.events)
+
+
+@cache
+def steps_in(file: Path) -> tuple[State, ...]:
+    """Return the run in a file as it stood after each moment in which something happened, up to its end."""
     with ThreadPoolExecutor(1) as thread:  # the caller's own may have an event loop
-        return thread.submit(_run_steps, name).result()
+        return thread.submit(_run_steps, file).result()
 
 
-def _run_steps(name: str) -> tuple[State, ...]:
+def _run_steps(file: Path) -> tuple[State, ...]:
     backend, options = virtual_backend("asyncio")
-    return anyio.run(_steps, name, backend=backend, backend_options=options)
+    return anyio.run(_steps, file, backend=backend, backend_options=options)
 
 
 def final(name: str) -> State:
@@ -83,14 +95,14 @@ def together(*names: str) -> tuple[tuple[State, ...], ...]:
     )
 
 
-async def _steps(name: str) -> tuple[State, ...]:
-    times = sorted({max(event.at, 0.0) for event in events(name)})
-    stream = replay(recording(name), include="all")
+async def _steps(file: Path) -> tuple[State, ...]:
+    times = sorted({max(event.at, 0.0) for event in events_in(file)})
+    stream = replay(file, include="all")
     began = anyio.current_time()
     seen: list[State] = []
     for at in times:
         await anyio.sleep_until(began + at)
-        seen.append(shown(stream, name))
+        seen.append(shown(stream, file.stem))
     assert stream.result.done()
     return tuple(seen)
 

@@ -141,8 +141,9 @@ async def thinks(turn: Turn, *pieces: str, every: float = 0.4) -> None:
         await anyio.sleep(every)
 
 
-async def asks(turn: Turn, call: s.ToolCallUpdate, *options: tuple[str, Any]) -> None:
-    await turn.client.request_permission(
+async def asks(turn: Turn, call: s.ToolCallUpdate, *options: tuple[str, Any]) -> bool:
+    """Ask for a permission, and return whether one was chosen that allows it."""
+    answer = await turn.client.request_permission(
         s.RequestPermissionRequest(
             session_id=turn.session_id,
             tool_call=call,
@@ -152,6 +153,8 @@ async def asks(turn: Turn, call: s.ToolCallUpdate, *options: tuple[str, Any]) ->
             ),
         )
     )
+    chosen = {f"option-{number}" for number, (_, kind) in enumerate(options, 1) if kind.startswith("allow")}
+    return isinstance(answer.outcome, s.SelectedPermissionOutcome) and answer.outcome.option_id in chosen
 
 
 # A rich run

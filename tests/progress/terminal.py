@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from itertools import takewhile
 from typing import TextIO, cast
 
 import pyte
@@ -25,6 +26,13 @@ class _Screen(pyte.HistoryScreen):
         if self.cursor.x == 0:
             self.wrapped.discard(id(self.buffer[self.cursor.y]))
         super().draw(data)
+
+    def select_graphic_rendition(self, *attrs: int) -> None:
+        """Keep what is faint, which pyte does not know, as what blinks, which nothing of ours does."""
+        super().select_graphic_rendition(*attrs)
+        for attr in takewhile(lambda attr: attr not in (38, 48), attrs):  # behind these stand colours
+            if attr in (2, 22):
+                self.cursor.attrs = self.cursor.attrs._replace(blink=attr == 2)
 
     def reflow(self, columns: int, lines: int) -> None:
         rows = [*self.history.top, *(self.buffer[y] for y in range(self.lines))]

@@ -14,6 +14,7 @@ const browser = await chromium.launch({
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP think.test 127.0.0.1",
+    ...process.argv.slice(3),
   ],
 });
 

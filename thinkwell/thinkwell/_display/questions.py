@@ -85,8 +85,11 @@ _DECIDERS: Final = {
 }
 """Who decides, as people call it."""
 
+_FROM_OUTSIDE: Final = "answered from outside"
+"""The reason of an answer that came with none."""
+
 _REASONS: Final = {
-    "answered from outside": "",
+    _FROM_OUTSIDE: "",
     'permissions="deny"': "it denies all that is asked",
     'permissions="allow"': "it allows all that is asked",
     "no rule fits; otherwise: deny": "no rule allows it",
@@ -255,7 +258,7 @@ def answered(answer: AnswerView) -> str:
         "withdrawn" if answer.choice is None else _OUTCOMES.get(answer.choice, line(answer.choice, NAME))
     )
     by = line(answer.by, NAME)
-    why = line(answer.why, WHY)
+    why = "" if answer.why == _FROM_OUTSIDE else line(answer.why, WHY)
     told = f"{outcome} by {by}" if by and by != "cancel" else outcome
     return f"{told}: {why}" if why else told
 

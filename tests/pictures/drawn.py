@@ -1,0 +1,89 @@
+"""The pictures of terminals: SVG, the same bytes each time on every machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec.json import decode
+from progress.golden import recording, steps_in
+from progress.stage import LiveTerminal
+from progress.terminal import Terminal
+
+from pictures.stories import PROMPTS
+from pictures.terminal_svg import terminal_svg
+from thinkwell.doctor import Diagnosis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from progress.stage import State
+
+FOLDER: Final = Path(__file__).parents[2] / "docs" / "pictures"
+"""Where the pictures are, and what they are made from."""
+
+COLUMNS: Final = 100
+TALL: Final = 72
+"""Rows of a terminal that holds a whole run."""
+
+
+def story(name: str) -> Path:
+    """Return the file of a recorded run."""
+    return FOLDER / f"{name}.ndjson"
+
+
+def run(name: str, columns: int = COLUMNS, *, until: Callable[[State], bool] | None = None) -> str:
+    """Return a run in a terminal: at its end, or as soon as something is so."""
+    live = LiveTerminal(columns, TALL)
+    states = steps_in(story(name))
+    end = len(states) if until is None else 1 + next(at for at, state in enumerate(states) if until(state))
+    for state in states[:end]:
+        questions = state.view.questions
+        live.draw(replace(state, asking=questions[0].id if questions else None))
+    if until is None:
+        live.finish(states[-1])
+    return terminal_svg(live.terminal, PROMPTS[name])
+
+
+def several() -> str:
+    """Return several runs in one display: one works, one asks, one has failed."""
+    live = LiveTerminal(COLUMNS, TALL)
+    shown = {
+        "search": [state for state in steps_in(story("search")) if state.now < 6],
+        "release": [state for state in steps_in(story("release")) if state.now < 2.4],
+        "tests": steps_in(recording("died")),
+    }
+    live.draw(*(replace(states[-1], label=label) for label, states in shown.items()))
+    return terminal_svg(live.terminal, "async with Live(*streams, labels=labels)")
+
+
+def diagnosis() -> str:
+    """Return what the doctor has found."""
+    terminal = Terminal(COLUMNS, TALL)
+    found = decode((FOLDER / "doctor.json").read_bytes(), type=Diagnosis)
+    terminal.write(found.table(COLUMNS).replace("\n", "\r\n"))
+    return terminal_svg(terminal, f"thinkwell doctor {found.agent}")
+
+
+def works(state: State) -> bool:
+    """Whether a command that goes on has written something."""
+    return any(tool.kind == "execute" and tool.content for tool in state.view.tools.values())
+
+
+def asks(state: State) -> bool:
+    """Whether a question is open."""
+    return bool(state.view.questions)
+
+
+DRAWN: Final[dict[str, Callable[[], str]]] = {
+    "terminal.svg": partial(run, "search"),
+    "terminal-60.svg": partial(run, "search", 60),
+    "running.svg": partial(run, "search", until=works),
+    "question.svg": partial(run, "search", until=asks),
+    "release.svg": partial(run, "release"),
+    "several.svg": several,
+    "doctor.svg": diagnosis,
+}
+"""What makes each of them."""
