@@ -318,7 +318,7 @@ def open_agent(
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
 ) -> Opening[Agent]:
-    """Start an agent, or connect to one, for the duration of an ``async with`` block.
+    """Start an agent, or connect to one, with an ``async with`` block.
 
     Leaving the block cancels the runs and ends the agent's process with everything it started.
     If you cannot use a block, call ``await open_agent(…).start()``, and later `Agent.close`.

@@ -118,7 +118,7 @@ class Hold:
 
 
 class Opening(Generic[T]):
-    """Opens something for the duration of an ``async with`` block, or with `start`.
+    """Opens something with ``async with``, or with `start`.
 
     Another task in the same event loop may close it.
 
