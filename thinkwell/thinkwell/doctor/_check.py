@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Status: TypeAlias = Literal["ok", "warning", "failed", "skipped", "unknown"]
-"""What became of a check; ``unknown``: only a prompt would show it, and none was sent."""
+"""The outcome of a check; ``unknown``: only a prompt would show it, and none was sent."""
 
 
 class Check(Struct, frozen=True, kw_only=True):

@@ -43,7 +43,7 @@ async def diagnose(
 ) -> Diagnosis:
     """Check an agent step by step, and return what was found. Without `prompt`, no token is spent.
 
-    The agent is started once, and installed before that where it is not there. Sessions are opened and closed
+    The agent is started once, and installed before that if it is missing. Sessions are opened and closed
     again, and deleted where the agent can do that. What is wrong with the agent is in the diagnosis, and no
     exception.
 

@@ -82,7 +82,7 @@ class Journal(ABC):
     there for every reader when it returns, and survives the end of this process.
 
     A method that stores something is never left half way: where it is cancelled, it ends all the same, and
-    returns or raises what came of it. One that was cancelled before it was called stores nothing.
+    returns or raises its outcome. One that was cancelled before it was called stores nothing.
 
     Raises:
         JournalError: By any method: the place where runs are kept cannot be used, or the journal is not open.

@@ -255,7 +255,7 @@ def _check_rich() -> None:
     """Check that what a live display needs is there.
 
     Raises:
-        ImportError: It is not there; the message says how to get it.
+        ImportError: It is not installed; the message says how to install it.
     """
     if find_spec("rich") is None:
         raise ImportError(

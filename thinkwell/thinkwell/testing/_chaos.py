@@ -1,7 +1,7 @@
 """What goes wrong on the way from an agent to us, as a seed decides. Nothing here waits or reads.
 
-`Chaos` takes the lines that pass and says what becomes of them; `thinkwell.testing._chaotic` is the transport
-around it.
+`Chaos` takes the lines that pass and decides what happens to them; `thinkwell.testing._chaotic` is the
+transport around it.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Chaos:
     # What the agent sends
 
     def incoming(self, lines: Sequence[bytes]) -> list[Piece]:
-        """Take lines of the agent's, and return what becomes of them."""
+        """Take lines of the agent, and return what happens to them."""
         for line in lines:
             self._count_message()
             if self.broken is Fault.HALF_LINE:

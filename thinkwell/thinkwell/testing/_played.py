@@ -78,7 +78,7 @@ class ScriptedAgent(PlayedAgent):
 
     Raises:
         TypeError: An argument is of another type.
-        ValueError: `before_session` does not only tell, or `fails_at` or `answers` names what is no request
+        ValueError: `before_session` does not only tell, or `fails_at` or `answers` does not name a request
             of a client.
     """
 
@@ -176,7 +176,7 @@ class ScriptedAgent(PlayedAgent):
             )
         return self._command
 
-    # Looking at what came of it
+    # Checking the outcome
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ class _RecordedAgent:
                 scope.cancel()
 
     def malformed(self, report: Malformed, /) -> None:
-        """Ignore what is no message."""
+        """Ignore malformed input."""
 
     def closed(self, reason: AcpError, /) -> None:
         """Ignore the end."""

@@ -89,7 +89,7 @@ class Script(Struct, frozen=True):
         id: str | None = None,  # noqa: A002 - the event's field
         name: str | None = None,
     ) -> Script:
-        """Report a call of one of the agent's own tools: that it begins, and what came of it.
+        """Report a call of one of the agent's own tools: its beginning and its outcome.
 
         Args:
             title: What the client shows.
@@ -333,7 +333,7 @@ class Script(Struct, frozen=True):
         Without a step that ends the turn it stops with ``cancelled``.
 
         Args:
-            deaf: Do not heed that either: hang until the connection ends.
+            deaf: Ignore the cancellation too: hang until the connection ends.
         """
         return self._and(st.Hangs(deaf=deaf))
 

@@ -194,7 +194,7 @@ _clocks: Final[WeakKeyDictionary[Any, Threads]] = WeakKeyDictionary()
 
 
 class _Impatience:
-    """Gives threads up that trio has waited for in vain, before its clock jumps."""
+    """Gives up threads that trio has waited for too long, before its clock jumps."""
 
     def __init__(self, threads: Threads) -> None:
         self._threads = threads

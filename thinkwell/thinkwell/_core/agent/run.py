@@ -395,7 +395,7 @@ class Run(Generic[T]):
             record.meter.end_turn(0 if outcome.usage is None else outcome.usage.total_tokens)
 
     def _wants_login(self, outcome: Exception) -> bool:
-        """Whether the prompt is to be sent again after a login: once, and only where nothing came of it."""
+        """Whether to send the prompt again after a login: once, and only if there was no answer."""
         self._login_wanted = (
             not self._login_wanted
             and isinstance(outcome, RpcError)

@@ -319,7 +319,7 @@ def session_plan(
     Raises:
         NotADirectoryError: There is no such folder.
         CapabilityMissing: The agent does not take one of the MCP servers.
-        McpServerError: The program of one is not there.
+        McpServerError: The program of one is missing.
         TypeError: The output type cannot be used, or an argument is of another type.
         ValueError: More than one source is given, or an argument is out of range.
     """

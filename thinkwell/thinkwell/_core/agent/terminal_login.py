@@ -76,7 +76,7 @@ async def login(
                 await running.authenticate(chosen.id)
                 await _check(running, chosen)
                 return
-        # The agent is not there while its login runs: it reads what that has written when it starts again.
+        # The agent does not run during its login: it reads the result when it starts again.
         await _log_in_here(name, chosen, environment(profile, env), folder)
         async with opened() as running:
             await _check(running, chosen)
@@ -86,7 +86,7 @@ def _choose(agent: str, methods: Sequence[AuthMethod], wanted: str | None) -> Au
     """Return the way to go.
 
     Raises:
-        LoginRequired: It is not there, or there are several.
+        LoginRequired: The method does not exist, or there are several.
     """
     matching = [method for method in methods if wanted in (None, method.id)]
     if len(matching) == 1:

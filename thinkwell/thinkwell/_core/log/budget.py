@@ -302,7 +302,7 @@ class IdleClock:
         self._held = 0
 
     def reset(self) -> None:
-        """Begin anew: there was another sign of life than an update."""
+        """Restart the clock: there was another sign of life than an update."""
         self._reset_at = self._now()
 
     @contextmanager

@@ -232,7 +232,7 @@ class RunLog:
         for reader, place in places.items():
             reader.move(place)
         # Twice of what is left: the work per event stays bounded where little can be merged or dropped. One
-        # `Dropped` in the place of all that went is no reason to keep more.
+        # A `Dropped` that replaces all dropped events is no reason to keep more.
         left = len(self.events)
         self._shrink_at = limit if left <= most + 1 else 2 * left
 
