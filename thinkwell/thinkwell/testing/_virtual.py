@@ -166,14 +166,14 @@ def _trio_scheduler() -> Any:
 
 
 def virtual_backend(name: str, seed: int | None = None) -> Backend:
-    """Return an event loop with virtual time: for an ``anyio_backend`` fixture, or for `anyio.run`.
+    """Return an event loop with virtual time, for an ``anyio_backend`` fixture or `anyio.run`.
 
     Args:
         name: ``asyncio`` or ``trio``.
-        seed: Decides the order of tasks; ``None``: the event loop's own order.
+        seed: Decides the order of tasks; ``None`` for the event loop's own order.
 
     Raises:
-        ValueError: There is no such event loop.
+        ValueError: The event loop is unknown.
     """
     if name == "asyncio":
         follow_threads(name, _threads_of_asyncio)
