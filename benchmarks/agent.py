@@ -228,7 +228,7 @@ class Agent:
         self.write(b'{"jsonrpc":"2.0","id":' + request + b',"result":' + result.encode() + b"}\n")
 
     def handle(self, line: bytes) -> None:
-        """Answer one message; what is no request stays unanswered."""
+        """Answer a request; ignore other messages."""
         method, request = value_of(line, b"method"), value_of(line, b"id")
         if not method or not request:
             return

@@ -2,7 +2,7 @@
 
     python examples/quickstart.py [FOLDER]
 
-The agent is the built-in one, which holds no model and needs no key. For a real one, set THINKWELL_AGENT to
+The built-in agent is not a model and needs no key. For a real one, set THINKWELL_AGENT to
 ``claude``, ``codex``, ``gemini`` or ``opencode``.
 """
 

@@ -2,7 +2,7 @@
 
     python examples/supervise.py
 
-The judge is the built-in agent, which holds no model: it denies everything, because that is a word of the
+The judge is the built-in agent, which is not a model: it denies everything, because that is a word of the
 instructions. Set THINKWELL_AGENT to ``claude``, ``codex``, ``gemini`` or ``opencode`` for a judge
 that reads the questions. The agent that asks is a few lines of Python, so that it asks the same each time.
 """

@@ -141,7 +141,7 @@ class Peer(Generic[T]):
         updates: list[SessionNotification] = []
         decode_update = self._decoder.decode
         for line in lines:
-            # A long one is looked at first: decoding it in vain is dear.
+            # Check a long one first: decoding it for nothing is expensive.
             if len(line) < _LONG or _is_update(line):
                 try:
                     updates.append(decode_update(line).params)

@@ -161,7 +161,7 @@ class Process:
 class Output:
     """What a child writes, to be read by one task at a time.
 
-    Waiting for each read anew costs two system calls and two passes of the event loop, so on asyncio the
+    Registering for each read costs two system calls and two passes of the event loop, so on asyncio the
     descriptor stays registered, and the loop itself reads into the space of the task that waits.
     """
 

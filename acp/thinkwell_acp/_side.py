@@ -174,7 +174,7 @@ class Side(Generic[H]):
         getattr(self._handler, self.notifications[method].attribute)(params)
 
     def malformed(self, report: Malformed, /) -> None:
-        """Pass on what is no message."""
+        """Pass on malformed input."""
         self._handler.malformed(report)
 
     def closed(self, reason: AcpError, /) -> None:

@@ -71,10 +71,10 @@ CANCEL_REQUEST = "$/cancel_request"
 _CANNOT_SEND = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 Outcome: TypeAlias = msgspec.Raw | AcpError
-"""What became of a request: its raw result, or the error."""
+"""The outcome of a request: its raw result, or the error."""
 
 Settle: TypeAlias = Callable[[Outcome], None]
-"""Takes what became of a request."""
+"""Takes the outcome of a request."""
 
 Args = TypeVarTuple("Args")
 
@@ -162,7 +162,7 @@ class Connection(Generic[H_co]):
     # Sending
 
     def call(self, method: str, params: object, settle: Settle) -> int:
-        """Send a request and return its id; `settle` is called with what becomes of it, exactly once.
+        """Send a request and return its id; `settle` is called with the outcome, exactly once.
 
         An answer is passed on at its place among the messages that were read: after every update before it,
         and before every update behind it. Where the connection has ended, `settle` is called at once and the

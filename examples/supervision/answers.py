@@ -2,7 +2,7 @@
 
     python examples/supervision/answers.py
 
-The architect is the built-in agent, which holds no model and takes what comes first. Set THINKWELL_AGENT to
+The architect is the built-in agent, which is not a model and takes the first option. Set THINKWELL_AGENT to
 ``claude``, ``codex``, ``gemini`` or ``opencode`` for one that thinks.
 """
 

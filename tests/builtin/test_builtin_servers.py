@@ -238,7 +238,7 @@ async def test_what_a_server_asks_is_answered(builtin: OpenBuiltin, odd: Odd) ->
         ("no list", "it refused tools/list."),
         pytest.param(
             "prints for ever",
-            "it prints what is no message, such as no\ufffd[31mthing.",
+            "it prints malformed output, such as no\ufffd[31mthing.",
             marks=pytest.mark.long,
         ),
         pytest.param("asks for ever", "it asks, and does not read the answers.", marks=pytest.mark.long),

@@ -51,4 +51,4 @@ async def test_a_process_that_is_killed_is_started_again(tmp_path: Path) -> None
             delivery = await router.handle_user_message("/help", "ada", chat)
             assert delivery is not None
             assert delivery.status == "completed"
-    assert chat.texts[0].startswith("The agent had to be started anew.")
+    assert chat.texts[0].startswith("The agent had to be restarted.")

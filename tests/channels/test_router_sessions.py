@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.virtual_time
 
-ANEW = "The agent had to be started anew. It does not remember what was said before."
+ANEW = "The agent had to be restarted. It does not remember what was said before."
 
 
 # Idle
@@ -289,7 +289,7 @@ async def test_the_answer_comes_though_it_could_not_be_said_that_it_begins_anew(
     assert delivery is not None
     assert delivery.status == "completed"
     assert chat.texts[1:] == ["Fine."]
-    assert "A user was not told that the conversation began anew: send" in caplog.text
+    assert "A user was not notified that the conversation started over: send" in caplog.text
 
 
 async def test_a_given_agent_is_not_opened_again() -> None:

@@ -122,7 +122,7 @@ def test_a_folder_that_is_gone(arguments: list[str], home: Path) -> None:
     ran = shell('mkdir gone && cd gone && rmdir ../gone && "$@"', *arguments)
     assert ran.returncode == 1
     told = [line for line in ran.stderr.decode().splitlines() if not line.startswith("sh: ")]
-    assert told == ["Error: The current folder is not there any more. Go to another"]
+    assert told == ["Error: The current folder does not exist any more. Go to another"]
 
 
 def test_a_prompt_in_a_locale_that_knows_few_characters(home: Path) -> None:

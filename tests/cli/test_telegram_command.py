@@ -171,7 +171,7 @@ def test_an_agent_that_was_killed_is_started_again(home: Path) -> None:
             bot.ada.says("Two, again")
             bot.until_told("7: completed")
         assert bot.texts[0] == "First."
-        anew = "The agent had to be started anew."
+        anew = "The agent had to be restarted."
         bot.until(lambda: any(text.startswith(anew) for text in bot.texts[1:]))
 
 

@@ -208,7 +208,7 @@ async def test_an_agent_that_prints_what_is_no_message() -> None:
     diagnosis = await examined_process(command=sick("noisy"))
     protocol = check(diagnosis, "protocol")
     assert protocol.status == "warning"
-    assert protocol.detail.startswith("version 1. It printed what is no message")
+    assert protocol.detail.startswith("version 1. It printed a line that is not a message")
     assert "\x1b" not in diagnosis.table()
 
 

@@ -257,7 +257,7 @@ async def test_what_is_no_web_page_is_declined_unseen(url: str, caplog: pytest.L
     async with scripted(script, permissions="ask", on_question=handler_of(True, seen)) as agent:
         await agent.think().text("Go").stream().wait()
     assert not seen
-    assert "no web page" in caplog.text
+    assert "not a web page" in caplog.text
 
 
 async def test_the_agent_tells_when_a_page_is_done_with() -> None:

@@ -146,7 +146,7 @@ async def test_what_is_no_regular_file(tmp_path: Path) -> None:
     assert said[0].startswith("path: 'references' is a folder; name a file in it")
     assert said[1].startswith("path: 'pipe' is no regular file")
     assert said[2].startswith("path: 'socket' cannot be read: ")
-    assert "'a.md/b' leads over a symbolic link, or over what is no folder" in said[3]
+    assert "'a.md/b' leads through a symbolic link, or through a file" in said[3]
 
 
 # Ways out
@@ -215,7 +215,7 @@ async def test_no_path_leads_out(tmp_path: Path) -> None:
 async def test_a_way_out_is_called_so(tmp_path: Path) -> None:
     answers = await read(guarded(tmp_path), "../x", "/x", "C:\\x", "folder-link/secret.txt", "file-link", ".")
     said = [text(answer, is_error=True).split(". It must")[0] for answer in answers]
-    linked = "leads over a symbolic link, or over what is no folder; links are not followed"
+    linked = "leads through a symbolic link, or through a file; links are not followed"
     assert said == [
         "path: '../x' leads out of the skill; give a path below its folder",
         "path: '/x' leads out of the skill; give a path below its folder",
@@ -270,7 +270,7 @@ async def test_another_folder_in_the_place_of_the_skill(tmp_path: Path) -> None:
     assert "there is no file 'a.md'" in text(said, is_error=True)
     folder.symlink_to(tmp_path / "outside")
     (said,) = await read(skill, "secret.txt")
-    assert "leads over a symbolic link" in text(said, is_error=True)
+    assert "leads through a symbolic link" in text(said, is_error=True)
     folder.unlink()
     (tmp_path / "outside").rename(folder)
     (said,) = await read(skill, "secret.txt")

@@ -39,6 +39,15 @@ WORDS: Final = {
     r"of yours": "your",
     r"goes on at": "continues at",
     r"he|his|him": "you, the user, they",
+    r"what is no": "name it: malformed, other, missing; or say: a value that is not a …",
+    r"(is|are|was|were) not there": "is missing, does not exist, is not installed",
+    r"anew": "again; or a verb with re-: reopen, restart, redraw",
+    r"in vain": "say what failed, or timed out",
+    r"(came|becomes?|became) of|what (it|they) (comes?|came) to": "the result, the outcome; what happens to",
+    r"in the place of": "instead of",
+    r"to be had": "available",
+    r"holds no model": "is not a model",
+    r"heed(s|ed)?": "follow, obey; not: ignore",
 }
 """What we do not write, and what to write instead."""
 

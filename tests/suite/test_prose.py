@@ -22,6 +22,8 @@ def somebody(nobody: int) -> None:
 PAGE = """
 # Whoever asks
 
+It prints what is no message.
+
 `whoever` is a [name](#whoever):
 
 ```python
@@ -37,4 +39,4 @@ def found(path: Path, text: str) -> list[tuple[int, str]]:
 
 def test_words_are_found_where_a_person_reads_them(tmp_path: Path) -> None:
     assert found(tmp_path / "module.py", MODULE) == [(3, "somebody"), (7, "Nobody"), (8, "of yours")]
-    assert found(tmp_path / "page.md", PAGE) == [(2, "Whoever")]
+    assert found(tmp_path / "page.md", PAGE) == [(2, "Whoever"), (4, "what is no")]

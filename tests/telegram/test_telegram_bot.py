@@ -220,7 +220,7 @@ async def test_an_agent_that_has_died_is_started_again() -> None:
         await echo.die()
         bot.stage.ada.says("Two")
         await bot.stage.until(lambda: bot.texts[-1] == "session-2: Two")
-        assert bot.texts[1].startswith("The agent had to be started anew.")
+        assert bot.texts[1].startswith("The agent had to be restarted.")
     assert echo.opened_times == 2
 
 

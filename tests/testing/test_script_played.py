@@ -81,7 +81,7 @@ async def test_any_update_and_any_bytes(caplog: pytest.LogCaptureFixture) -> Non
     assert [event.raw for event in events if isinstance(event, UnknownUpdate)] == [
         {"sessionUpdate": "strange", "n": 1}
     ]
-    assert "what is no message" in caplog.text
+    assert "sent a malformed message" in caplog.text
     assert "unknown session 'elsewhere'" in caplog.text
 
 

@@ -186,7 +186,7 @@ async def test_an_agent_that_does_not_list_when_it_resumes() -> None:
     )
     async with scripted(agent=handler) as agent, agent.session() as session:
         assert await session.think(int).text("Go").run() == 3
-        with pytest.raises(CapabilityMissing, match="opened anew"):
+        with pytest.raises(CapabilityMissing, match="was reopened"):
             await session.think(int).text("Go").tool(two).run()
     assert len(handler.sent.prompts) == 1
 

@@ -123,7 +123,7 @@ async def test_everything_in_it_is_explained() -> None:
     assert schemas["Thought"]["properties"]["at"]["description"].startswith(
         "Seconds from the start of the run"
     )
-    assert schemas["RunView"]["properties"]["text"]["description"] == "Everything that the agent has said."
+    assert schemas["RunView"]["properties"]["text"]["description"] == "The text of all messages of the agent."
     assert schemas["Run"]["properties"]["ended"]["description"].startswith("When it has ended")
 
 

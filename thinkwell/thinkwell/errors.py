@@ -1,49 +1,49 @@
 """What can go wrong with a run, as one tree.
 
     ThinkwellError
-    ├── AgentError              something about the agent
+    ├── AgentError              a problem with the agent
     │   ├── AgentNotFound           its program does not exist
-    │   ├── AgentStartFailed        it did not get as far as a conversation
+    │   ├── AgentStartFailed        it was started, but cannot be used
     │   ├── AgentExited             its process ended
     │   ├── AgentClosed             open_agent was left; also a ThoughtCancelled
     │   │   └── SessionClosed           a session's block was left
     │   ├── SessionUnusable         a cancelled turn of the session never ended
     │   ├── LoginRequired           it wants a login first
-    │   ├── LoginFailed             a login was tried and did not work
-    │   ├── CapabilityMissing       it cannot do what was asked; nothing was sent
+    │   ├── LoginFailed             a login failed
+    │   ├── CapabilityMissing       it does not support this; nothing was sent
     │   ├── AgentReported           it answered with an error
-    │   │   └── SessionNotOpened        to a request to open a session
+    │   │   └── SessionNotOpened        when asked to open a session
     │   ├── SessionOpenTimeout      it did not open a session in time
-    │   ├── SessionInUse            the session is open already
-    │   ├── SessionIdReused         it gave two open sessions one id
+    │   ├── SessionInUse            the session is already open
+    │   ├── SessionIdReused         it gave two open sessions the same id
     │   ├── WrongEventLoop          it was used in another event loop, thread or process; also a RuntimeError
-    │   └── AnswerUnreadable        it answered, but not in the protocol's form
-    ├── ResultError             the turn is over, but there is no result
+    │   └── AnswerUnreadable        its answer does not fit the protocol
+    ├── ResultError             the turn ended without a result
     │   ├── ResultMissing           return_result was never called
     │   ├── ResultInvalid           every value was invalid
     │   ├── ResultRefused           the model refused
-    │   └── ToolsNotSeen            the agent never fetched our tools
+    │   └── ToolsNotSeen            the agent never fetched the list of tools
     ├── ThoughtCancelled        the run was cancelled
     ├── ThoughtTimeout          the run took too long
-    ├── BudgetExceeded          the run has used up its budget
+    ├── BudgetExceeded          the run used up its budget
     ├── RunEnded                the run is over; also a RuntimeError
     ├── SteeringUnsupported     the agent takes no message while it works
-    ├── QuestionsStopped        who was asked a question has ended the run
-    ├── MessageInvalid          what an agent said does not fit the handler for it
+    ├── QuestionsStopped        a question handler ended the run
+    ├── MessageInvalid          a message of the agent does not fit its handler
     ├── AnswerInvalid           an answer does not fit its question
-    ├── QuestionNotOpen         there is no such question, or it has its answer
+    ├── QuestionNotOpen         the question does not exist, or has its answer
     ├── PolicyError             a permission policy cannot be read
-    ├── ProfileError            what is known of an agent cannot be read
-    ├── BufferOverflow          the run's buffer is full and may not drop anything
+    ├── ProfileError            the profile of an agent cannot be read
+    ├── BufferOverflow          the run's buffer is full, and its policy is "error"
     ├── RecordingError          a file cannot be replayed
     │   └── RecordingCut            a recording ends before its run does
     ├── RegistryError           a registry of agents cannot be used
-    ├── RecordedFailure         the recorded run failed by an error of no class of these
+    ├── RecordedFailure         the recorded run failed with an error of another class
     ├── McpServerError          an MCP server, or a file of them, cannot be used
     ├── SkillError              a skill cannot be used
-    └── ToolError               raised in a tool, told to the agent
+    └── ToolError               raise it in a tool to send the agent a message
 
-Every error carries what it knows as attributes, can be pickled, and says what to do next.
+Every error has its details as attributes, can be pickled, and says what to do next.
 """
 
 # ruff: noqa: N818 - the names say what happened
@@ -111,7 +111,7 @@ __all__ = (
 
 
 class ThinkwellError(Exception):
-    """Base of every error that thinkwell raises on its own account."""
+    """Base of all errors of thinkwell."""
 
     # Errors are dataclasses, except those that take more than they keep: a list, of which they keep a tuple.
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -122,7 +122,7 @@ class ThinkwellError(Exception):
 
 
 class AgentError(ThinkwellError):
-    """Something is wrong with the agent, or with the way to it."""
+    """Something is wrong with the agent, or with the connection to it."""
 
 
 @dataclass(eq=False, repr=False)
@@ -130,9 +130,9 @@ class AgentNotFound(AgentError):
     """The agent's program does not exist.
 
     Attributes:
-        agent: The name or command that was asked for.
+        agent: The requested name or command.
         reason: What is missing, and what to do.
-        next_command: What to type next; empty where nothing is known of the agent.
+        next_command: The command to type next; empty for an unknown agent.
     """
 
     agent: str
@@ -145,17 +145,17 @@ class AgentNotFound(AgentError):
 
 
 class AgentStartFailed(AgentError):
-    """The agent was started, but no conversation came about.
+    """The agent was started, but did not become ready.
 
     Attributes:
         agent: The agent's name.
         reason: What happened, and what to do.
-        stderr_tail: The end of what it wrote to standard error.
-        exit_code: Its exit code, where it has ended; that of the installation, where it was not installed.
-        command: What was started; empty where it ran already.
-        phase: How far it came: ``launching``, ``installing`` or ``initializing``.
-        version: The version that was asked for, such as ``0.61.0`` or ``latest``; ``None`` where none was.
-        next_command: What to type next, to see more than is told here; empty where it was not started by us.
+        stderr_tail: The end of its standard error.
+        exit_code: Its exit code if it has ended; if it could not be installed, that of the installation.
+        command: The command that was started; empty if thinkwell did not start it.
+        phase: The phase it reached: ``launching``, ``installing`` or ``initializing``.
+        version: The requested version, such as ``0.61.0`` or ``latest``; ``None`` if you named none.
+        next_command: The command to type for more details; empty if thinkwell did not start the agent.
     """
 
     def __init__(
@@ -192,14 +192,14 @@ class AgentStartFailed(AgentError):
 
 @dataclass(eq=False, repr=False)
 class AgentExited(AgentError):
-    """The agent's process ended, or closed its output, while it was needed.
+    """The agent's process ended, or closed its output, while it was in use.
 
     Attributes:
-        exit_code: Its exit code, negative for a signal, ``None`` where it is not known.
-        stderr_tail: The end of what it wrote to standard error.
-        reason: What else is known, such as that a message of it was too long.
+        exit_code: Its exit code, negative for a signal; ``None`` if unknown.
+        stderr_tail: The end of its standard error.
+        reason: Further details, such as that one of its messages was too long.
         agent: The agent's name.
-        ended_because: Why thinkwell ended it; empty where it ended by itself, or something else ended it.
+        ended_because: Why thinkwell ended it; empty if thinkwell did not end it.
     """
 
     exit_code: int | None
@@ -226,7 +226,7 @@ class ThoughtCancelled(ThinkwellError):
 
 
 class AgentClosed(AgentError, ThoughtCancelled):
-    """The agent was closed while the run went on, or before it was asked for."""
+    """The agent was closed during the run, or before you started it."""
 
     def __str__(self) -> str:
         return (
@@ -239,14 +239,14 @@ class AuthMethod(msgspec.Struct, frozen=True, kw_only=True):
     """A way to log in that an agent offers.
 
     Attributes:
-        id: The agent's name for it.
-        name: What to call it.
-        description: What the agent says of it.
-        type: ``agent``: the agent goes it by itself, such as in a browser. ``terminal``: a program of the
-            agent's asks in a terminal.
-        command: The whole command of a terminal login: the agent's own, and what it adds. Empty for the
-            other type, and where the agent was not started by us.
-        env: Variables that the command wants on top of the agent's own.
+        id: The agent's id for it.
+        name: The name to show.
+        description: The agent's description of it.
+        type: ``agent``: the agent logs in by itself, such as in a browser. ``terminal``: a program of the
+            agent asks in a terminal.
+        command: The complete command of a terminal login: the agent's own, and the arguments it adds. Empty
+            for the other type, or if thinkwell did not start the agent.
+        env: Environment variables for the command, in addition to the agent's own.
     """
 
     id: str
@@ -262,8 +262,8 @@ class LoginRequired(AgentError):
 
     Attributes:
         agent: The agent's name.
-        methods: The ways that it offers.
-        reason: What the agent says, or why none of the ways was gone.
+        methods: The login methods that it offers.
+        reason: The agent's message, or why no login was attempted.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class LoginRequired(AgentError):
 
 
 class SessionClosed(AgentClosed):
-    """The session was closed while a turn went on, or before it was asked for."""
+    """The session was closed during the turn, or before you started it."""
 
     def __str__(self) -> str:
         return (
@@ -293,13 +293,13 @@ class SessionClosed(AgentClosed):
 
 @dataclass(eq=False, repr=False)
 class LoginFailed(AgentError):
-    """A login was tried and did not work. Try again, or another way.
+    """A login failed. Try again, or try another method.
 
     Attributes:
         agent: The agent's name.
-        method: The id of the way that was gone.
+        method: The id of the login method.
         reason: What happened.
-        exit_code: How the command of a terminal login ended, negative for a signal; else ``None``.
+        exit_code: The exit code of the command of a terminal login, negative for a signal; else ``None``.
     """
 
     agent: str
@@ -316,11 +316,11 @@ class LoginFailed(AgentError):
 
 @dataclass(eq=False, repr=False)
 class CapabilityMissing(AgentError):
-    """The agent does not advertise what was asked of it. Nothing was sent.
+    """The agent does not advertise a capability that you need. Nothing was sent.
 
     Attributes:
         capability: Path of the missing flag in the agent's capabilities.
-        wanted_by: What needs it.
+        wanted_by: The feature that needs it.
     """
 
     capability: str
@@ -336,8 +336,8 @@ class AgentReported(AgentError):
 
     Attributes:
         code: JSON-RPC or ACP error code.
-        message: What the agent says.
-        data: Whatever it added, as JSON.
+        message: The agent's message.
+        data: Any further data from the agent, as JSON.
     """
 
     code: int
@@ -357,10 +357,10 @@ class SessionNotOpened(AgentReported):
 
     Attributes:
         how: ``new``, ``load``, ``resume`` or ``fork``.
-        session_id: The session that was asked for; ``None`` for a new one.
+        session_id: The requested session; ``None`` for a new one.
         code: JSON-RPC or ACP error code.
-        message: What the agent says.
-        data: Whatever it added, as JSON.
+        message: The agent's message.
+        data: Any further data from the agent, as JSON.
     """
 
     def __init__(
@@ -381,8 +381,8 @@ class SessionOpenTimeout(AgentError):
 
     Attributes:
         how: ``new``, ``load``, ``resume`` or ``fork``.
-        session_id: The session that was asked for; ``None`` for a new one.
-        seconds: The limit.
+        session_id: The requested session; ``None`` for a new one.
+        seconds: The timeout, in seconds.
     """
 
     how: str
@@ -398,10 +398,10 @@ class SessionOpenTimeout(AgentError):
 
 @dataclass(eq=False, repr=False)
 class SessionInUse(AgentError):
-    """The session is open already in this connection, so it cannot be opened again.
+    """The session is already open in this connection, so you cannot open it again.
 
     Attributes:
-        session_id: Which one.
+        session_id: The id of the session.
     """
 
     session_id: str
@@ -415,11 +415,11 @@ class SessionInUse(AgentError):
 
 @dataclass(eq=False, repr=False)
 class SessionIdReused(AgentError):
-    """The agent gave a new session the id of another one that is open. That is a fault of the agent.
+    """The agent gave a new session the id of another open session. This is a bug in the agent.
 
     Attributes:
         agent: The agent's name.
-        session_id: The id that it gave twice.
+        session_id: The id that it used twice.
     """
 
     agent: str
@@ -435,7 +435,7 @@ class SessionIdReused(AgentError):
 
 @dataclass(eq=False, repr=False)
 class WrongEventLoop(AgentError, RuntimeError):
-    """An agent, a session or a run was used outside of the event loop in which the agent was opened.
+    """An agent, session or run was used outside the event loop in which the agent was opened.
 
     Attributes:
         agent: The agent's name.
@@ -458,7 +458,7 @@ class WrongEventLoop(AgentError, RuntimeError):
 
 @dataclass(eq=False, repr=False)
 class AnswerUnreadable(AgentError):
-    """The agent answered, but not in the protocol's form. Another version of it may help.
+    """The agent's answer does not fit the protocol. Another version of the agent may help.
 
     Attributes:
         reason: What is wrong with the answer.
@@ -472,10 +472,10 @@ class AnswerUnreadable(AgentError):
 
 @dataclass(eq=False, repr=False)
 class SessionUnusable(AgentError):
-    """A cancelled turn of this session never ended, so no other can follow it. Open another session.
+    """A cancelled turn of this session never ended, so no other turn can follow. Open another session.
 
     Attributes:
-        session_id: The agent's name for the session.
+        session_id: The agent's id for the session.
     """
 
     session_id: str
@@ -488,16 +488,16 @@ class SessionUnusable(AgentError):
 
 
 class ResultError(ThinkwellError):
-    """The turn is over, but there is no result."""
+    """The turn ended without a result."""
 
 
 class ResultMissing(ResultError):
-    """The agent ended its turn without calling ``return_result``, reminders included.
+    """The agent ended its turn without calling ``return_result``, even after reminders.
 
     Attributes:
         stop_reason: Why the turn ended, in the protocol's words, such as ``end_turn`` or ``max_tokens``.
         text: What the agent said instead.
-        denied: The titles of what it has asked for and was denied, which may be why.
+        denied: The titles of its denied permission requests, which may be the cause.
     """
 
     def __init__(self, stop_reason: str, text: str, *, denied: Sequence[str] = ()) -> None:
@@ -555,10 +555,10 @@ class ResultRefused(ResultError):
 
 
 class ToolsNotSeen(ResultError):
-    """The agent never fetched the list of our tools, so it could not call ``return_result``.
+    """The agent never fetched the list of tools, so it could not call ``return_result``.
 
     Attributes:
-        via: The ways to the agent that were tried: ``acp``, ``http``, ``stdio``.
+        via: The transports that were tried: ``acp``, ``http``, ``stdio``.
         text: What the agent said instead.
     """
 
@@ -577,11 +577,11 @@ class ToolsNotSeen(ResultError):
 
 @dataclass(eq=False, repr=False)
 class ThoughtTimeout(ThinkwellError):
-    """The run took too long, or nothing was heard of the agent for too long, and it was cancelled.
+    """The run took too long, or the agent was silent for too long, and the run was cancelled.
 
     Attributes:
-        seconds: The limit.
-        idle: Whether it was the limit for silence.
+        seconds: The timeout, in seconds.
+        idle: Whether it was the ``idle_timeout``.
     """
 
     seconds: float
@@ -599,12 +599,12 @@ class ThoughtTimeout(ThinkwellError):
 
 @dataclass(eq=False, repr=False)
 class BudgetExceeded(ThinkwellError):
-    """The run has used up its budget, and was cancelled or not begun.
+    """The run used up its budget, and was cancelled or not started.
 
     Attributes:
         what: ``tokens``, ``cost``, ``tool_calls`` or ``seconds``.
-        limit: How much there was.
-        spent: How much was used, by all runs that share the budget.
+        limit: The limit of the budget.
+        spent: The usage of all runs that share the budget.
     """
 
     what: str
@@ -654,11 +654,11 @@ class SteeringUnsupported(ThinkwellError):
 
 @dataclass(eq=False, repr=False)
 class QuestionsStopped(ThinkwellError):
-    """A handler that was asked a question has ended the run.
+    """A question handler ended the run.
 
     Attributes:
-        reason: Why.
-        question_id: Which question it was.
+        reason: Why it ended the run.
+        question_id: The id of the question.
     """
 
     reason: str
@@ -669,13 +669,13 @@ class QuestionsStopped(ThinkwellError):
 
 
 class MessageInvalid(ThinkwellError, ValueError):
-    """What an agent has said does not fit the annotation of the handler for it.
+    """A message of the agent does not fit the annotation of its handler.
 
     Attributes:
         type: The type of the message, such as ``question``.
         errors: What is wrong, by the name of the field; ``""`` for the whole message.
         agent: The agent's name.
-        handler: The handler, and where it stands.
+        handler: The handler, with its source location.
     """
 
     def __init__(
@@ -705,7 +705,7 @@ class AnswerInvalid(ThinkwellError, ValueError):
     """An answer does not fit its question, which stays open.
 
     Attributes:
-        question_id: Which question.
+        question_id: The id of the question.
         errors: What is wrong, by the name of the form's field; ``""`` for the whole answer.
     """
 
@@ -719,11 +719,11 @@ class AnswerInvalid(ThinkwellError, ValueError):
 
 
 class QuestionNotOpen(ThinkwellError, LookupError):
-    """There is no such question, or it has its answer already.
+    """The question does not exist, or already has an answer.
 
     Attributes:
-        question_id: What was asked for.
-        open: The ids of the questions that are open.
+        question_id: The requested id.
+        open: The ids of the open questions.
     """
 
     def __init__(self, question_id: str, open: Sequence[str] = ()) -> None:  # noqa: A002 - what they are
@@ -741,7 +741,7 @@ class BufferOverflow(ThinkwellError):
     """The run's buffer is full, and its policy is ``error``.
 
     Attributes:
-        max_events: The limit.
+        max_events: The limit of the buffer.
     """
 
     max_events: int
@@ -759,8 +759,8 @@ class PolicyError(ThinkwellError, ValueError):
 
     Attributes:
         problem: What is wrong, and what would be right.
-        source: The file; ``None`` where it was a text.
-        where: The key, such as ``rules[1].kind``; empty where the text is no TOML.
+        source: The file; ``None`` if the policy was a text.
+        where: The key, such as ``rules[1].kind``; empty if the text is not TOML.
     """
 
     problem: str
@@ -773,12 +773,12 @@ class PolicyError(ThinkwellError, ValueError):
 
 
 class ProfileError(ThinkwellError, ValueError):
-    """What is known of an agent cannot be read, or is not enough to start it.
+    """The profile of an agent cannot be read, or does not say how to start it.
 
     Attributes:
         agent: The agent's name.
         reason: What is wrong, and what would be right.
-        files: Where it was read, the most general first.
+        files: The files it was read from, the most general first.
     """
 
     def __init__(self, agent: str, reason: str, files: Sequence[str] = ()) -> None:
@@ -822,11 +822,11 @@ class RecordingCut(RecordingError):
 
 @dataclass(eq=False, repr=False)
 class RecordedFailure(ThinkwellError):
-    """The recorded run failed by an error that is none of thinkwell's own classes.
+    """The recorded run failed with an error that is not one of thinkwell's own.
 
     Attributes:
-        name: Name of its class.
-        message: What it said.
+        name: The name of its class.
+        message: Its message.
     """
 
     name: str
@@ -838,7 +838,7 @@ class RecordedFailure(ThinkwellError):
 
 @dataclass(eq=False, repr=False)
 class RegistryError(ThinkwellError):
-    """A registry of agents cannot be read. The copy that was stored before is kept.
+    """A registry of agents cannot be read. The previously stored copy is kept.
 
     Attributes:
         source: The file or address.
@@ -854,14 +854,14 @@ class RegistryError(ThinkwellError):
 
 @dataclass(eq=False, repr=False)
 class McpServerError(ThinkwellError, ValueError):
-    """An MCP server of the caller's cannot be used, or a file of them cannot be read. Nothing was sent.
+    """One of your MCP servers cannot be used, or a file of them cannot be read. Nothing was sent.
 
-    No value of a variable, a header or an argument is in it.
+    The error contains no values of variables, headers or arguments.
 
     Attributes:
         problem: What is wrong, and what to do.
-        server: The server's name; ``None`` where it is about the whole file.
-        source: The file; ``None`` where the server comes from none.
+        server: The server's name; ``None`` if the problem is the whole file.
+        source: The file; ``None`` if the server does not come from a file.
         where: The key in the file, such as ``mcpServers.files.env.TOKEN``.
     """
 
@@ -881,7 +881,7 @@ class SkillError(ThinkwellError):
     """A skill cannot be used.
 
     Attributes:
-        skill: Where it is, or its name where it is in no file.
+        skill: The path of the skill, or its name if it has no file.
         reason: What is wrong with it, and what to do.
     """
 
@@ -893,7 +893,7 @@ class SkillError(ThinkwellError):
 
 
 class ToolError(ThinkwellError):
-    """Raise it in a tool: the agent is told the message, and may try something else."""
+    """Raise it in a tool to send the agent a message. The agent may then try something else."""
 
 
 def _opening(how: str, session_id: str | None) -> str:

@@ -1,11 +1,11 @@
-"""What a run tells while it goes on: one frozen value for each thing that happened.
+"""The events of a run, as frozen values.
 
 Six kinds are delivered by default: `Thought`, `Message`, `ToolStart`, `ToolUpdate`, `ToolDone` and
-`PlanUpdate`. The rest is opt-in, by ``stream(include=…)``. Every event has a `type` tag, a sequence number
-and a time; ``match`` narrows them, `event_to_json` and `event_from_json` take them through JSON, and they are
-valid field types of pydantic models.
+`PlanUpdate`. Ask for the others with ``stream(include=…)``. Every event has a `type` tag, a sequence number
+and a time. Narrow them with ``match``, convert them with `event_to_json` and `event_from_json`, or use them
+as field types of pydantic models.
 
-Nothing here knows the protocol that an event came by.
+Events do not depend on the protocol that delivered them.
 """
 
 from __future__ import annotations
@@ -134,13 +134,13 @@ Phase: TypeAlias = Literal[
     "failed",
     "cancelled",
 ]
-"""Where a run is.
+"""The phase of a run.
 
-First the agent's own launch, before the run began: ``launching`` (its program is looked for), ``installing``
-(only where it was not there), ``initializing`` (its program was started and is asked what it can do). Then
-``starting`` (the session is opened, or waited for), ``connecting_tools``, ``tools_ready`` (the agent has
-fetched them), ``prompted`` (it has the prompt), ``responding`` (it has begun to answer), and the end.
-``authenticating`` comes wherever the agent asks for a login."""
+First the agent's own launch, before the run began: ``launching`` (thinkwell looks for its program),
+``installing`` (only if it is missing), ``initializing`` (the program runs and reports its capabilities). Then
+``starting`` (the run opens its session, or waits for it), ``connecting_tools``, ``tools_ready`` (the agent
+has fetched the tools), ``prompted`` (it has the prompt), ``responding`` (it has begun to answer), the end.
+``authenticating`` occurs whenever the agent asks for a login."""
 
 
 class Thought(TextEvent, frozen=True, kw_only=True, tag="thought"):
@@ -150,33 +150,33 @@ class Thought(TextEvent, frozen=True, kw_only=True, tag="thought"):
 
 
 class Message(TextEvent, frozen=True, kw_only=True, tag="message"):
-    """A piece of what the agent says."""
+    """A piece of the agent's message text."""
 
     type: ClassVar[Literal["message"]] = "message"
 
 
 class ToolStart(Event, frozen=True, kw_only=True, tag="tool_start"):
-    """The agent has begun a tool call, or is about to ask whether it may."""
+    """The agent has begun a tool call, or is about to ask for permission."""
 
     type: ClassVar[Literal["tool_start"]] = "tool_start"
 
     id: str
     title: str = ""
-    """What to show. The model may have written it."""
+    """The title to show. The model may have written it."""
     kind: ToolKind = "other"
     input: JsonValue = None
-    """The call's arguments, where the agent shows them."""
+    """The call's arguments, if the agent shows them."""
     locations: tuple[Location, ...] = ()
     content: tuple[ToolContent, ...] = ()
     status: ToolStatus = "pending"
     name: str | None = None
-    """The tool's own name, from agents that give it."""
+    """The tool's own name, if the agent reports it."""
     parent: str | None = None
-    """The id of the call of a sub-agent that this one is part of, from agents that tell."""
+    """The id of the sub-agent call that this call is part of, if the agent reports it."""
 
 
 class ToolUpdate(Event, frozen=True, kw_only=True, tag="tool_update"):
-    """News of a tool call. ``None`` means unchanged; content and locations replace what was there."""
+    """A change to a tool call. ``None`` means unchanged; content and locations replace the earlier ones."""
 
     type: ClassVar[Literal["tool_update"]] = "tool_update"
 
@@ -200,28 +200,28 @@ class ToolDone(Event, frozen=True, kw_only=True, tag="tool_done"):
     id: str
     status: FinalStatus
     content: tuple[ToolContent, ...] = ()
-    """Everything that the call produced, diffs too, though an earlier event may have shown it."""
+    """Everything that the call produced, including diffs that an earlier event has shown."""
     output: JsonValue = None
-    """The raw output, where the agent shows it."""
+    """The raw output, if the agent shows it."""
     title: str = ""
 
 
 class PlanUpdate(Event, frozen=True, kw_only=True, tag="plan"):
-    """The agent's plan, whole: it replaces the plan of the same `id` before."""
+    """The agent's complete plan. It replaces the earlier plan with the same `id`."""
 
     type: ClassVar[Literal["plan"]] = "plan"
 
     entries: tuple[PlanEntry, ...] = ()
     id: str = "main"
     markdown: str | None = None
-    """The plan as a text, from agents that write it so."""
+    """The plan as a text, if the agent writes it that way."""
     uri: str | None = None
-    """The plan as a file, from agents that keep it so."""
+    """The plan as a file, if the agent keeps it that way."""
     removed: bool = False
 
 
 class UserMessage(TextEvent, frozen=True, kw_only=True, tag="user_message"):
-    """What the user said, as the agent repeats it."""
+    """A message of the user, as the agent repeats it."""
 
     type: ClassVar[Literal["user_message"]] = "user_message"
 
@@ -268,7 +268,7 @@ class UsageUpdate(Event, frozen=True, kw_only=True, tag="usage"):
 
 
 class ModeUpdate(Event, frozen=True, kw_only=True, tag="mode"):
-    """The session is in another mode."""
+    """The mode of the session has changed."""
 
     type: ClassVar[Literal["mode"]] = "mode"
 
@@ -276,7 +276,7 @@ class ModeUpdate(Event, frozen=True, kw_only=True, tag="mode"):
 
 
 class CommandsUpdate(Event, frozen=True, kw_only=True, tag="commands"):
-    """The commands that the agent knows, all of them."""
+    """All commands that the agent supports."""
 
     type: ClassVar[Literal["commands"]] = "commands"
 
@@ -284,12 +284,12 @@ class CommandsUpdate(Event, frozen=True, kw_only=True, tag="commands"):
 
 
 class ConfigUpdate(Event, frozen=True, kw_only=True, tag="config"):
-    """The session's options, all of them."""
+    """All options of the session."""
 
     type: ClassVar[Literal["config"]] = "config"
 
     raw: tuple[JsonValue, ...] = msgspec.field(default=(), name="options")
-    """The options in the protocol's form: also those of unknown types, and ``_meta``."""
+    """The options in the protocol's form, including unknown types and ``_meta``."""
 
     @property
     def options(self) -> tuple[SessionOption, ...]:
@@ -298,18 +298,18 @@ class ConfigUpdate(Event, frozen=True, kw_only=True, tag="config"):
 
 
 class SessionOpened(Event, frozen=True, kw_only=True, tag="session"):
-    """The run has a session: a new one, or that of the turns before."""
+    """The run has a session: a new one, or that of earlier turns."""
 
     type: ClassVar[Literal["session"]] = "session"
 
     agent: str
-    """What the agent was asked for as."""
+    """The name or command under which you opened the agent."""
     session_id: str
-    """The agent's name for it."""
+    """The agent's id for the session."""
     cwd: str
     """The folder in which it works."""
     model: str | None = None
-    """The model that is chosen, as the agent calls it, where it tells."""
+    """The agent's name for its current model, if it reports it."""
     mode: str | None = None
 
 
@@ -322,7 +322,7 @@ class SessionInfoUpdate(Event, frozen=True, kw_only=True, tag="session_info"):
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True, tag="question"):
-    """The agent asks something: for permission, for values, or to open a web page."""
+    """The agent asks for permission, for values, or to open a web page."""
 
     type: ClassVar[Literal["question"]] = "question"
 
@@ -336,17 +336,17 @@ class QuestionAsked(Event, frozen=True, kw_only=True, tag="question"):
     """The fields of a form."""
     url: str | None = None
     timeout: float | None = None
-    """Seconds until it is denied, unless it is answered before."""
+    """Seconds until it is denied without an answer."""
 
 
 class QuestionVerdict(Event, frozen=True, kw_only=True, tag="verdict"):
-    """A handler that was asked has given its verdict on a question, or has failed to."""
+    """A handler has given its verdict on a question, or has failed."""
 
     type: ClassVar[Literal["verdict"]] = "verdict"
 
     id: str
     verdict: str | None
-    """``allow``, ``deny``, …, or ``None``: it is left to the next."""
+    """``allow``, ``deny``, …, or ``None`` to leave it to the next handler."""
     by: str
     why: str
 
@@ -358,20 +358,20 @@ class QuestionAnswered(Event, frozen=True, kw_only=True, tag="answer"):
 
     id: str
     choice: str | None
-    """What was told to the agent: the kind of the chosen option, ``accept`` or ``decline``; ``None``: the
+    """The answer to the agent: the kind of the chosen option, ``accept`` or ``decline``; ``None`` if the
     question was cancelled."""
     by: str
     """Who decided: ``policy``, ``remembered``, ``handler``, ``supervisor``, ``human``, ``deadline`` or
-    ``cancel``, or what a caller of `ThoughtStream.answer` calls itself."""
+    ``cancel``, or the name that you pass to `ThoughtStream.answer`."""
     why: str
     option_id: str | None = None
     """The chosen option of a permission question."""
     filled: tuple[str, ...] = ()
-    """The fields of a form that were filled in. Not with what, which may be a secret."""
+    """The names of the form fields that were filled in. Their values may be secret, and are left out."""
 
 
 class QuestionCompleted(Event, frozen=True, kw_only=True, tag="question_done"):
-    """The agent says that what a web page was opened for is done."""
+    """The agent reports that it is done with the web page it had opened."""
 
     type: ClassVar[Literal["question_done"]] = "question_done"
 
@@ -389,35 +389,35 @@ class ResultAttempt(Event, frozen=True, kw_only=True, tag="result_attempt"):
 
 
 class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
-    """The run has come to another phase.
+    """The run has reached another phase.
 
-    The agent's launch was over when its first run began, which has it with times below zero. A served
-    run begins when it is asked for, and tells what it waits for from 0 on.
+    The first run of an agent includes the agent's launch, with negative times, since it was over when the run
+    began. A served run begins when it is requested, so all its times are from 0 on.
     """
 
     type: ClassVar[Literal["phase"]] = "phase"
 
     phase: Phase
     detail: str = ""
-    """What it is about, such as ``npm package @google/gemini-cli@0.61.0``."""
+    """Details, such as ``npm package @google/gemini-cli@0.61.0``."""
     seconds: float | None = None
-    """How long it took, where it was over when it was told, as the agent's launch; else the next one says."""
+    """How long it took, if known, as for the agent's launch; else the next phase tells by its time."""
     cut: str | None = None
     """Why a completed run ended before its turn did; see `thinkwell.view.RunView.cut`."""
 
 
 class ToolsSeen(Event, frozen=True, kw_only=True, tag="tools_seen"):
-    """The agent has fetched the list of our tools."""
+    """The agent has fetched the list of tools."""
 
     type: ClassVar[Literal["tools_seen"]] = "tools_seen"
 
     names: tuple[str, ...]
     via: str
-    """The way: ``acp``, ``http`` or ``stdio``."""
+    """The transport: ``acp``, ``http`` or ``stdio``."""
 
 
 class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_start"):
-    """A prompt was sent. `reminder`: it is ours, because a turn ended without a result."""
+    """A prompt was sent. `reminder`: by thinkwell, because a turn ended without a result."""
 
     type: ClassVar[Literal["turn_start"]] = "turn_start"
 
@@ -433,11 +433,11 @@ class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_end"):
     number: int
     stop_reason: str
     usage: TokenUsage | None = None
-    """Token counts, where the agent gives them."""
+    """Token counts, if the agent reports them."""
 
 
 class Notice(Event, frozen=True, kw_only=True, tag="notice"):
-    """A remark of the agent's that is not part of the conversation."""
+    """A remark of the agent that is not part of the conversation."""
 
     type: ClassVar[Literal["notice"]] = "notice"
 
@@ -453,7 +453,7 @@ class Compaction(Event, frozen=True, kw_only=True, tag="compaction"):
 
     id: str
     raw: dict[str, JsonValue] = msgspec.field(name="changes")
-    """What changed in the protocol's form: also ``_meta``."""
+    """The changes in the protocol's form, including ``_meta``."""
 
     @property
     def changes(self) -> CompactionChanges:
@@ -468,7 +468,7 @@ class Compaction(Event, frozen=True, kw_only=True, tag="compaction"):
 
 
 class UnknownUpdate(Event, frozen=True, kw_only=True, tag="unknown"):
-    """An update that this version does not know, or a known one that is broken."""
+    """An update of an unknown kind, or a malformed one."""
 
     type: ClassVar[Literal["unknown"]] = "unknown"
 
@@ -478,16 +478,16 @@ class UnknownUpdate(Event, frozen=True, kw_only=True, tag="unknown"):
 
 
 class Report(Event, frozen=True, kw_only=True, tag="report"):
-    """What an agent that speaks lines has said, in its own words: each of its messages but the last."""
+    """A message of an NDJSON agent in its original form: each of its messages but the last."""
 
     type: ClassVar[Literal["report"]] = "report"
 
     kind: str
     """The type of the message, such as ``progress``. Agents invent others."""
     body: dict[str, JsonValue]
-    """All of its fields but the type."""
+    """All of its fields except the type."""
     message_id: JsonValue = None
-    """The message's own id, where it has one."""
+    """The message's own id, if it has one."""
 
 
 class Unhandled(Event, frozen=True, kw_only=True, tag="unhandled"):
@@ -501,7 +501,7 @@ class Unhandled(Event, frozen=True, kw_only=True, tag="unhandled"):
 
 
 class Stalled(Event, frozen=True, kw_only=True, tag="stalled"):
-    """Nothing was heard of the agent for half of the time after which the run is cancelled."""
+    """The agent was silent for half of the ``idle_timeout``."""
 
     type: ClassVar[Literal["stalled"]] = "stalled"
 
@@ -512,13 +512,13 @@ class Stalled(Event, frozen=True, kw_only=True, tag="stalled"):
 
 
 class ReplayStarted(Event, frozen=True, kw_only=True, tag="replay_start"):
-    """What follows was said before: the agent repeats the history of a session that is being loaded."""
+    """The agent begins to repeat the history of a loaded session."""
 
     type: ClassVar[Literal["replay_start"]] = "replay_start"
 
 
 class ReplayEnded(Event, frozen=True, kw_only=True, tag="replay_end"):
-    """The history of a loaded session is complete, as far as the agent repeats it."""
+    """The agent has finished repeating the history of a loaded session."""
 
     type: ClassVar[Literal["replay_end"]] = "replay_end"
 
@@ -529,7 +529,7 @@ class Dropped(Event, frozen=True, kw_only=True, tag="dropped"):
     type: ClassVar[Literal["dropped"]] = "dropped"
 
     count: int
-    """How many events."""
+    """How many events were dropped."""
 
 
 ThoughtEvent: TypeAlias = (
@@ -606,7 +606,7 @@ EventType: TypeAlias = Literal[
     "replay_end",
     "dropped",
 ]
-"""The tag of a kind of event."""
+"""The `type` tag of an event."""
 
 Include: TypeAlias = "Literal['default', 'all'] | Collection[EventType]"
 """Which kinds of events to keep."""
@@ -618,10 +618,10 @@ DEFAULT_TYPES: Final[frozenset[str]] = frozenset(
 
 
 def included(include: Include) -> frozenset[str]:
-    """Return the tags that `include` means.
+    """Return the tags that `include` selects.
 
     Raises:
-        ValueError: It names a kind of event that does not exist.
+        ValueError: It names an unknown kind of event.
     """
     if include == "default":
         return DEFAULT_TYPES
@@ -641,10 +641,10 @@ def _decoder() -> msgspec.json.Decoder[ThoughtEvent]:
 
 
 def event_from_json(data: bytes | str) -> ThoughtEvent:
-    """Return the event that `event_to_json` wrote.
+    """Return the event from the output of `event_to_json`.
 
     Raises:
-        msgspec.ValidationError: It is no event.
+        msgspec.ValidationError: The text is not an event.
     """
     try:
         return _decoder().decode(data)
@@ -655,5 +655,5 @@ def event_from_json(data: bytes | str) -> ThoughtEvent:
 
 
 def event_to_json(event: ThoughtEvent) -> bytes:
-    """Return an event as a JSON object, without what is at its default."""
+    """Return an event as a JSON object, without fields that have their default."""
     return msgspec.json.encode(event)

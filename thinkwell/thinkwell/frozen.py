@@ -1,8 +1,8 @@
-"""Programs that are no Python or bring thinkwell along: of PyInstaller and the like, shiv and zipapp.
+"""Support for frozen programs, from PyInstaller and similar tools, and for archives of shiv and zipapp.
 
-thinkwell starts programs of its own: the built-in agent, the program that passes tools on to an agent, the
-one that ends MCP servers, and the agents of `thinkwell.testing`. Where there is no Python that has thinkwell
-to run them, your program does, by `freeze_support`.
+thinkwell starts some of its own programs: the built-in agent, the program that passes tools on to an agent,
+the one that ends MCP servers, and the agents of `thinkwell.testing`. If no Python with thinkwell is available
+to run them, your program does, with `freeze_support`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _HELPERS: Final = (
 
 
 def freeze_support() -> None:
-    """Run one of thinkwell's own programs, and exit, where this program was started as that; else return.
+    """Run one of thinkwell's own programs and exit, if this process was started for that; else return.
 
-    Call it first in your program, as `multiprocessing.freeze_support`. Then a program that is frozen, that
-    embeds Python, or that is a zip archive starts itself in the place of Python. In others it does nothing:
+    Call it first in your program, like `multiprocessing.freeze_support`. A program that is frozen, embeds
+    Python, or is a zip archive then starts itself instead of Python. In other programs it does nothing:
 
         if __name__ == "__main__":
             freeze_support()
             main()
 
     Raises:
-        SystemExit: It was started as one of them, which has ended.
+        SystemExit: The process was started for one of them, which has ended.
     """
     if not sys.executable:
         return

@@ -1,4 +1,4 @@
-"""What an agent may do when it asks: nothing but call our own tools, unless the program says otherwise."""
+"""Permission policies: what an agent may do when it asks. By default, it may only call your own tools."""
 
 from thinkwell._core.policy.permissions import (
     Decision,

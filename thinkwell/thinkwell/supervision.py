@@ -1,4 +1,4 @@
-"""Another agent as the judge of what an agent asks: `supervise`."""
+"""Let another agent answer an agent's questions: `supervise`."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ Reviews: TypeAlias = Literal["open", "all"]
 """``open``: what the policy leaves open. ``all``: also what it allows, which can then only be denied."""
 
 REASON_LENGTH: Final = 500
-"""Characters of a judge's reason, or of its failure, that go on the log."""
+"""Characters of a judge's reason, or of its failure, to log."""
 
 TITLE_LENGTH: Final = 100
-"""Characters of a question's title that the reason for a run's end tells."""
+"""Characters of a question's title in the reason for a run's end."""
 
 RUNS_KEPT: Final = 1000
-"""Runs whose denials, or whose judges, are remembered: a supervisor does not learn when one is over."""
+"""Runs whose denials and judges are remembered: a supervisor does not learn when a run ends."""
 
 
 def _shown(text: str, length: int) -> str:
-    """Return a text as a line that is fit for a log."""
+    """Return a text as one clean line for a log."""
     from thinkwell._display.brief import shown  # `import thinkwell` does without it
 
     return shown(text, length)
 
 
 class _Recent(OrderedDict[str, T]):
-    """What is known of the runs that were heard of last."""
+    """Data about the most recently active runs."""
 
     def keep(self, key: str, value: T) -> None:
-        """Add what is known of a run, and forget the one that was not heard of for longest."""
+        """Store the data of a run, and forget the least recently active one."""
         self[key] = value
         self.move_to_end(key)
         if len(self) > RUNS_KEPT:
@@ -56,7 +56,7 @@ class _Recent(OrderedDict[str, T]):
 
 
 _judging: Final[_Recent[WeakSet[Agent]]] = _Recent()
-"""The runs in which agents judge, by their ids: which agent, and in whose runs that judge what led to it."""
+"""The runs in which agents judge, by run id: the judge, and the judges of the runs that led to it."""
 
 
 def supervise(
@@ -67,17 +67,17 @@ def supervise(
     reviews: Reviews = "open",
     max_denials: int | None = 5,
 ) -> Supervisor:
-    """Let another agent decide what an agent asks: ``open_agent(on_question=supervise(by=judge, …))``.
+    """Let another agent answer an agent's questions: ``open_agent(on_question=supervise(by=judge, …))``.
 
     Args:
-        by: The agent that judges. It gets a session of its own for every question.
+        by: The agent that judges, in a new session for every question.
         instructions: What to allow and what to deny, in your words.
-        timeout: Seconds that it gets for a verdict, the start of its session included.
+        timeout: Seconds for a verdict, including the start of its session.
         reviews: Whether it is also asked about what the policy allows.
-        max_denials: With which denial in one run the run is ended; ``None``: with none.
+        max_denials: End the run after this many denials; ``None`` for no limit.
 
     Raises:
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         ValueError: The instructions are empty, or an argument is out of range.
     """
     if not hasattr(by, "think"):
@@ -95,24 +95,24 @@ def supervise(
 
 
 class Supervisor:
-    """A question handler that asks another agent. Made by `supervise`.
+    """A question handler that asks another agent. Created by `supervise`.
 
-    It says yes or no to this one question, and never for good. Where its agent is unsure, late or gone, or
-    says what is no verdict, the question goes to the next handler, and is denied where there is none. A yes
-    does not count where the question was too long for the agent to see it whole.
+    Its answer counts only for this question. If the agent is unsure, too slow, has ended, or returns no valid
+    verdict, the next handler is asked; without one, the question is denied. A yes does not count if the
+    question was too long to be shown to the agent in full.
 
-    One agent may judge its own questions, as far as its sessions do not wait for each other; better take two.
-    What an agent asks while it judges, it does not judge itself.
+    An agent can judge its own questions only if its sessions do not wait for each other, so better use two.
+    It never judges questions that it asks while it judges.
     """
 
     by: Final = "supervisor"
-    """Its name on the log."""
+    """Its name in the log."""
 
     def __init__(
         self, agent: Agent, instructions: str, *, timeout: float, reviews: Reviews, max_denials: int | None
     ) -> None:
         self.reviews: Final[Reviews] = reviews
-        """Which permission questions it is asked."""
+        """Which permission questions it gets."""
         self._agent = agent
         self._instructions = instructions
         self._timeout = timeout
@@ -123,7 +123,7 @@ class Supervisor:
         return f"<Supervisor by {self._agent.name}>"
 
     async def __call__(self, question: Question) -> Reply:
-        """Return the verdict on a question; with the answer ``None`` where there is none. Never raises."""
+        """Return the verdict on a question, or the answer ``None`` without a verdict. Never raises."""
         involved = _judging.get(question.run_id or "", WeakSet())
         if self._agent in involved:
             return Reply(None, f"agent {self._agent.name} does not judge what it asks while it judges")
@@ -143,7 +143,7 @@ class Supervisor:
         return self._answer(question, brief, judgement.verdict, judgement.reason, "allow")
 
     async def _run(self, task: ThinkBuilder[T], brief: Brief, involved: WeakSet[Agent]) -> T:
-        """Return the judgement as soon as it is there; the turn goes on to its end. Cancelling cancels it."""
+        """Return the judgement as soon as it arrives; the turn continues. Cancelling this cancels the run."""
         told = task.text(brief.before).quote(brief.document, tag=brief.tag).text(brief.after)
         stream = told.stream(include=(), timeout=self._timeout)
         _judging.keep(stream.id, WeakSet([*involved, self._agent]))
@@ -176,7 +176,7 @@ class Supervisor:
         return Reply(yes, why)
 
     def _denied(self, question: Question, reason: str) -> Reply:
-        """Deny; and end the run where it was often enough."""
+        """Deny the question, and end the run after `max_denials`."""
         run = question.run_id or f"{question.agent} {question.session_id}"
         count = self._denials.get(run, 0) + 1
         self._denials.keep(run, count)

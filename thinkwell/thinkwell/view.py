@@ -1,4 +1,4 @@
-"""A run as it stands: the values from which displays draw. `thinkwell.ViewReducer` makes them of events."""
+"""The state of a run, from which displays draw. `thinkwell.ViewReducer` builds it from events."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NO_TOOLS: Final[Mapping[str, ToolView]] = MappingProxyType({})
 
 
 class ToolView(Struct, frozen=True, kw_only=True, gc=False):
-    """A tool call as it stands: everything that was told of it, merged."""
+    """The state of a tool call, merged from all its updates."""
 
     id: str
     title: str = ""
     name: str | None = None
-    """The tool's own name, from agents that give it."""
+    """The tool's own name, if the agent reports it."""
     kind: ev.ToolKind = "other"
     status: ev.ToolStatus | ev.FinalStatus = "pending"
     input: ev.JsonValue = None
@@ -46,14 +46,14 @@ class ToolView(Struct, frozen=True, kw_only=True, gc=False):
     started_at: float = 0.0
     """Seconds from the start of the run."""
     ended_at: float | None = None
-    """Seconds from the start of the run; ``None`` while the call goes on."""
+    """Seconds from the start of the run; ``None`` while the call is running."""
     parent: str | None = None
-    """The id of the call of a sub-agent that this one is part of, from agents that tell."""
+    """The id of the sub-agent call that this call is part of, if the agent reports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionView:
-    """An open question of the agent's."""
+    """An open question of the agent."""
 
     id: str
     title: str
@@ -67,19 +67,19 @@ class QuestionView:
     deadline: float | None = None
     """When it will be denied, in seconds from the start of the run."""
     verdicts: tuple[ev.QuestionVerdict, ...] = ()
-    """What those who were asked before have said of it."""
+    """The verdicts of the handlers asked so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerView:
-    """A question of the agent's that was answered, or withdrawn."""
+    """A question of the agent that was answered or withdrawn."""
 
     id: str
     title: str
     asks: Literal["permission", "form", "url"] = "permission"
     tool_id: str | None = None
     choice: str | None
-    """The kind of the chosen option, ``accept`` or ``decline``; ``None``: it was withdrawn."""
+    """The kind of the chosen option, ``accept`` or ``decline``; ``None`` if it was withdrawn."""
     by: str
     """Who decided; see `thinkwell.events.QuestionAnswered`."""
     why: str
@@ -91,17 +91,17 @@ class AnswerView:
 
 
 class TokenCounts(Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens that were used, as the agent reports them at the end of its turns, all turns together.
+    """Tokens used in all turns, as the agent reports them at the end of each.
 
-    ``None`` is what it does not report. The protocol leaves open whether they are those of the turn or
-    of the session: of an agent that reports the latter, some count twice.
+    ``None`` means not reported. The protocol does not say whether an agent reports the tokens of the turn or
+    of the session: in the latter case, some count twice.
     """
 
     total: int | None = None
     input: int | None = None
     output: int | None = None
     cached_read: int | None = None
-    """How many of those that were read came from a cache."""
+    """How many input tokens came from a cache."""
     cached_write: int | None = None
     thought: int | None = None
 
@@ -111,102 +111,102 @@ class PhaseView(Struct, frozen=True, kw_only=True, gc=False):
 
     phase: ev.Phase
     detail: str = ""
-    """What it is about, such as the package that is installed."""
+    """Details, such as the package being installed."""
     at: float = 0.0
-    """When it began, in seconds from the start of the run; below zero: before that, as the agent's launch."""
+    """When it began, in seconds from the start of the run; negative for the agent's launch."""
     seconds: float | None = None
-    """How long it took; ``None`` where it goes on, or is the end."""
+    """How long it took; ``None`` if it has not ended, or is the end."""
 
 
 class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
-    """Where a part of the conversation stands in its order. The part itself is in the view."""
+    """The position of a part of the conversation. The part itself is in the view."""
 
     kind: Literal["turn", "user", "thought", "message", "tool"]
     """``turn``: a prompt was sent here. ``user``: the agent repeats what the user said."""
     index: int = 0
-    """Which of `RunView.messages`, `RunView.thought_blocks` or `RunView.user_messages` it is, or the number
+    """Its index in `RunView.messages`, `RunView.thought_blocks` or `RunView.user_messages`, or the number
     of the turn."""
     id: str | None = None
-    """The id of the message, where the agent gives one, or of the tool call."""
+    """The id of the message, if the agent gives one, or of the tool call."""
     at: float = 0.0
     """When it began, in seconds from the start of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunView:
-    """A run at one moment. It does not change; look again for news.
+    """An immutable snapshot of a run.
 
-    It can be pickled, where its error can be, and copied; the copy equals it.
+    You can copy it, and pickle it if its error can be pickled; the copy equals it.
     """
 
     agent: str = ""
-    """What the agent was asked for as."""
+    """The name or command under which you opened the agent."""
     cwd: str = ""
     """The folder in which it works."""
     session_id: str | None = None
-    """The agent's name for the session; ``None`` until it is open."""
+    """The agent's id for the session; ``None`` until it is open."""
     model: str | None = None
-    """The model, as the agent calls it, where it tells."""
+    """The agent's name for its model, if it reports it."""
     phase: ev.Phase = "starting"
     phases: tuple[PhaseView, ...] = ()
-    """Where it was before, in order, and how long; the last one is `phase`."""
+    """All phases in order, with their durations; the last one is `phase`."""
     text: str = ""
-    """Everything that the agent has said."""
+    """The text of all messages of the agent."""
     messages: tuple[str, ...] = ()
     """The same, message by message."""
     thoughts: str = ""
-    """Everything that the agent has thought aloud."""
+    """The text of all thoughts of the agent."""
     thought_blocks: tuple[str, ...] = ()
-    """The same, in the pieces that stand together."""
+    """The same, in consecutive blocks."""
     user_messages: tuple[str, ...] = ()
-    """What the user said, as the agent repeats it."""
+    """The user's messages, as the agent repeats them."""
     timeline: tuple[TimelineItem, ...] = ()
     """Messages, thoughts, tool calls and turns in the order in which they began."""
     tools: Mapping[str, ToolView] = field(default_factory=lambda: NO_TOOLS)
-    """Tool calls by id, in the order in which they began. Where an agent uses the id of a call that has ended
-    again, the new call stands in the place of the old one."""
+    """Tool calls by id, in the order in which they began. If an agent reuses the id of a call that has ended,
+    the new call replaces the old one."""
     plan: tuple[ev.PlanEntry, ...] = ()
     plans: Mapping[str, ev.PlanUpdate] = field(default_factory=lambda: MappingProxyType({}))
     """Plans by id, from agents that keep several. `plan` has the steps of ``main``, or else of the oldest."""
     plan_changes: int = 0
     """How often a plan was replaced by one with other steps."""
     usage: ev.UsageUpdate | None = None
-    """What fills the context window, and the cost; ``None`` where the agent does not report it."""
+    """Usage of the context window, and the cost; ``None`` if the agent does not report it."""
     tokens: TokenCounts | None = None
-    """The tokens of the turns that are over; ``None`` where the agent does not report them."""
+    """The tokens of the completed turns; ``None`` if the agent does not report them."""
     questions: tuple[QuestionView, ...] = ()
-    """What waits for an answer."""
+    """The open questions."""
     answers: tuple[AnswerView, ...] = ()
-    """What was answered, in order."""
+    """The answered questions, in order."""
     denied: tuple[str, ...] = ()
-    """The titles of what the agent has asked for and was denied, in order."""
+    """The titles of the agent's denied requests, in order."""
     attempts: tuple[ev.ResultAttempt, ...] = ()
-    """The results that the agent gave, those that were refused among them."""
+    """The results that the agent returned, including rejected ones."""
     notices: tuple[ev.Notice, ...] = ()
     stalled: ev.Stalled | None = None
-    """Set while nothing was heard of the agent for long; see ``stream(idle_timeout=…)``."""
+    """Set while the agent is silent for long; see ``stream(idle_timeout=…)``."""
     mode: str | None = None
     commands: tuple[ev.Command, ...] = ()
     turns: int = 0
     """How many prompts were sent."""
     dropped: int = 0
-    """How many text events the buffer has dropped. The texts above are whole all the same."""
+    """How many text events the buffer has dropped. The texts above are complete anyway."""
     stop_reason: str | None = None
     """Why the last turn ended, in the protocol's words; ``None`` before that."""
     background: tuple[str, ...] = ()
     """What the agent goes on with in the background, by the titles of its tool calls; after the end, what
     it went on with then."""
     error: Exception | None = None
-    """Why the run failed; ``None`` while it has not."""
+    """Why the run failed; ``None`` if it has not."""
     cut: str | None = None
-    """Why a completed run ended before its turn did, as the name of an error, such as ``AgentClosed`` where
-    the agent's block was left: its result is valid, and what it has used may be unknown."""
+    """Why a completed run ended before its turn did, as the name of an error, such as ``AgentClosed`` if
+    you left the agent's block: the result is valid, but the usage may be unknown."""
 
     def to_json(self) -> dict[str, ev.JsonValue]:
-        """Return the run as data that JSON can hold: an object with the fields above.
+        """Return the run as JSON data: an object with the fields above.
 
-        Parts that are events leave out what is at its default, as in `event_to_json`. An error is an object
-        with the ``name`` of its class and its ``message``. Secrets are not taken out.
+        Events in it leave out fields that have their default, as in `event_to_json`. An error is an object
+        with the ``name`` of its class and its ``message``. Secrets are not removed.
         """
         plain: dict[str, ev.JsonValue] = json.loads(json.dumps(msgspec.to_builtins(self, enc_hook=_plain)))
         return plain  # with lists for tuples

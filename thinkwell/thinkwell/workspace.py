@@ -1,4 +1,4 @@
-"""What of the machine an agent may reach through its client: folders to read and write, and commands."""
+"""Let an agent read and write files, and run commands, through your program."""
 
 from thinkwell._workspace.workspace import (
     MAX_READ_BYTES,

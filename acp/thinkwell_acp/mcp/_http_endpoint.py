@@ -189,7 +189,7 @@ class HttpEndpoint:
                     await http.send_event(item)
 
     async def _get(self, http: HttpConnection, request: HttpRequest) -> bool:
-        """Stream what is no answer until the client goes, opens another stream, or its session ends."""
+        """Stream messages but answers until the client leaves, opens another stream, or its session ends."""
         if not request.accepts(EVENTS_TYPE):
             raise HttpError(406, f"Accept has to allow {EVENTS_TYPE}")
         client = self._client(request)

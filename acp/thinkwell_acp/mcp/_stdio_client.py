@@ -115,7 +115,7 @@ class _Heard:
         self.nonsense += 1
         if self.nonsense > MAX_NONSENSE:
             said = printable(report.line[:MAX_REASON].decode("utf-8", "replace"), 100)
-            self._connection.end(ConnectionBroken(f"it prints what is no message, such as {said}"))
+            self._connection.end(ConnectionBroken(f"it prints malformed output, such as {said}"))
 
     def closed(self, reason: AcpError, /) -> None:
         """Nothing: who waits for an answer gets the reason."""

@@ -249,7 +249,7 @@ class Conversation:
             await self._next(kept)
 
     async def _next(self, kept: KeptAgent) -> None:
-        """Wait for a turn that is to be had in the same session. There is none where that is to be closed."""
+        """Wait for the next turn in the same session. There is none if the session is to be closed."""
         with anyio.move_on_after(self._idle_after):
             await self._until(lambda: bool(self._queue) or kept.replaced or self.closing)
         if kept.replaced:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What is to become of the question."""
+    """The judgement on a question."""
 
     verdict: Literal["unsure", "deny", "allow"]
     reason: str
@@ -41,7 +41,7 @@ class FilledField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormJudgement:
-    """What is to become of the form."""
+    """The judgement on a form."""
 
     action: Literal["unsure", "decline", "accept"]
     reason: str

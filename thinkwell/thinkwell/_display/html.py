@@ -44,7 +44,7 @@ ROW: Final = 2_000
 """Characters of HTML of a row that stands for a run, and of its sums."""
 
 PART: Final = 40_000
-"""Characters of HTML of a step, a question, the plan, or what came of the run."""
+"""Characters of HTML of a step, a question, the plan, or the outcome of the run."""
 
 NOTE: Final = 200
 """Characters of HTML of what is said of parts that are left out, and around parts."""
@@ -133,7 +133,7 @@ def bundle(plain: str, view: RunView, now: float, recording: Path | None) -> dic
 def pages(pictures: Sequence[Picture], *, limit: int = PAGE_LIMIT) -> str:
     """Return several runs as one page: a row for each, those that failed first.
 
-    Those that are over can be unfolded: what is drawn anew all the time could not be kept open.
+    Finished ones can be unfolded: something that is redrawn all the time could not be kept open.
     """
     left = limit - len(_whole(Html("")))
     ordered = sorted(pictures, key=lambda picture: picture.status != "failed")
@@ -373,7 +373,7 @@ def _question(asked: questions.Asked, question: QuestionView, now: float) -> Nod
     )
 
 
-# What came of it
+# Results
 
 
 def _end(picture: Picture) -> Iterator[Node]:

@@ -1,4 +1,4 @@
-"""What an agent asks, as it is put to a person, and what became of it.
+"""An agent's questions as they are shown to the user, and their outcomes.
 
 What a person is to approve is shown as it is: nothing of a command is dropped or shortened, and what does not
 show is written as an escape.
@@ -253,7 +253,7 @@ class Putting:
 
 
 def answered(answer: AnswerView) -> str:
-    """Return what became of a question, as a clean line: ``denied by supervisor: it deletes files``."""
+    """Return the outcome of a question as a clean line: ``denied by supervisor: it deletes files``."""
     outcome = (
         "withdrawn" if answer.choice is None else _OUTCOMES.get(answer.choice, line(answer.choice, NAME))
     )
@@ -264,7 +264,7 @@ def answered(answer: AnswerView) -> str:
 
 
 class Outcome(NamedTuple):
-    """What became of a question, for people who were not asked."""
+    """The outcome of a question, for users who were not asked."""
 
     what: str
     """A clean line: ``denied``."""
@@ -275,7 +275,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(answer: AnswerView) -> Outcome:
-    """Return what became of a question."""
+    """Return the outcome of a question."""
     by = line(answer.by, NAME)
     what = "withdrawn" if answer.choice is None else line(answer.choice, NAME)
     return Outcome(

@@ -1,4 +1,4 @@
-"""Tool calls in a few words: what was done, to what, and what came of it."""
+"""Tool calls in a few words: the action, its object and its outcome."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Call:
     seconds: float | None = None
     """How long it took; ``None`` while it goes on."""
     detail: str = ""
-    """What came of it: ``+42 −3``, ``exit 1``; empty where there is nothing to say."""
+    """The outcome: ``+42 −3``, ``exit 1``; empty if there is nothing to say."""
     started_at: float = 0.0
     """Seconds from the start of the run."""
     doing: str = ""
@@ -284,7 +284,7 @@ def _searched(raw: JsonValue, cwd: str) -> str:
     return f'"{line(pattern, TARGET)}"' + (f" in {inside}" if inside != "." else "")
 
 
-# What came of it
+# Outcomes
 
 
 def _detail(tool: ToolView, cwd: str) -> str:

@@ -15,7 +15,7 @@ NOT_REPORTED: Final = "usage not reported"
 def usage_words(view: RunView) -> str:
     """Return what a run has used: ``18.2k/200k ctx · 4.1k out · 92% cached · $0.06 (agent)``.
 
-    What the agent does not report is not there; where it reports nothing, that is said.
+    Figures that the agent does not report are left out; if it reports none, a line says so.
     """
     return " · ".join(usage_parts(view)) or NOT_REPORTED
 

@@ -1,7 +1,7 @@
 """One line is one message: reading and writing them, on either side. Nothing here waits or raises.
 
 A program writes messages: objects with a text under ``type``. Its host writes ``init``, prompts and
-``response``. What is no such object counts as text, so that a program that just prints its answer will do.
+``response``. Any other line counts as text, so that a program that just prints its answer will do.
 """
 
 from __future__ import annotations

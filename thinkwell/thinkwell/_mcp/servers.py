@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class McpStdio:
-    """An MCP server that the agent starts, and speaks to over standard input and output.
+    """An MCP server that the agent starts, and communicates with over standard input and output.
 
-    Its program is looked for when the server is given to `open_agent` or to a session, on the ``PATH`` of
-    `env` if it has one, else on that of the agent: agents want the absolute path. A relative path is one from
-    the current folder. In which folder the agent starts it is the agent's affair: the protocol has no place
-    for it, so name folders in the arguments.
+    Its program is looked up when you pass the server to `open_agent` or to a session, on the ``PATH`` of
+    `env` if it has one, else on the agent's; agents need the absolute path. A relative path starts at
+    the current folder. The agent decides in which folder it starts the program, because the protocol has no
+    field for it, so name folders in the arguments.
 
     Args:
-        name: What the agent calls the server; tools are often shown as ``mcp__NAME__TOOL``. Some agents
-            rewrite all but letters, digits, ``-`` and ``_``.
+        name: The agent's name for the server; tools are often shown as ``mcp__NAME__TOOL``. Some agents
+            replace everything but letters, digits, ``-`` and ``_``.
         command: The program and its arguments.
-        env: Variables for it. What else it sees of the environment is the agent's affair.
+        env: Variables for the program. The agent decides what else of the environment it sees.
 
     Raises:
-        TypeError: One of them is of another type.
-        ValueError: One cannot be used.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is invalid.
     """
 
     name: str
@@ -78,16 +78,16 @@ class _Remote:
 class McpHttp(_Remote):
     """An MCP server that the agent calls over streamable HTTP.
 
-    It takes an agent that advertises ``mcpCapabilities.http``; those seen all do.
+    The agent has to advertise ``mcpCapabilities.http``; all agents seen so far do.
 
     Args:
-        name: What the agent calls the server; see `McpStdio`.
+        name: The agent's name for the server; see `McpStdio`.
         url: Its address.
         headers: Headers of every request, such as ``{"Authorization": "Bearer …"}``.
 
     Raises:
-        TypeError: One of them is of another type.
-        ValueError: One cannot be used.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is invalid.
     """
 
     __slots__ = ()
@@ -96,16 +96,16 @@ class McpHttp(_Remote):
 class McpSse(_Remote):
     """An MCP server that the agent calls over HTTP with SSE, which MCP has replaced by streamable HTTP.
 
-    It takes an agent that advertises ``mcpCapabilities.sse``.
+    The agent has to advertise ``mcpCapabilities.sse``.
 
     Args:
-        name: What the agent calls the server; see `McpStdio`.
+        name: The agent's name for the server; see `McpStdio`.
         url: Its address.
         headers: Headers of every request, such as ``{"Authorization": "Bearer …"}``.
 
     Raises:
-        TypeError: One of them is of another type.
-        ValueError: One cannot be used.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is invalid.
     """
 
     __slots__ = ()
@@ -119,7 +119,7 @@ goes to the agent as it is: its program is not looked for, which suits an agent 
 def load_mcp_servers(
     path: str | os.PathLike[str], *, env: Mapping[str, str] | None = None
 ) -> tuple[McpStdio | McpHttp | McpSse, ...]:
-    """Read the servers of a file such as ``.mcp.json``: the form that most programs with MCP have.
+    """Read the servers from a file such as ``.mcp.json``, the format of most programs with MCP.
 
     For example:
 
@@ -129,20 +129,19 @@ def load_mcp_servers(
         }}
 
     In ``command``, ``args``, ``env``, ``url`` and ``headers``, ``${NAME}`` is a variable of the environment,
-    and ``${NAME:-default}`` one that may be missing or empty; ``${env:NAME}``, as some editors have it, is
+    and ``${NAME:-default}`` one that may be missing or empty; ``${env:NAME}``, used by some editors, is
     the same. A ``type`` is ``stdio``, ``http`` or ``sse``; without one, a ``command`` means ``stdio`` and a
-    ``url`` means ``http``. Servers with ``"disabled": true`` are left out. What concerns other programs only
-    is passed over.
+    ``url`` means ``http``. Servers with ``"disabled": true`` are skipped. Keys for other programs are
+    ignored.
 
-    A file of this kind names programs that the agent will start. Read none that you do not trust.
+    Such a file names programs that the agent will start. Do not load one that you do not trust.
 
     Args:
         path: The file.
         env: Where variables are looked up; by default the environment of this process.
 
     Raises:
-        McpServerError: It is not there or cannot be read, or something in it cannot be used. Its text says
-            where.
+        McpServerError: The file is missing, unreadable or invalid. The message says where.
     """
     return tuple(
         McpStdio(entry.name, entry.command, env=entry.named)

@@ -1,1 +1,1 @@
-"""Recordings: what went over the wire and what came of it, as a file; and such a file as a run again."""
+"""Recordings: the messages and results of runs in a file, and replaying such a file as a run."""

@@ -102,7 +102,7 @@ class Redactor:
         self._is_innocent_word = lru_cache(_MEMO)(self._judge_word)
 
     def redact(self, value: JsonValue) -> JsonValue:
-        """Return a JSON value without its secrets, keys included; what is no JSON is replaced."""
+        """Return a JSON value without its secrets, even in keys; other values are replaced."""
         return self._value(value, 0)
 
     def text(self, text: str) -> str:

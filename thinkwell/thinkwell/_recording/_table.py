@@ -169,7 +169,7 @@ def _reaches() -> dict[str, int]:
 
 
 def find_forms(text: str) -> Iterator[Find]:
-    """Yield what the table knows, in no order; what is no secret, too, where more text may make it one."""
+    """Yield what the table knows, in no order; also text that more text may turn into a secret."""
     for form in _forms():
         if form.sign in text:
             yield from form.find(text)

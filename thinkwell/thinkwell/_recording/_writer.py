@@ -287,7 +287,7 @@ def _decoded(line: bytes) -> ev.JsonValue:
 
 
 def _printable(text: str) -> str:
-    """Return a text that can be written: what is no character of it, as an escape."""
+    """Return a text that can be written, with lone surrogates escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

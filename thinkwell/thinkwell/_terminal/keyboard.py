@@ -232,7 +232,7 @@ else:
         questions can be answered all the same. ``None`` where there is none.
         """
         for name in _names():
-            # Anew, so that not to wait is a setting of ours alone, and not of everybody who shares it.
+            # Opened again, so that not waiting is a setting of this descriptor alone.
             with suppress(OSError):
                 return TerminalKeyboard(os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK))
         return None

@@ -190,7 +190,7 @@ class CompactionChanges(Struct, frozen=True, kw_only=True, gc=False):
     status: str | UnsetType = UNSET
     """``in_progress``, ``completed``, ``failed`` or ``cancelled``; agents may invent others."""
     summary: tuple[ContentBlock, ...] | UnsetType | None = UNSET
-    """What stands in the place of the shortened context, whole."""
+    """The complete text that replaces the shortened context."""
     error: str | UnsetType | None = UNSET
     content: ContentBlock | UnsetType = UNSET
     """A piece of the summary, to be appended."""

@@ -32,7 +32,7 @@ class FieldChoice(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FormField(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A field of a form. All of it comes from the agent and is not to be trusted."""
+    """A field of a form. Everything in it comes from the agent: do not trust it."""
 
     name: str
     type: FieldType
@@ -40,19 +40,19 @@ class FormField(Struct, frozen=True, kw_only=True, omit_defaults=True):
     description: str = ""
     required: bool = False
     default: JsonValue = None
-    """What stands in the field at first, as the agent sent it: it may not fit the field."""
+    """The initial value, as the agent sent it: it may not fit the field."""
     choices: tuple[FieldChoice, ...] = ()
-    """What may be chosen, for ``choice`` and ``choices``."""
+    """The choices, for ``choice`` and ``choices``."""
     minimum: int | float | None = None
-    """Least number, least length of a text in characters, or fewest choices."""
+    """Minimum of a number, of the length of a text in characters, or of the number of choices."""
     maximum: int | float | None = None
-    """Greatest number, greatest length of a text in characters, or most choices."""
+    """Maximum of a number, of the length of a text in characters, or of the number of choices."""
     pattern: str | None = None
-    """Regular expression that a text has to match somewhere; `check_form` says how far it is checked."""
+    """A regular expression that the text has to match somewhere; for its limits see `check_form`."""
     format: str | None = None
-    """What a text should be: ``email``, ``uri``, ``date`` or ``date-time``; others are mere hints."""
+    """The format of a text: ``email``, ``uri``, ``date`` or ``date-time``; others are only hints."""
     raw: JsonValue = None
-    """The field's schema as the agent sent it, where the type is ``unknown``."""
+    """The field's schema as the agent sent it, if the type is ``unknown``."""
 
 
 def check_form(

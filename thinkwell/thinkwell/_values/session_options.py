@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 
 class OptionChoice(Struct, frozen=True, kw_only=True):
-    """A value that an option can take."""
+    """A possible value of an option."""
 
     value: str
     name: str
     description: str | None = None
     group: str | None = None
-    """The heading that it stands under, where the agent sorts them so."""
+    """Its group heading, if the agent groups the choices."""
 
 
 class SessionOption(Struct, frozen=True, kw_only=True):
-    """Something that can be set on a session, such as its model."""
+    """An option of a session, such as its model."""
 
     id: str
     name: str
     description: str | None = None
     category: str | None = None
-    """What it is about: ``mode``, ``model``, ``model_config``, ``thought_level``, or the agent's own word."""
+    """Its category: ``mode``, ``model``, ``model_config``, ``thought_level``, or the agent's own word."""
     type: Literal["select", "boolean"] = "select"
     value: str | bool
-    """What it is set to: the value of a choice, or a bool."""
+    """The current value: the value of a choice, or a bool."""
     choices: tuple[OptionChoice, ...] = ()
-    """What it can be set to, in the agent's order; nothing for a boolean."""
+    """The possible values, in the agent's order; empty for a boolean."""
 
 
 class _Entry(Struct):

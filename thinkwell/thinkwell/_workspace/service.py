@@ -151,7 +151,7 @@ class WorkspaceService(AsyncContextManagerMixin):
         cwd = request.cwd or self._session_cwd.get(request.session_id, self._cwd)
         real, fd = await self._in_thread(lambda: self._files.open_folder(cwd), cwd)
         try:
-            # The name of the descriptor leads to this very folder, whatever has become of its path by now.
+            # The name of the descriptor leads to this very folder, even if its path has changed meanwhile.
             pinned = f"/proc/self/fd/{fd}" if sys.platform == "linux" else None
             return await terminals.create_terminal(replace(request, cwd=real), start_in=pinned)
         finally:

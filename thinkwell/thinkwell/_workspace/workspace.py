@@ -31,41 +31,41 @@ class Workspace:
     """Folders that an agent may read, and perhaps write and run commands in, through its client.
 
     Pass it to `open_agent`. It serves the agent's requests ``fs/*`` and ``terminal/*`` (Agent Client
-    Protocol, File System and Terminals), and only what it serves is advertised. An agent that uses tools of
-    its own, as most do, goes past it: their reach is a matter of ``permissions`` and of the agent's settings.
+    Protocol, File System and Terminals), and advertises only what it serves. It does not limit the agent's
+    own tools, which most agents use: ``permissions`` and the agent's settings do.
 
-    Paths are held within the roots folder by folder, links resolved, so that a link that is put in place at
-    the wrong moment leads nowhere else. A hard link is the file itself and cannot be told from it. A command
-    starts within the roots, but from then on it may do whatever you may: ``terminal=True`` is no sandbox.
+    Paths are confined to the roots folder by folder, with links resolved, so a link that is created at
+    the wrong moment leads nowhere else. A hard link is the file itself. A command
+    starts within the roots, but can then do whatever you can: ``terminal=True`` is not a sandbox.
 
     Args:
-        root: The folder; a relative one is taken from the current folder, now.
+        root: The folder; a relative one starts at the current folder, now.
         more: Further folders.
-        write: Whether files may be written. Missing folders are made.
-        terminal: Whether commands may be run.
-        shell_lines: Whether a command without arguments that is no program is run by the shell; kimi-cli and
-            droid need it. Takes ``terminal=True``.
-        deny: Files and folders that are not served, as patterns in the manner of `fnmatch`: without a slash,
+        write: Whether the agent may write files. Missing folders are created.
+        terminal: Whether the agent may run commands.
+        shell_lines: Whether the shell runs a command without arguments that is not a program; kimi-cli and
+            droid need it. Requires ``terminal=True``.
+        deny: Files and folders to exclude, as patterns as in `fnmatch`: without a slash,
             for a name at any depth (``.env*``); with one, for a path below a root (``build/*``), where ``*``
-            covers slashes too. Capital letters make no difference. What is in a denied folder is denied.
-        missing_as_empty: Whether to read a file that does not exist as an empty one instead of an error.
-            Without it, gemini-cli cannot make files through its client.
-        max_read_bytes: The most that one read returns, in bytes. A larger file is refused, unless the agent
+            matches slashes too. Case does not matter. A denied folder includes everything in it.
+        missing_as_empty: Whether to read a missing file as an empty one instead of an error.
+            Without it, gemini-cli cannot create files through its client.
+        max_read_bytes: The maximum size of one read, in bytes. A larger file is refused, unless the agent
             asks for a range of lines; that is cut between two characters.
-        max_write_bytes: The most that one write may bring, in bytes.
-        output_limit: How much of each terminal's output is kept, in bytes: the latest.
-        max_terminals: How many terminals are kept. For one more, the oldest that has ended is forgotten;
-            where all of them run, the command is refused.
+        max_write_bytes: The maximum size of one write, in bytes.
+        output_limit: How many of the last bytes of each terminal's output to keep.
+        max_terminals: How many terminals to keep. For a new one, the oldest that has ended is forgotten;
+            if all of them are running, the command is refused.
 
     Raises:
-        NotADirectoryError: A root is no folder.
-        ValueError: Another argument makes no sense.
-        NotImplementedError: The system cannot open files relative to a folder (Windows), so that the
+        NotADirectoryError: A root is not a folder.
+        ValueError: Another argument is invalid.
+        NotImplementedError: The system cannot open files relative to a folder (Windows), so the
             roots could not be enforced.
     """
 
     roots: tuple[Path, ...]
-    """The folders, absolute, as they were given."""
+    """The absolute paths of the folders, in the given order."""
     write: bool
     terminal: bool
     shell_lines: bool

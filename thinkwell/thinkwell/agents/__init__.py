@@ -1,4 +1,4 @@
-"""Agents that thinkwell knows by name: how to start them, and what they do that no specification says.
+"""Known agents: how to start them, and their peculiarities.
 
 ::
 

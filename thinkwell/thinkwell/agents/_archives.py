@@ -238,7 +238,7 @@ class _Unpacking:
         while (member := stream.next_member(archive)) is not None:
             self._room.add_member()
             self._add_tar_member(archive, member, tree)
-        # tarfile takes what is no header for the end.
+        # tarfile takes anything but a header for the end.
         if stream.last.strip(b"\0"):
             raise Refused("it is damaged: what should be a header is none")
 

@@ -60,7 +60,7 @@ class Preparing:
         self._installing = installing
 
     async def prepare(self) -> tuple[str, ...]:
-        """Install the agent where it is not there yet, and return the command that starts it.
+        """Install the agent if it is missing, and return the command that starts it.
 
         Raises:
             AgentNotFound: The program that fetches it is missing, or its own is.
@@ -89,7 +89,7 @@ class Preparing:
         """Check that there is what starts the agent, or what fetches it. Nothing is started.
 
         Raises:
-            AgentNotFound: It is not there, or the folder to start it in is not.
+            AgentNotFound: It is missing, or so is the folder to start it in.
             AgentStartFailed: It is no program.
         """
         match self._profile.launch:
@@ -198,7 +198,7 @@ def find_starter(profile: AgentProfile, cwd: Path) -> None:
         cwd: The folder that it will be started in.
 
     Raises:
-        AgentNotFound: It is not there, or the folder is not.
+        AgentNotFound: It is missing, or so is the folder.
         AgentStartFailed: It is no program.
     """
 

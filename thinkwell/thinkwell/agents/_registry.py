@@ -250,7 +250,7 @@ def as_profile_table(entry: RegistryEntry) -> Table:
     """Return what an entry says in the form of a profile's file.
 
     Variables go to the profile's own where the agent comes by npx or uvx; those of a binary may differ
-    between kinds of machines, and stay with it. An agent that is not there for this machine is given with
+    between kinds of machines, and stay with it. An agent that does not support this machine is given with
     what is there for others, so that starting it says what is missing.
     """
     launch = entry.launch() or entry._binary()

@@ -1,11 +1,11 @@
 """The built-in agent: a real ACP agent without a model, run as ``python -m thinkwell.builtin``.
 
-It plans, reads the files that it is pointed at, tells what it finds, calls the tools it is offered and
-returns a value that fits the schema it is given. Everything it says was computed from the files. It needs no
-key and no network, so that the first run works everywhere; and it is what the examples run on in the tests.
+It plans, reads files in the folder, reports what it finds, calls the tools it is offered and
+returns a value that fits the schema. It computes everything it says from the files. It needs no
+key and no network, so the first run works everywhere; the tests run the examples with it.
 
-How fast it speaks is for the client to say: the environment variable ``THINKWELL_BUILTIN_PACE``, or
-``thinkwell.builtin/pace`` in a prompt's ``_meta``, holds the seconds between two chunks; 0 speaks at once.
+The client sets its pace: the environment variable ``THINKWELL_BUILTIN_PACE``, or
+``thinkwell.builtin/pace`` in a prompt's ``_meta``, is the delay between two chunks, in seconds.
 
 `BuiltinAgent` serves it without a process, on any transport:
 

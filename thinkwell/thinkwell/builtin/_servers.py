@@ -34,7 +34,7 @@ _REWRITTEN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Server:
-    """An MCP server, whatever became of it."""
+    """An MCP server, whether or not it works."""
 
     def __init__(self, given: s.McpServer) -> None:
         self.given = given

@@ -1,11 +1,11 @@
-"""Delivers runs to people: to a terminal, to a chat, to whatever can send a text.
+"""Deliver runs to users: to a terminal, to a chat, to anything that can send a text.
 
 ::
 
     await deliver(agent.think().text("Review this module.").stream(), TerminalChannel(), "me")
 
-A class with ``async def send(self, user_id, text)`` is a channel. What else it can do it declares by its
-methods: see `StreamingChannel` and its neighbours.
+A class with ``async def send(self, user_id, text)`` is a channel. Further methods add features: see
+`StreamingChannel` and the other protocols.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ class _Delivering(Generic[T]):
         self._ended: _Ended | None = None
         """How the run ended, once its final text is on its way."""
         self._asked = anyio.Event()
-        """Set when the channel knows what became of all questions."""
+        """Set when the channel knows the outcome of all questions."""
         self._waits_for: set[str] = set()
         """Questions of which was told that they wait for an answer."""
         self._news = anyio.Event()
@@ -191,7 +191,7 @@ class _Delivering(Generic[T]):
         self._heard_at = self._began
 
     async def run(self) -> tuple[Delivery, Exception | None]:
-        """Deliver, and return what became of it; and why the final text is not there, where it is not."""
+        """Deliver, and return the outcome; and why the final text is missing, if it is."""
         async with anyio.create_task_group() as tasks:
             try:
                 await self._begin(tasks)

@@ -36,7 +36,7 @@ __all__ = ("explain", "refuse", "tell_anew", "typing_shown")
 BUSY: Final = "I am still busy with what you wrote before. Please write again when I have answered."
 """Sent where a message is refused."""
 
-ANEW: Final = "The agent had to be started anew. It does not remember what was said before."
+ANEW: Final = "The agent had to be restarted. It does not remember what was said before."
 """Sent where a conversation was lost."""
 
 STOPPED: Final = "⏹ Stopped."
@@ -64,7 +64,7 @@ async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings |
     try:
         await _tell(ANEW, _beside(channel), user_id, _settings(channel, settings), "completed", None)
     except DeliveryFailed as exc:
-        logger.warning("A user was not told that the conversation began anew: %s", exc.reason)
+        logger.warning("A user was not notified that the conversation started over: %s", exc.reason)
 
 
 async def explain(

@@ -1,4 +1,4 @@
-"""What becomes of a delivery, as values."""
+"""The outcomes of a delivery, as values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DeliveryMetrics(Struct, frozen=True, kw_only=True):
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """What became of a run that was delivered."""
+    """The outcome of a delivered run."""
 
     user_id: str
     text: str

@@ -266,7 +266,7 @@ class ThinkingChannel(Protocol):
 
 @runtime_checkable
 class AskingChannel(Protocol):
-    """A channel through which a person can be asked. An `OutcomeChannel` is also told what came of it."""
+    """A channel that can ask the user. An `OutcomeChannel` also learns the outcome."""
 
     async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
         """Ask, and return the id of a choice or, where the question takes one, a text. ``None``: no answer.
@@ -278,10 +278,10 @@ class AskingChannel(Protocol):
 
 @runtime_checkable
 class OutcomeChannel(Protocol):
-    """An asking channel that is told what became of its questions."""
+    """An asking channel that learns the outcome of its questions."""
 
     async def on_question_end(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
-        """Know what became of a question that was put: a clean line such as ``allowed by human``."""
+        """Handle the outcome of a question: a clean line such as ``allowed by human``."""
         ...
 
 

@@ -121,7 +121,7 @@ class Asking:
                 self._asked.start_soon(self._tasks, (one, question, told))
 
     async def finish(self, view: RunView) -> None:
-        """End what is still open, and wait until the channel knows what became of all questions.
+        """End what is still open, and wait until the channel knows the outcome of all questions.
 
         It is bounded.
 

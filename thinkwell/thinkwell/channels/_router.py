@@ -77,14 +77,14 @@ class MessageRouter(AsyncContextManagerMixin):
     Args:
         agent: An agent that is open, or a function that opens one, such as ``lambda: open_agent("claude")``:
             called when the first message comes, and again with the first message after the agent has died.
-            A user who had a conversation is told that it began anew.
+            A user who had a conversation is notified that it started over.
         cwd: The folder of the sessions, or a function that returns the one for a user's id; by default that
             of the agent.
         session: Opens the session for a user's id, where more than the folder is to be said; instead of
             `cwd`.
         idle_after: Seconds without a message after which a session is closed. The next message begins a new
             one. ``None``: none is closed.
-        busy: What becomes of a message while another one of the same user is answered. ``queue``: it waits
+        busy: How to treat a message while another one of the same user is answered. ``queue``: it waits
             for its turn. ``refuse``: its sender is told to wait.
         max_waiting: How many messages of a user may wait; further ones are refused.
         middleware: Makes the prompt of a message when its turn has come, as `Middleware` says.
@@ -350,7 +350,7 @@ class MessageRouter(AsyncContextManagerMixin):
         return self._conversations.user_ids
 
     async def reset(self, user_id: str) -> None:
-        """Let the conversation begin anew with the next message. What was asked before is still answered.
+        """Start the conversation over with the next message. Earlier messages are still answered.
 
         Raises:
             RouterClosed: The router's block was left, or not entered.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ("NOTHING", "FinalText", "Sent", "send_final")
 
 NOTHING: Final = "(The agent said nothing.)"
-"""What is delivered in the place of no text at all: most channels cannot send that."""
+"""Delivered instead of an empty text, which most channels cannot send."""
 
 FIRST_PAUSE: Final = 1.0
 """Seconds before the first repetition; each pause is twice as long as the one before."""
@@ -44,7 +44,7 @@ class FinalText(Struct, frozen=True, kw_only=True):
 
 
 class Sent(NamedTuple):
-    """What became of it."""
+    """The outcome."""
 
     attempts: int
     """How often the message was tried that was tried most often."""

@@ -168,7 +168,7 @@ class TerminalChannel:
                     keyboard.close()
 
     async def on_question_end(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
-        """Write what became of a question."""
+        """Write the outcome of a question."""
         await self._note(user_id, outcome)
 
     async def _answer(

@@ -22,13 +22,13 @@ COMMANDS: Final = {
     "chat": ("chat._command", "Talk with an agent."),
     "replay": ("_replay", "Show a recorded run again."),
     "agents": ("_programs", "Show which agents can be used."),
-    "doctor": ("_programs", "See whether an agent works."),
+    "doctor": ("_programs", "Check whether an agent works."),
     "login": ("_login", "Log in to an agent."),
-    "sessions": ("_sessions", "List what an agent remembers."),
+    "sessions": ("_sessions", "List an agent's saved sessions."),
     "serve": ("serve._command", "Serve runs to browsers and programs."),
-    "telegram": ("telegram._command", "Let people talk with an agent in Telegram."),
-    "middleware": ("_middleware", "Let a program that knows only lines drive an agent."),
-    "new": ("_new", "Make a project to begin with."),
+    "telegram": ("telegram._command", "Run a Telegram bot for an agent."),
+    "middleware": ("_middleware", "Let a program drive an agent with lines of JSON."),
+    "new": ("_new", "Create a starter project."),
     "version": ("_app", "Show the version."),
 }
 """The commands, in the order in which the help names them: what is done with agents, then agents, then the
@@ -68,7 +68,7 @@ def _command(name: str) -> Any:
 
 
 def version() -> None:
-    """Show the version of thinkwell, and of what it runs on: what a report of a bug should name."""
+    """Show the versions of thinkwell, Python and the system, for a bug report."""
     typer.echo(_version_text())
 
 
@@ -105,11 +105,11 @@ def thinkwell(
     \b
     Begin here:
       thinkwell demo                    watch a run; needs no key, no network
-      thinkwell agents                  which agents there are
-      thinkwell doctor claude           whether one works on this machine
+      thinkwell agents                  list the known agents
+      thinkwell doctor claude           check one on this machine
       thinkwell run -a claude "Explain this project"
 
-    `thinkwell COMMAND --help` has examples of each, and that of run its exit codes.
+    `thinkwell COMMAND --help` shows examples, and for run also the exit codes.
     """
 
 

@@ -20,17 +20,17 @@ from thinkwell.cli._process import log_held
 PROMPT: Final = "Review this project."
 
 NEXT: Final = """
-That was the built-in agent, which holds no model. Go on with a real one:
+That was the built-in agent, which is not a model. Next, try a real one:
 
-  thinkwell agents                                  which there are
-  thinkwell doctor claude                           whether one works here
-  thinkwell run -a claude "Explain this project"    one task
-  thinkwell new my-project                          a program of your own
+  thinkwell agents                                  list the known agents
+  thinkwell doctor claude                           check one on this machine
+  thinkwell run -a claude "Explain this project"    run one task
+  thinkwell new my-project                          start your own program
 """
 
 
 class Review(BaseModel):
-    """What the agent is to return."""
+    """The result that the agent returns."""
 
     title: str
     summary: str
@@ -43,7 +43,7 @@ def demo(
         Path | None,
         typer.Argument(
             metavar="FOLDER",
-            help="What to look at; by default this folder.",
+            help="The folder to look at. Default: the current one.",
             exists=True,
             file_okay=False,
             resolve_path=True,
@@ -55,8 +55,8 @@ def demo(
 ) -> None:
     """Watch a run: the built-in agent looks at a folder and returns a typed result.
 
-    It needs no key and no network: the agent holds no model. It plans, reads files, thinks aloud and calls
-    tools as real ones do, and all that it says is computed from the files.
+    It needs no key and no network, because the agent is not a model. It plans, reads files, thinks aloud and
+    calls tools like real agents, and computes everything it says from the files.
 
     \b
     Examples:

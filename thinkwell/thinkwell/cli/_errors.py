@@ -149,7 +149,7 @@ def words(error: BaseException) -> tuple[str, str]:
         return f"Agent {error.agent!r} was not found: {reason}", advice(error)
     missing = isinstance(error, FileNotFoundError | NotADirectoryError) and error.filename is None
     if missing and not _is_somewhere():
-        return "The current folder is not there any more. Go to another", ""  # pragma: no cover - as below
+        return "The current folder does not exist any more. Go to another", ""  # pragma: no cover - as below
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}", ""
     told = error_words(error)

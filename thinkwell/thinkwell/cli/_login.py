@@ -28,14 +28,14 @@ def login(
     agent: AgentArgument = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", metavar="ID", help="The way to log in, where the agent offers several."),
+        typer.Option("--method", metavar="ID", help="The login method, if the agent offers several."),
     ] = None,
     command: CommandOption = None,
     cwd: CwdOption = None,
 ) -> None:
-    """Log in to an agent by a way that it offers, and check that it opens a session then.
+    """Log in to an agent, and check that it then opens a session.
 
-    Where it offers several, you are asked which one to go; without a terminal they are listed.
+    If the agent offers several login methods, you choose one; without a terminal they are only listed.
 
     \b
     Examples:

@@ -45,23 +45,23 @@ def middleware(
     command: CommandOption = None,
     schema: Annotated[
         Path | None,
-        typer.Option("--schema", metavar="FILE", help="Every result is JSON that fits this JSON Schema."),
+        typer.Option("--schema", metavar="FILE", help="Return JSON that fits this JSON Schema."),
     ] = None,
     cwd: CwdOption = None,
     permissions: Annotated[str | None, permissions_option("ask: the host decides")] = None,
-    timeout: Annotated[float | None, limit_option("--timeout", "Seconds that each prompt may take.")] = None,
+    timeout: Annotated[float | None, limit_option("--timeout", "Maximum seconds for each prompt.")] = None,
     record: RecordOption = None,
 ) -> None:
-    """Let a host that knows only lines drive an agent: one JSON object a line, with a type.
+    """Let a host program drive an agent with lines of JSON: one object per line, with a type.
 
-    The host writes prompts to standard input, one a line, and reads messages from standard output: progress,
-    partial, log, question, approval, and one result or error for each prompt. A question and an approval
-    have an id, and wait for a line with their answer. What is told to people goes to standard error.
+    The host writes prompts to standard input, one per line, and reads messages from standard output:
+    progress, partial, log, question, approval, and one result or error for each prompt. A question and an
+    approval have an id, and wait for a line with their answer. Messages for people go to standard error.
 
-    At the end of standard input the prompts that were read are finished, and what is still asked is declined.
+    At the end of standard input, the prompts read so far are completed, and further questions are declined.
 
     \b
-    What the host writes: if it likes, first an init; then prompts, and answers
+    What the host writes: optionally an init; then prompts, and answers
       {"type":"init","params":{"cwd":"src"}}
       Review parser.py\\nBe brief.
       {"prompt":"Review parser.py","context":{"branch":"main"}}
@@ -76,12 +76,12 @@ def middleware(
     Exit codes:
       0    standard input has ended, and the last prompt has its result
       1    it has ended, and the last prompt has none
-      2    wrong usage, also in the init
+      2    wrong usage, or an invalid init
       3    the agent was not found, did not start, died or reported an error
       4    the agent wants a login: thinkwell login
       5    the last prompt took too long
       130  Ctrl-C
-      141  the host has stopped reading
+      141  the host stopped reading
       143  SIGTERM
     """
     with told():

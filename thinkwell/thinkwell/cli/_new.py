@@ -44,16 +44,16 @@ _TAKEN: Final = frozenset(
 
 def new(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to make it. What is there already stays.")
+        Path, typer.Argument(metavar="FOLDER", help="Where to create it. Existing files are kept.")
     ],
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="What to call it; by default like the folder."),
+        typer.Option("--name", metavar="NAME", help="The name of the project. Default: that of the folder."),
     ] = None,
 ) -> None:
-    """Make a project to begin with: a small program with a typed result, its test, and what they need.
+    """Create a starter project: a small program with a typed result, its test, and their settings.
 
-    Nothing is written over.
+    No file is overwritten.
 
     \b
     Examples:

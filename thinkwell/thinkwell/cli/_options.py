@@ -123,21 +123,19 @@ def permissions_option(default: str, *, what: str = "What the agent may do when 
         default: What is so without it.
         what: What it says.
     """
-    about = f"{what}: deny, ask, allow, or a TOML file of rules. By default {default}."
+    about = f"{what}: deny, ask, allow, or a TOML file of rules. Default: {default}."
     return typer.Option("--permissions", "-p", metavar="RULE", help=about)
 
 
-AgentArgument: TypeAlias = Annotated[
-    str | None, agent_argument("Which agent; by default the one that the environment names.")
-]
+AgentArgument: TypeAlias = Annotated[str | None, agent_argument("The agent. Default: from the environment.")]
 AgentOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--agent",
         "-a",
         metavar="NAME",
-        help="The agent: claude, codex, gemini@latest; `thinkwell agents` lists them. By default the one "
-        "that the environment names (THINKWELL_AGENT_CMD, THINKWELL_AGENT), else the built-in one.",
+        help="The agent: claude, codex, gemini@latest; `thinkwell agents` lists them. Default: from the "
+        "environment (THINKWELL_AGENT_CMD, THINKWELL_AGENT), else the built-in one.",
         autocompletion=agent_names,
     ),
 ]
@@ -151,7 +149,7 @@ ProtocolOption: TypeAlias = Annotated[
     Spoken,
     typer.Option(
         "--protocol",
-        help="What the program of --command speaks: ndjson is one JSON object a line, with a type.",
+        help="The protocol of --command. ndjson: one JSON object per line, with a type.",
         show_choices=True,
         show_default=False,
     ),
@@ -161,7 +159,7 @@ CwdOption: TypeAlias = Annotated[
     typer.Option(
         "--cwd",
         metavar="DIR",
-        help="The folder to work in; by default this one.",
+        help="The folder to work in. Default: the current one.",
         file_okay=False,
         callback=_folder,
     ),
@@ -172,10 +170,10 @@ McpOption: TypeAlias = Annotated[
 PermissionsOption: TypeAlias = Annotated[str | None, permissions_option("ask in a terminal, deny elsewhere")]
 ConfigOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="A TOML file with settings. Options go before it."),
+    typer.Option("--config", metavar="FILE", help="A TOML file with settings. Options override it."),
 ]
 RecordOption: TypeAlias = Annotated[
-    Path | None, file_option("--record", "Record everything there, for `thinkwell replay`.")
+    Path | None, file_option("--record", "Record everything in this file, for `thinkwell replay`.")
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 EventsOption: TypeAlias = Annotated[
@@ -186,18 +184,16 @@ VerboseOption: TypeAlias = Annotated[
     typer.Option(
         "--verbose",
         "-v",
-        help="Show thoughts and outputs of tools in full; with an agent, also what the library logs.",
+        help="Show thoughts and tool output in full; with an agent, also the library's log.",
     ),
 ]
-QuietOption: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show no progress; errors are still told.")
-]
+QuietOption: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors, no progress.")]
 StyleOption: TypeAlias = Annotated[
     Style,
     typer.Option(
         "--style",
-        help="How progress is shown: live redraws it in place, lines only adds to it; auto goes by what "
-        "standard error is.",
+        help="How to show progress. live: redraw in place; lines: append lines; auto: live in a terminal, "
+        "else lines.",
         show_choices=True,
         show_default=False,
     ),

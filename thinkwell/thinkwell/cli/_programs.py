@@ -16,12 +16,12 @@ agents = typer.Typer(
 
 @agents.callback(invoke_without_command=True)
 def list_agents(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Show which agents can be used by name, and with what they are started.
+    """List the agents that you can use by name, with their commands.
 
     \b
     Examples:
       thinkwell agents                all of them
-      thinkwell agents show claude    what is known of one, and where it stands
+      thinkwell agents show claude    everything known about one, and its source
       thinkwell agents update         fetch the public registry of agents
     """
     if context.invoked_subcommand is None:
@@ -41,9 +41,9 @@ def show_agent(
     name: Annotated[str, agent_argument("Such as claude, or claude@latest.", metavar="NAME")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show all that is known of one agent.
+    """Show everything known about one agent.
 
-    Its command, its version, its quirks, and the files that say so.
+    Its command, its version, its quirks, and the files they come from.
     """
     _run(["show", "--", name], as_json=as_json)
 
@@ -57,7 +57,7 @@ def update_agents(
 ) -> None:
     """Fetch the public registry of agents.
 
-    Says what is new in it.
+    Reports what is new in it.
     """
     _run(["update", *([] if source is None else ["--", source])])
 
@@ -73,8 +73,8 @@ def doctor(
     agents: Annotated[
         list[str] | None,
         agent_argument(
-            "Such as claude, or claude@latest; it is installed where it is not there. By default the one "
-            "that the environment names, else the built-in one."
+            "Such as claude, or claude@latest; installed if missing. Default: from the environment, else "
+            "the built-in one."
         ),
     ] = None,
     command: Annotated[
@@ -82,7 +82,7 @@ def doctor(
         typer.Option("--command", metavar="LINE", help="The command of any other agent, or of AGENT."),
     ] = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="Every known agent that is there; installs nothing.")
+        bool, typer.Option("--all", help="All known agents on this machine; installs nothing.")
     ] = False,
     cwd: CwdOption = None,
     mcp: McpOption = None,
@@ -91,25 +91,25 @@ def doctor(
         typer.Option(
             "--timeout",
             metavar="S",
-            help="Seconds until an agent has answered its first request, or an MCP server its own (60), and "
-            "until a session is open (90).",
+            help="Seconds for an agent or an MCP server to answer its first request (60), and for a session "
+            "to open (90).",
         ),
     ] = None,
     prompt: Annotated[
         bool,
         typer.Option(
             "--prompt",
-            help="Send a prompt that asks for a typed result: only that shows whether an agent works. It "
-            "costs one turn of its model.",
+            help="Send a prompt for a typed result: only this shows whether an agent works. Costs one turn "
+            "of its model.",
         ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: an object; an array for several.")
     ] = False,
 ) -> None:
-    """Check agents, step by step: whether they are there, start, want a login, see our tools.
+    """Check agents step by step: whether they are installed, start, want a login, and fetch tools.
 
-    Without --prompt, no tokens are spent. What is wrong comes with what to type next.
+    Without --prompt, no tokens are spent. Each problem comes with a command to type next.
 
     \b
     Examples:

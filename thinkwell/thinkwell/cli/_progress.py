@@ -72,7 +72,7 @@ async def follow_json(stream: ThoughtStream[object], lines: JsonLines, run: str 
     A slow reader holds up nothing but the writing.
 
     Args:
-        stream: The run. What it does not keep, by its ``include=``, is not there.
+        stream: The run. Events that its ``include=`` does not keep are missing.
         lines: Where to.
         run: What to call it, where there are several.
 

@@ -31,23 +31,23 @@ def replay(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="What --record or open_agent(record=…) has written.",
+            help="A file written by --record or open_agent(record=…).",
             exists=True,
             dir_okay=False,
         ),
     ],
     run: Annotated[
         str | None,
-        typer.Option("--run", metavar="ID", help="Only this run, such as run-2; by default all, in order."),
+        typer.Option("--run", metavar="ID", help="Only this run, such as run-2. Default: all, in order."),
     ] = None,
     speed: Annotated[
         float,
         typer.Option(
-            "--speed", metavar="N", help="How many times as fast as it was; 0: at once.", show_default=True
+            "--speed", metavar="N", help="1: original speed; 2: twice as fast; 0: at once.", show_default=True
         ),
     ] = 1,
     html: Annotated[
-        Path | None, file_option("--html", "Show nothing, but write the run there, as a page for a browser.")
+        Path | None, file_option("--html", "Write the run to this file as a web page, instead of showing it.")
     ] = None,
     as_json: EventsOption = False,
     style: StyleOption = Style.AUTO,
@@ -56,8 +56,8 @@ def replay(
 ) -> None:
     """Show a recorded run again, without its agent: the same progress, the same result.
 
-    The exit code is that of the recorded run, as `thinkwell run` would have had it; where several runs were
-    recorded, the first that is not 0. A file that cannot be read, or is cut, ends with 6.
+    The exit code is that of the recorded run, as for `thinkwell run`; for several runs, the first that is
+    not 0. A file that is unreadable or cut ends with 6.
 
     \b
     Examples:

@@ -51,8 +51,8 @@ def run(
         typer.Argument(
             metavar="PROMPT",
             show_default=False,
-            help="What to do. Without it, standard input is the prompt; beside it, `-` adds standard input "
-            "as what the prompt is about.",
+            help="What to do. Without it, standard input is the prompt; with it, `-` appends standard input "
+            "to the prompt.",
         ),
     ] = None,
     agent: AgentOption = None,
@@ -60,14 +60,14 @@ def run(
     protocol: ProtocolOption = Spoken.ACP,
     schema: Annotated[
         Path | None,
-        typer.Option("--schema", metavar="FILE", help="The result is JSON that fits this JSON Schema."),
+        typer.Option("--schema", metavar="FILE", help="Return JSON that fits this JSON Schema."),
     ] = None,
     type_: Annotated[
         str | None,
         typer.Option(
             "--type",
             metavar="MODULE:NAME",
-            help="The result is JSON of this Python type: a pydantic model, a dataclass, builtins:int, …",
+            help="Return JSON of this Python type: a pydantic model, a dataclass, builtins:int, …",
         ),
     ] = None,
     files: Annotated[
@@ -76,7 +76,7 @@ def run(
             "--file",
             "-f",
             metavar="FILE",
-            help="Show the agent a file or an image. May be given several times.",
+            help="Attach a file or an image. Repeatable.",
             exists=True,
             dir_okay=False,
             show_default=False,
@@ -86,27 +86,27 @@ def run(
     permissions: PermissionsOption = None,
     mcp: McpOption = None,
     record: RecordOption = None,
-    timeout: Annotated[float | None, limit_option("--timeout", "Seconds that the run may take.")] = None,
+    timeout: Annotated[float | None, limit_option("--timeout", "Maximum seconds for the run.")] = None,
     idle_timeout: Annotated[
-        float | None, limit_option("--idle-timeout", "Seconds that the agent may be silent.")
+        float | None, limit_option("--idle-timeout", "Maximum seconds of silence of the agent.")
     ] = None,
     max_cost: Annotated[
         float | None,
-        limit_option("--max-cost", "Dollars that the run may cost, if the agent tells.", metavar="USD"),
+        limit_option("--max-cost", "Maximum cost in dollars, if the agent reports it.", metavar="USD"),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        limit_option("--max-tokens", "Tokens that the run may use, if the agent tells.", metavar="N"),
+        limit_option("--max-tokens", "Maximum number of tokens, if the agent reports them.", metavar="N"),
     ] = None,
     as_json: EventsOption = False,
     style: StyleOption = Style.AUTO,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Let an agent do one task. Its result goes to standard output, progress to standard error.
+    """Let an agent do one task. The result goes to standard output, progress to standard error.
 
-    Without --schema or --type, the result is the text of the agent's last message. With one of them it is
-    JSON that was checked: the agent is told what is wrong with it, and tries again.
+    Without --schema or --type, the result is the text of the agent's last message. With one of them, it is
+    validated JSON: if it does not fit, the agent gets the reasons and tries again.
 
     \b
     Examples:
@@ -128,7 +128,7 @@ def run(
       4    the agent wants a login: thinkwell login
       5    a limit was reached: time, silence, cost, tokens
       130  Ctrl-C
-      141  the reader of the output has stopped
+      141  the reader of the output stopped reading
     """
     with told():
         how = How(as_json=as_json, quiet=quiet, verbose=verbose, style=style)

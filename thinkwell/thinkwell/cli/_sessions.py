@@ -32,16 +32,14 @@ NARROWEST: Final = 8
 
 def sessions(
     agent: AgentArgument = None,
-    delete: Annotated[
-        str | None, typer.Option("--delete", metavar="ID", help="Make it forget this session.")
-    ] = None,
+    delete: Annotated[str | None, typer.Option("--delete", metavar="ID", help="Delete this session.")] = None,
     command: CommandOption = None,
     cwd: Annotated[
         Path | None,
         typer.Option(
             "--cwd",
             metavar="DIR",
-            help="Only those of this folder; by default those of all.",
+            help="Only sessions of this folder. Default: all.",
             exists=True,
             file_okay=False,
             resolve_path=True,
@@ -49,10 +47,10 @@ def sessions(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List the sessions that an agent remembers, or make it forget one.
+    """List the saved sessions of an agent, or delete one.
 
-    To go on with one: thinkwell chat --load ID. Not every agent keeps its sessions, and some that do
-    have no list of them.
+    To continue one: thinkwell chat --load ID. Not every agent keeps its sessions, and some that do
+    cannot list them.
 
     \b
     Examples:

@@ -1,12 +1,12 @@
-"""The doctor: checks an agent, step by step, without spending a token unless it may.
+"""The doctor checks an agent step by step, by default without spending a token.
 
 ::
 
     diagnosis = await diagnose("claude")
     print(diagnosis.table())
 
-It sends no prompt unless it is asked to, by ``prompt=True``. ``python -m thinkwell.doctor claude`` does the
-same in a terminal.
+It sends a prompt only with ``prompt=True``. ``python -m thinkwell.doctor claude`` does the same in a
+terminal.
 """
 
 from __future__ import annotations

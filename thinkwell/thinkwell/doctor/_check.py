@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Status: TypeAlias = Literal["ok", "warning", "failed", "skipped", "unknown"]
-"""What became of a check; ``unknown``: only a prompt would show it, and none was sent."""
+"""The outcome of a check; ``unknown``: only a prompt would show it, and none was sent."""
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """One check of the doctor."""
 
     name: str
     """``found``, ``installed``, ``starts``, ``version``, ``protocol``, ``capabilities``, ``login``,
@@ -23,13 +23,13 @@ class Check(Struct, frozen=True, kw_only=True):
     ``ends``."""
     status: Status
     detail: str = ""
-    """What was found, in words. Parts of it may be the agent's own."""
+    """What was found, as text. Parts of it may come from the agent."""
     seconds: float | None = None
-    """How long it took, where that says something."""
+    """How long it took, if that is useful."""
     hint: str = ""
-    """What to do. A line that begins with ``$`` is one to type in a terminal."""
+    """What to do. Type lines that begin with ``$`` in a terminal."""
     stderr: str = ""
-    """The end of what the agent wrote to standard error, where that may say why."""
+    """The end of the agent's standard error, if it may explain the problem."""
 
 
 def is_open(checks: Iterable[Check]) -> bool:

@@ -97,7 +97,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "agents",
         metavar="AGENT",
         nargs="*",
-        help="such as claude, or claude@latest; it is installed where it is not there. By default the one "
+        help="such as claude, or claude@latest; it is installed if it is missing. By default the one "
         "that the environment names, as for open_agent",
     )
     parser.add_argument(

@@ -41,31 +41,30 @@ async def diagnose(
     prompt: bool = False,
     on_check: Callable[[Check], None] | None = None,
 ) -> Diagnosis:
-    """Check an agent step by step, and return what was found. Without `prompt`, no token is spent.
+    """Check an agent step by step, and return the diagnosis. Without `prompt`, no token is spent.
 
-    The agent is started once, and installed before that where it is not there. Sessions are opened and closed
-    again, and deleted where the agent can do that. What is wrong with the agent is in the diagnosis, and no
-    exception.
+    The agent is started once, and installed before that if it is missing. Its sessions are closed
+    again, and deleted if the agent supports that. Problems of the agent are in the diagnosis; they do not
+    raise.
 
     Args:
-        agent: Which agent, as for `open_agent`.
+        agent: The agent, as for `open_agent`.
         command: The command of any other agent, as for `open_agent`.
-        transport: A connection to an agent that runs already, as for `open_agent`.
-        env: Variables on top of the caller's environment.
+        transport: A connection to a running agent, as for `open_agent`.
+        env: Variables in addition to your environment.
         cwd: The folder in which the agent works; by default the current one.
-        mcp_servers: Your MCP servers, to see whether the agent takes them. Those that are programs are
-            started once besides, in `cwd`, and asked for their tools.
-        startup_timeout: Seconds until the agent has answered its first request, and until an MCP server of
-            yours has listed its tools. The agent's installation has a limit of its own: ``cold_start`` of its
-            profile.
-        open_timeout: Seconds until the agent has opened a session; each has as many.
-        prompt: Send a prompt that asks for a typed result: only that shows whether the model answers, and
+        mcp_servers: Your MCP servers, to check whether the agent accepts them. Those that are programs are
+            also started once, in `cwd`, and asked for their tools.
+        startup_timeout: Seconds for the agent to answer its first request, and for each of your MCP servers
+            to list its tools. The agent's installation has its own limit: ``cold_start`` in its profile.
+        open_timeout: Seconds for the agent to open each session.
+        prompt: Send a prompt for a typed result: only this shows whether the model answers, and
             whether typed results and tools work. It costs one turn of the agent's model.
-        on_check: Called with each check when it is over.
+        on_check: Called with each finished check.
 
     Raises:
-        NotADirectoryError: There is no such folder.
-        TypeError: An argument is of another type.
+        NotADirectoryError: The folder does not exist.
+        TypeError: An argument has the wrong type.
         ValueError: An argument is out of range, or contradicts another.
     """
     if agent is not None and not isinstance(cast("object", agent), str | AgentProfile):

@@ -26,29 +26,29 @@ WANTS_LOGIN: Final = 3
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """What the doctor found out about an agent."""
+    """The doctor's findings about an agent."""
 
     agent: str
-    """What was asked for, or the name of the program."""
+    """The requested agent, or the name of the program."""
     title: str = ""
-    """What the agent is called where it is known."""
+    """The title of a known agent."""
     command: tuple[str, ...] = ()
-    """What was started, or would have been, without what looks like a key."""
+    """The command that was, or would have been, started, without keys."""
     version: str | None = None
-    """The version that the agent says it is."""
+    """The version that the agent reports."""
     capabilities: dict[str, ev.JsonValue] | None = None
-    """What it advertises, in the protocol's form; ``None`` where it did not get as far."""
+    """The advertised capabilities, in the protocol's form; ``None`` if it did not get that far."""
     auth_methods: tuple[AuthMethod, ...] = ()
-    """The ways to log in that it offers, whether it wants a login or not."""
+    """The login methods that it offers, whether or not it wants a login."""
     ways: tuple[ToolTransport, ...] = ()
-    """The ways by which our tools reach it, the plainest first."""
+    """The transports over which your tools reach it, the simplest first."""
     checks: tuple[Check, ...] = ()
     quirks: tuple[Quirk, ...] = ()
-    """What its profile knows of it that no specification says."""
+    """Its known peculiarities, from its profile."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the agent works, whatever your MCP servers do. Without a prompt, it is never ``works``."""
+        """Whether the agent works, regardless of your MCP servers. Never ``works`` without a prompt."""
         failed = {check.name for check in self.checks if check.status == "failed"}
         failed = {name for name in failed if not is_of_servers(name)}
         if failed - {"login"}:
@@ -62,7 +62,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def login_wanted(self) -> bool:
-        """Whether the agent wants a login, and nothing else is wrong as far as that shows."""
+        """Whether the agent wants a login, and nothing else seems wrong."""
         return self.exit_code == WANTS_LOGIN
 
     @property
@@ -83,12 +83,12 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
         return {"verdict": self.verdict, "ok": self.ok, "login_wanted": self.login_wanted, **known}
 
     def table(self, width: int = ROOM) -> str:
-        """Return everything as text for people.
+        """Return everything as readable text.
 
-        Control characters, and others that do not show, are written as escapes.
+        Control characters and invisible ones are written as escapes.
 
         Args:
-            width: How many columns there are.
+            width: The number of columns.
         """
         lines = [
             *heading(self.agent, self.title, self.command),

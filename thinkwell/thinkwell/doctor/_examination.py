@@ -110,7 +110,7 @@ class Examination:
     # Before it runs
 
     async def _find(self) -> None:
-        """Look for what starts the agent. What is not there, its opening tells, in better words."""
+        """Look for the program that starts the agent. Opening the agent reports better what is missing."""
         if self._profile is None:
             self._report.add("found", "skipped", "it runs already")
             self._report.add("installed", "skipped", "it runs already")

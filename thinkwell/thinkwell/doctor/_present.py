@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _WouldInstall(Exception):  # noqa: N818 - says what would happen
-    """An agent is not there, and could be fetched."""
+    """An agent is missing, and could be fetched."""
 
 
 async def is_present(profile: AgentProfile, cwd: str) -> bool:

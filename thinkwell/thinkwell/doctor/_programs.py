@@ -22,7 +22,7 @@ VERSION_TIMEOUT: Final = 10.0
 
 
 def program_of(profile: AgentProfile, env: Mapping[str, str]) -> str | None:
-    """Return the path of what starts an agent, or of what fetches it; ``None`` where it is not there."""
+    """Return the path of the program that starts or fetches an agent; ``None`` if it is missing."""
     if isinstance(profile.launch, Binary):
         return None
     path = shutil.which(profile.command[0], path=env.get("PATH"))

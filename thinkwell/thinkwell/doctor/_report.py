@@ -53,7 +53,7 @@ class Report:
         return tuple(self._checks.values())
 
     def status(self, name: str) -> Status:
-        """Return what became of a check that is over."""
+        """Return the outcome of a finished check."""
         return self._checks[name].status
 
     def __contains__(self, name: str) -> bool:

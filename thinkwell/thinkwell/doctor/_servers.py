@@ -58,7 +58,7 @@ class Servers:
         self._ours = {server.name for server in given if isinstance(server, McpStdio)}
 
     async def check(self, report: Report, cwd: str) -> None:
-        """Start those that are programs, all at once, and tell what came of each."""
+        """Start those that are programs, all at once, and report the outcome of each."""
         checks = {name: _not_there(name, reason) for name, reason in self._missing.items()}
 
         async def start(server: s.McpServerStdio) -> None:
@@ -134,7 +134,7 @@ async def _tools(server: s.McpServerStdio, cwd: str, seconds: float) -> int | No
 
 
 def _missing(given: object, path: str | None) -> dict[str, str]:
-    """Return the servers whose programs are not there, by name, and why not. Nothing else is checked."""
+    """Return the servers whose programs are missing, by name, and why. Nothing else is checked."""
     if not isinstance(given, Sequence):
         return {}
     missing: dict[str, str] = {}

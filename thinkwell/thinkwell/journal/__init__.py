@@ -1,7 +1,7 @@
-"""The logs of runs, kept where they outlive the process: in memory, in SQLite, or in Redis Streams.
+"""Stores for the logs of runs: in memory, in SQLite, or in Redis Streams.
 
-A server (`thinkwell.web`) appends every event of a run as a numbered entry; watchers read them from
-there, each at its own pace and from where it was.
+A server (`thinkwell.web`) appends every event of a run as a numbered entry; watchers read the entries, each
+at its own pace and from its own position.
 """
 
 from __future__ import annotations

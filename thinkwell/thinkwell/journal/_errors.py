@@ -8,10 +8,10 @@ __all__ = ("JournalConflict", "JournalError", "JournalUnwritable")
 
 
 class JournalError(ThinkwellError):
-    """Runs cannot be kept or read.
+    """Runs cannot be stored or read.
 
     Attributes:
-        where: What is used to keep them, without secrets.
+        where: The place where runs are stored, without secrets.
         reason: What happened, and what to do.
     """
 
@@ -25,11 +25,11 @@ class JournalError(ThinkwellError):
 
 
 class JournalConflict(JournalError):  # noqa: N818 - the name says what happened
-    """What was to be done with a run does not fit what is known of it. Nothing was done."""
+    """The operation does not fit the state of the run. Nothing was done."""
 
 
 class JournalUnwritable(JournalError):  # noqa: N818 - the name says what happened
-    """Nothing more can be stored now, as the disk is full, or takes no writes. What is stored can be read.
+    """Nothing can be stored now, because the disk is full or read-only. Stored runs can still be read.
 
     Attributes:
         what: What is wrong, in a few words without a path, such as "the disk is full".

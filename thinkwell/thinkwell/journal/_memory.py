@@ -28,9 +28,10 @@ class _Kept:
 
 
 class MemoryJournal(LocalJournal):
-    """Keeps runs in memory: for tests, and for servers whose runs need not outlive them.
+    """Stores runs in memory, for tests, and for servers whose runs may be lost at the end.
 
-    It survives being closed, and nothing else. Where nothing waits, it need not be open.
+    The runs survive closing the journal, but not the process. Methods that do not wait also work while it is
+    closed.
     """
 
     def __init__(self) -> None:

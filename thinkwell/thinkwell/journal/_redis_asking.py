@@ -54,7 +54,7 @@ class Asker:
     async def change(self, script: str, *args: str | bytes | float) -> Reply:
         """Run a script that is told by its first argument whether it was run before, maybe.
 
-        Who is cancelled waits for it, and gets to know what came of it.
+        A cancelled caller still waits for it, and gets its outcome.
 
         Raises:
             JournalError: Redis cannot be reached, or it failed.

@@ -106,7 +106,7 @@ class LeaseKeeper(_Background):
 
 
 class Listener(_Background):
-    """Listens to channels, with one connection that is made anew as often as need be.
+    """Listens to channels, with one connection that is reopened as often as necessary.
 
     Args:
         link: The way to Redis.

@@ -19,35 +19,35 @@ GRACE: Final = 60.0
 
 
 class Retention(Struct, frozen=True, kw_only=True):
-    """Which runs that have ended are kept. One that is running is never forgotten.
+    """Which ended runs to keep. A running one is never deleted.
 
     Raises:
-        TypeError: A limit is no number.
+        TypeError: A limit is not a number.
         ValueError: A limit is negative.
     """
 
     max_age: float | None = None
-    """Seconds since its end after which a run is forgotten; ``None``: never."""
+    """Seconds since its end after which a run is deleted; ``None`` for never."""
     max_bytes: int | None = None
-    """Bytes of all entries, of running runs too, above which the runs that ended first are forgotten until
-    the others fit; ``None``: any number. Where they are kept, they take up to half as much again."""
+    """Maximum bytes of all entries, including running runs. Beyond that, the runs that ended first are
+    deleted until the others fit; ``None`` for no limit. Storage takes up to half as much again."""
 
     def __post_init__(self) -> None:
         for name, value in (("max_age", self.max_age), ("max_bytes", self.max_bytes)):
             _check(name, value)
 
     async def prune(self, journal: Journal, now: float) -> list[str]:
-        """Forget the runs that are too old or too many.
+        """Delete the runs that are too old or too many.
 
         Args:
-            journal: Which has them, open.
+            journal: The journal, open.
             now: The time, in seconds since the epoch.
 
         Returns:
-            The ids of those that are gone, in that order.
+            The ids of the deleted runs, in that order.
 
         Raises:
-            JournalError: The journal cannot be used. What was forgotten before is gone.
+            JournalError: The journal cannot be used. Runs deleted before that are gone.
         """
         gone: list[str] = []
         excess = 0 if self.max_bytes is None else await journal.size() - self.max_bytes

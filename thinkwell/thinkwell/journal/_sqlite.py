@@ -45,18 +45,18 @@ class _Open:
 
 
 class SqliteJournal(LocalJournal):
-    """Keeps runs in a file, an SQLite database: for a server that is one process, and needs nothing else.
+    """Stores runs in a file, an SQLite database: for a server that is a single process.
 
-    The file is made where it is missing, readable for its owner only, as are the folders that are missing on
-    the way to it. One process at a time has it, until the journal is closed or the process ends, however it
-    ends. It has to be on a local disk.
+    A missing file, and missing folders, are created so that only their owner can read them. One process at
+    a time can open it, until the journal is closed or the process ends in any way. It has to be on a local
+    disk.
 
-    What was stored outlives the process, also one that is killed at any moment. A power cut, or a crash of
-    the system, may cost the last seconds before it: everything is then as it was at some moment before, and
-    the file is not damaged. To wait for the disk after each entry would be the price of those seconds.
+    Stored entries outlive the process, even if it is killed at any moment. A power cut, or a crash of
+    the system, may cost the last seconds: everything is then as it was at some earlier moment, and
+    the file is not damaged. Avoiding that would mean waiting for the disk after each entry.
 
-    What several runs append at the same time is written together, in a thread of its own. Others read
-    meanwhile; none waits for another, and the event loop for nothing. Deleted runs give their space back.
+    Concurrent entries of several runs are written together, in a separate thread. Readers and writers do not
+    wait for each other, and the event loop is never blocked. Deleted runs free their space.
 
     Args:
         path: The file. Two more with its name and ``-wal`` and ``-shm`` belong to it while it is open, and

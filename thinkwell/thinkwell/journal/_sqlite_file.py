@@ -45,7 +45,7 @@ OPENING: Final = 5.0
 """The same, when the file is opened: an early error is better than silence."""
 
 WAL_BYTES: Final = 8 * 1024 * 1024
-"""Bytes to which SQLite cuts its write-ahead log when it begins it anew."""
+"""Bytes to which SQLite cuts its write-ahead log when it restarts it."""
 
 SCHEMA: Final = """
 CREATE TABLE runs (

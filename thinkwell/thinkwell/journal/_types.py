@@ -47,27 +47,27 @@ class Entry(Struct, frozen=True, gc=False):
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a run beside its log."""
+    """The data of a run besides its log."""
 
     id: str
     """Unguessable, unique among all runs."""
     agent: str
-    """Name of the agent, as the operator calls it."""
+    """The operator's name for the agent."""
     created: float
     """When it was started, in seconds since the epoch."""
     caller: str = ""
-    """Who has started it."""
+    """The caller that started it."""
     title: str = ""
-    """What it is about, in a line: the beginning of its prompt, unless its caller said otherwise."""
+    """A title of one line: by default the beginning of its prompt."""
     thread: str | None = None
     """The conversation that it is a turn of."""
     key: str | None = None
-    """The caller's name for the request that started it: the same one starts nothing more."""
+    """The caller's idempotency key: the same key does not start another run."""
     meta: dict[str, JsonValue] = {}
-    """What the caller has added, and nothing reads."""
+    """Any data from the caller, stored as is."""
     status: RunStatus = "running"
     ended: float | None = None
-    """When it has ended, in seconds since the epoch."""
+    """When it ended, in seconds since the epoch."""
     last_seq: int = 0
     """Number of the last entry."""
     size: int = 0
@@ -75,19 +75,19 @@ class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Journal(ABC):
-    """The logs of runs, where they outlive the process: appended by one, read by any number.
+    """Stores the logs of runs beyond the process: one writer per run, any number of readers.
 
-    To be used as ``async with journal:``, by one server at a time unless it says otherwise. All methods but
-    `open` are for the time of that block, on its event loop, asyncio's or trio's. What a method has stored is
-    there for every reader when it returns, and survives the end of this process.
+    Use it as ``async with journal:``, by one server at a time unless it says otherwise. Call all methods but
+    `open` inside that block, on its event loop, asyncio's or trio's. When a method that stores something
+    returns, every reader sees it, and it survives the end of this process.
 
-    A method that stores something is never left half way: where it is cancelled, it ends all the same, and
-    returns or raises what came of it. One that was cancelled before it was called stores nothing.
+    A method that stores something never stops half-way: if it is cancelled, it completes first, and
+    returns or raises its outcome. If it was cancelled before the call, it stores nothing.
 
     Raises:
-        JournalError: By any method: the place where runs are kept cannot be used, or the journal is not open.
-            It says what to do.
-        JournalUnwritable: By methods that store something: there is no room for it. Nothing of it is stored.
+        JournalError: From any method: the storage cannot be used, or the journal is not open. The message
+            says what to do.
+        JournalUnwritable: From methods that store something: there is no room. Nothing is stored.
     """
 
     async def __aenter__(self) -> Self:
@@ -101,17 +101,17 @@ class Journal(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Begin. A journal can be opened again after it was closed.
+        """Open the journal. It can be reopened after it was closed.
 
         Raises:
-            JournalError: It is open already, or the place where runs are kept cannot be used.
+            JournalError: It is already open, or the storage cannot be used.
         """
 
     @abstractmethod
     async def close(self) -> None:
-        """End, after what was begun to be stored is stored. Those who wait in `wait` return.
+        """Close the journal, after completing writes in progress. Pending calls of `wait` return.
 
-        Nothing is done where it is closed.
+        No effect if it is already closed.
         """
 
     # Runs
@@ -121,42 +121,42 @@ class Journal(ABC):
         """Begin the log of a run, which from now on belongs to this process.
 
         Args:
-            record: Of a run that is running and has no entries.
+            record: The record of a running run without entries.
 
         Returns:
-            The record; or that of the run which the same caller has started by the same key before, as it is
-            now.
+            The record; or the current record of the run that the same caller started earlier with the same
+            key.
 
         Raises:
-            JournalConflict: There is another run with that id.
+            JournalConflict: Another run has that id.
         """
 
     @abstractmethod
     async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
-        """Add to the log of a run that is running: all of it, or nothing.
+        """Add entries to the log of a running run: all of them, or none.
 
         Raises:
-            JournalConflict: The first number does not follow the last one, or the run has ended or is gone,
-                or belongs to another process by now.
+            JournalConflict: The first number does not follow the last one, or the run has ended, was
+                deleted, or now belongs to another process.
         """
 
     @abstractmethod
     async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
-        """Add the last entry, and say how the run has ended, both at once.
+        """Add the last entry, and store how the run ended, in one step.
 
         Args:
-            run_id: Which run.
+            run_id: The run.
             end: The entry.
-            status: How it has ended.
+            status: How it ended.
             at: When, in seconds since the epoch.
 
         Raises:
-            JournalConflict: As by `append`.
+            JournalConflict: As in `append`.
         """
 
     @abstractmethod
     async def get(self, run_id: str) -> RunRecord | None:
-        """Return what is known of a run; ``None``: there is none."""
+        """Return the record of a run; ``None`` if there is none."""
 
     @abstractmethod
     async def runs(
@@ -168,50 +168,50 @@ class Journal(ABC):
         before: str | None = None,
         limit: int = 100,
     ) -> list[RunRecord]:
-        """Return runs, the one first that was last given to `create`, whatever the clocks say.
+        """Return runs, latest first by the order of `create`, independently of clocks.
 
         Args:
-            caller: Only this caller's.
-            thread: Only those of this conversation.
-            status: Only those.
-            before: Only those that come behind the run with this id, which need not be among those that are
-                asked for. None, where it is gone.
-            limit: How many at most.
+            caller: Only runs of this caller.
+            thread: Only runs of this conversation.
+            status: Only runs with one of these.
+            before: Only runs after the one with this id in that order; it need not match the other filters.
+                No runs, if it was deleted.
+            limit: The maximum number.
         """
 
     @abstractmethod
     async def read(self, run_id: str, after: int = 0, *, most: int = MAX_PAGE) -> list[Entry]:
-        """Return the next entries of a run, without waiting; none, where there are none or no such run.
+        """Return the next entries of a run, without waiting; none if there are none, or no such run.
 
         Args:
-            run_id: Which run.
-            after: The number behind which to begin.
-            most: Bytes of entries to return at most; fewer may come where there are more. But at least one
-                entry is returned where there is one, however large.
+            run_id: The run.
+            after: The number after which to begin.
+            most: Maximum bytes of entries to return; it may return fewer than exist. If there is an
+                entry, at least one is returned, however large.
         """
 
     @abstractmethod
     async def wait(self, run_id: str, after: int) -> None:
-        """Wait until a run has an entry behind a number, or has ended, or is gone, or the journal is closed.
+        """Wait until a run has an entry after a number, or has ended, was deleted, or the journal is closed.
 
-        It may return before that.
+        It may return earlier.
         """
 
     @abstractmethod
     async def delete(self, run_id: str) -> bool:
-        """Forget a run that has ended, and its key. Return whether there was one.
+        """Delete a run that has ended, and its key. Return whether it existed.
 
         Raises:
-            JournalConflict: It is running.
+            JournalConflict: The run is running.
         """
 
     @abstractmethod
     async def oldest(self, limit: int = 100) -> list[RunRecord]:
-        """Return runs that have ended, the one first that ended first by its `RunRecord.ended`."""
+        """Return runs that have ended, earliest first by `RunRecord.ended`."""
 
     @abstractmethod
     async def size(self) -> int:
-        """Return the bytes of all entries of all runs, about."""
+        """Return the approximate size of all entries of all runs, in bytes."""
 
     # Processes
 
@@ -226,34 +226,34 @@ class Journal(ABC):
 
     @abstractmethod
     async def call(self, run_id: str, body: bytes, *, timeout: float = 10.0) -> bytes:  # noqa: ASYNC109
-        """Ask the process that a run belongs to, and return what it answers.
+        """Send a request to the process of a run, and return its answer.
 
         Args:
-            run_id: Which run.
-            body: The question, for the handler there.
-            timeout: Seconds to wait for it.
+            run_id: The run.
+            body: The request, for the handler there.
+            timeout: Seconds to wait for the answer.
 
         Raises:
-            JournalConflict: The run has ended or is gone, or its process does not answer, or has ended.
+            JournalConflict: The run has ended or was deleted, or its process has ended or does not answer.
         """
 
     @abstractmethod
     def serve(self, handler: CallHandler | None) -> None:
-        """Answer what is asked of the runs of this process; ``None``: nothing any more.
+        """Set the handler of requests to the runs of this process; ``None`` removes it.
 
-        It holds until the journal is closed.
+        It applies until the journal is closed.
         """
 
     # What else servers keep
 
     @abstractmethod
     async def put(self, kind: str, name: str, data: bytes | None) -> None:
-        """Keep a piece of data under a name, instead of what was there, or forget it (``None``)."""
+        """Store a piece of data under a name, replacing the old one, or delete it (``None``)."""
 
     @abstractmethod
     async def pick(self, kind: str, name: str) -> bytes | None:
-        """Return a piece of data; ``None``: there is none of that name."""
+        """Return a piece of data; ``None`` if the name is unknown."""
 
     @abstractmethod
     async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
-        """Return all pieces of a kind with their names, in the order in which they were kept first."""
+        """Return all pieces of a kind with their names, in the order in which they were first stored."""

@@ -1,4 +1,4 @@
-"""Hear what an agent says while it works, and answer what it asks: by typed functions.
+"""Receive an agent's messages while it works, and answer its questions, with typed functions.
 
 ::
 
@@ -18,12 +18,12 @@
 
     report = await agent.think(Report).text("Move auth to JWT").listen(handlers)
 
-A message has a type: ``progress``, ``question``, ``approval``, ``partial``, ``log``, at last ``result`` or
-``error``, and whatever agents that speak lines invent. Each type has one handler at most, which handles one
-message after another, while the agent is read on. Over ACP, messages are made of what the agent sends in
-other forms. What a handler returns is the answer; ``None`` leaves a question to those who are asked next.
+A message has a type: ``progress``, ``question``, ``approval``, ``partial``, ``log``, finally ``result`` or
+``error``, and any type that an NDJSON agent invents. Each type has at most one handler, which handles one
+message after another, while reading from the agent continues. With ACP, messages are converted from the
+agent's updates. A handler's return value is the answer; ``None`` leaves a question to the next handler.
 
-A listen ends with the turn, when everything before that is handled. A handler that raises ends both.
+A listener ends with the turn, when all earlier messages are handled. A handler that raises ends both.
 """
 
 from __future__ import annotations

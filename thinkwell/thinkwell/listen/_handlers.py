@@ -26,17 +26,17 @@ _class: Final = type  # `Handlers.on` has an argument of that name
 
 
 class Handlers:
-    """Handlers of what an agent says, by the type of the message.
+    """Handlers of an agent's messages, by type.
 
-    They can be used by any number of listens, one after the other and at once.
+    You can listen to any number of runs with them, one after the other and at once.
 
     Args:
-        transcript: Where each question is written down with its answer, in the order of the answers.
-        max_repeats: How often an agent may ask the very same in one run. Once more ends the run by
-            `QuestionsStopped`. ``None``: as often as it likes.
+        transcript: Records each question with its answer, in the order of the answers.
+        max_repeats: How often an agent may ask the same question in one run. One more ends the run with
+            `QuestionsStopped`. ``None`` for no limit.
 
     Raises:
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         ValueError: `max_repeats` is not positive.
     """
 
@@ -46,7 +46,7 @@ class Handlers:
         if max_repeats is not None:
             _check_positive("max_repeats", max_repeats)
         self.transcript = transcript
-        """What was asked and answered, where it is written down."""
+        """The transcript of questions and answers, if any."""
         self._max_repeats = max_repeats
         self._registered: dict[str, Registered] = {}
 
@@ -61,26 +61,26 @@ class Handlers:
         timeout: float | None = 120.0,
         by: str = "handler",
     ) -> Callable[[F], F]:
-        """Register a function as the handler of a type of messages: ``@handlers.on("progress")``.
+        """Register a function as the handler of a message type: ``@handlers.on("progress")``.
 
-        The function takes the message. An annotation says as what: a pydantic model, dataclass or TypedDict,
-        which are validated, or a mapping, which is also what it gets without one. It may be ``async``;
-        if it is not, it runs in a worker thread. What it returns is the answer, and ``None`` is none.
+        The function takes the message. Its annotation selects the form: a pydantic model, dataclass or
+        TypedDict, which are validated, or a mapping, which is the default. An ``async`` function runs in the
+        event loop, a plain one in a worker thread. Its return value is the answer; ``None`` is no answer.
 
         Args:
             type: The type of the messages.
-            concurrency: How many of them may be handled at once, whatever else is being handled. ``None``:
-                one after another, together with those of all other types that have ``None``, in the order of
+            concurrency: How many of them may be handled at once, independently of other types. ``None``:
+                one after another, together with all other types that have ``None``, in the order of
                 the agent's messages.
-            timeout: Seconds that each may take, from when its handler begins; ``None``: as long as it likes.
+            timeout: Seconds for each message, from when its handler begins; ``None`` for no limit.
                 A handler that takes longer is cancelled, and its question goes to the next handler. A
-                thread cannot be cancelled: it goes on, and is not waited for.
-            by: What the handler is called on the log and in a transcript, where it answers.
+                thread cannot be cancelled: it continues, but nothing waits for it.
+            by: The handler's name in the log and in a transcript, if it answers.
 
         Raises:
-            TypeError: An argument is of another type, the function cannot be called with a message, or its
+            TypeError: An argument has the wrong type, the function cannot be called with a message, or its
                 annotation cannot be read. The message names file and line.
-            ValueError: The type has a handler, or an argument is out of range.
+            ValueError: The type already has a handler, or an argument is out of range.
         """
         for name, text in (("type", type), ("by", by)):
             if not isinstance(cast("object", text), str):
@@ -109,10 +109,10 @@ class Handlers:
         return register
 
     def begin(self) -> Listening:
-        """Return who listens to one run. `ThinkBuilder.listen` and `listen` call it.
+        """Return the listener of one run. `ThinkBuilder.listen` and `listen` call it.
 
         Raises:
-            TypeError: pydantic can make nothing of the annotation of a handler.
+            TypeError: pydantic does not support the annotation of a handler.
         """
         for registered in self._registered.values():
             registered.prepare()
@@ -131,24 +131,24 @@ async def listen(
     *,
     timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
 ) -> T:
-    """Listen to a run that has been started, and return its result.
+    """Listen to a run that has started, and return its result.
 
-    What it has said already is heard first, as far as the run keeps it: ``stream(include="all")`` keeps all.
-    Of a recorded run, the handlers hear what the replay includes, so ``replay(…, include="all")`` has all of
-    it, and none is asked anything.
+    The handlers first get the earlier events that the run has kept: ``stream(include="all")`` keeps all.
+    For a recorded run, they get what the replay includes, so use ``replay(…, include="all")`` for all
+    of it; they are not asked anything.
 
     Args:
         stream: The run.
-        handlers: Who is told, and asked.
-        timeout: Seconds that all of it may take from now on, the handlers included.
+        handlers: They receive the agent's messages, and answer its questions.
+        timeout: Seconds for the rest of the run, including the handlers.
 
     Raises:
-        ThoughtTimeout: It has taken longer.
-        RuntimeError: The run has a listener already.
-        TypeError: An argument is of another type.
-        ValueError: The timeout is not positive; or a handler is to decide approvals, and
-            ``permissions="deny"`` was said.
-        Exception: All that `ThinkBuilder.listen` raises.
+        ThoughtTimeout: The run took longer.
+        RuntimeError: The run already has a listener.
+        TypeError: An argument has the wrong type.
+        ValueError: The timeout is not positive; or a handler decides approvals, but
+            ``permissions="deny"`` forbids that.
+        Exception: Everything that `ThinkBuilder.listen` raises.
     """
     if timeout is not None:
         check_seconds("timeout", timeout)

@@ -346,7 +346,7 @@ class Listening:
     async def _respond(
         self, run: Listened, handler: Registered, report: ev.Report | None, value: object
     ) -> None:
-        """Answer what is no question."""
+        """Answer a message that is not a question."""
         if report is None:
             if handler.type not in self._told:
                 self._told.add(handler.type)

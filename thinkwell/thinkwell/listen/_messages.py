@@ -33,37 +33,37 @@ TYPES: Final = ("progress", "question", "approval", "partial", "log", "result", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProgress:
-    """How far the agent is (``progress``)."""
+    """The agent reports progress (``progress``)."""
 
     message: str
     percent: float | None = None
     stage: str | None = None
-    """Over ACP the kind of a tool call, or ``plan``."""
+    """With ACP, the kind of a tool call, or ``plan``."""
     status: str | None = None
-    """Over ACP how far the tool call is."""
+    """With ACP, the status of the tool call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentQuestion:
-    """What the agent wants to know (``question``)."""
+    """The agent asks a question (``question``)."""
 
     question: str
     context: str | None = None
     options: list[str] | None = None
-    """What may be chosen, where the agent gives a choice."""
+    """The choices, if the agent offers any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentApproval:
-    """What the agent wants to do (``approval``)."""
+    """The agent asks for approval (``approval``)."""
 
     description: str
     risk_level: str | None = None
-    """How bad it could get, as agents say that speak lines; ACP has no field for it."""
+    """The risk, as NDJSON agents report it; ACP has no field for it."""
     kind: str | None = None
     """The kind of tool, such as ``execute`` or ``edit``."""
     command: str | None = None
-    """The command that would be run. Go by this, and not by the description: the model has written that."""
+    """The command to run. Decide by this, not by the description, which the model wrote."""
     paths: list[str] | None = None
     """The files that it is about."""
     tool: str | None = None
@@ -74,15 +74,15 @@ class AgentApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult:
-    """What came of it (``result``)."""
+    """The result of the run (``result``)."""
 
     text: str = ""
-    """Empty where the result is no text."""
+    """Empty if the result is not a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFailure:
-    """Why nothing came of it (``error``)."""
+    """The error of the run (``error``)."""
 
     message: str
     code: int | None = None
@@ -90,7 +90,7 @@ class AgentFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLog:
-    """A remark for the records (``log``)."""
+    """A log message (``log``)."""
 
     message: str
     level: str | None = None
@@ -98,7 +98,7 @@ class AgentLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPartial:
-    """A piece of what the agent says (``partial``)."""
+    """A piece of the agent's message text (``partial``)."""
 
     text: str
 

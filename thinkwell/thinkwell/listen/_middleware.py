@@ -75,7 +75,7 @@ Ordered: TypeAlias = Init | Prompt
 
 
 class InitRefused(ValueError):  # noqa: N818 - the name says what happened
-    """A host's ``init`` cannot be used; nothing was begun."""
+    """A host's ``init`` is invalid; nothing was started."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -94,32 +94,32 @@ async def serve_lines(
     cwd: str | os.PathLike[str] | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - of each prompt
 ) -> Exception | None:
-    """Let a host that knows only lines drive an agent, until the host has no more to say.
+    """Let an NDJSON host drive an agent, until the host ends its output.
 
-    Prompts are turns of one session. The host gets what `Handlers` would, as lines, and answers questions and
-    approvals by ``response`` lines; it needs nothing of thinkwell. When it ends its output, the prompts that
-    were read are finished, and what they still ask is declined.
+    Prompts are turns of one session. The host gets the messages that `Handlers` would, as lines, and answers
+    questions and approvals with ``response`` lines; it does not need thinkwell. When it ends its output, the
+    prompts read so far are completed, and their further questions are declined.
 
-    Whatever goes wrong with a prompt, or with the agent, is told to the host as an ``error``, and returned
-    where nothing follows it. Open the agent with ``permissions="ask"`` and an `on_question` handler that
-    declines, so that it may also ask where no prompt runs.
+    Every error of a prompt, or of the agent, is sent to the host as an ``error``, and returned
+    if no prompt follows. Open the agent with ``permissions="ask"`` and an `on_question` handler that
+    declines, so that it may also ask between prompts.
 
     Args:
         agent: The agent.
-        transport: The way to the host, such as `thinkwell_acp.own_stdio`. It is not closed.
-        output: What each prompt returns, as for `Agent.think`; by default the text of the last message. A
-            ``schema`` in the host's ``init`` goes before.
-        cwd: The folder to work in, as for `Agent.session`; a ``cwd`` of the host's goes before.
-        timeout: Seconds that each prompt may take; a ``timeout`` of the host's goes before.
+        transport: The connection to the host, such as `thinkwell_acp.own_stdio`. It is not closed.
+        output: The result type of each prompt, as for `Agent.think`; by default the text of the last message.
+            A ``schema`` in the host's ``init`` overrides it.
+        cwd: The folder to work in, as for `Agent.session`; the host's ``cwd`` overrides it.
+        timeout: Seconds that each prompt may take; the host's ``timeout`` overrides it.
 
     Returns:
-        Why the last prompt failed, or why none could follow; ``None`` where all is well.
+        Why the last prompt failed, or why no other could follow; ``None`` on success.
 
     Raises:
-        anyio.BrokenResourceError: The host reads no more. What ran was cancelled.
-        anyio.ClosedResourceError: The same, and it was the caller who has closed the transport.
-        NotADirectoryError: There is no such folder.
-        TypeError: The output type cannot be used, or the timeout is no number.
+        anyio.BrokenResourceError: The host stopped reading. The running prompt was cancelled.
+        anyio.ClosedResourceError: The same, because you closed the transport.
+        NotADirectoryError: The folder does not exist.
+        TypeError: The output type cannot be used, or the timeout is not a number.
         ValueError: The timeout is not positive.
     """
     if output is not None and output_type(output, "serve_lines(output={})").schema is None:

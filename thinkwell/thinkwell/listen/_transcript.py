@@ -28,18 +28,18 @@ TITLE: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A question and its answer. The agent wrote the question, and nothing in it is to be trusted."""
+    """A question and its answer. The agent wrote the question: do not trust it."""
 
     kind: Literal["question", "approval"]
     question: str
     answer: JsonValue
-    """What was answered, as it was said: what a handler gave, ``True`` or ``False``, or the values of a form.
-    ``None``: nothing, as where a form was declined."""
+    """The original answer: the handler's return value, ``True`` or ``False``, or the values of a form.
+    ``None`` if there is none, as for a declined form."""
     by: str
-    """Who has answered, as `thinkwell.events.QuestionAnswered` tells."""
+    """Who answered; see `thinkwell.events.QuestionAnswered`."""
     why: str
     seconds: float
-    """How long it took, from when it was asked."""
+    """Seconds from the question to the answer."""
     at: Annotated[datetime, msgspec.Meta(tz=True)]
     """When it was answered, in UTC."""
     agent: str = ""
@@ -52,7 +52,7 @@ class Record:
 class Transcript(list[Record]):
     """A list of records, in the order of the answers.
 
-    It holds answers as they were given, which no log of thinkwell does: what people fill in may be secret.
+    Unlike every log of thinkwell, it has the answers themselves: form values may be secret.
     """
 
     def to_json(self) -> list[dict[str, JsonValue]]:
@@ -60,21 +60,21 @@ class Transcript(list[Record]):
         return [{**dataclasses.asdict(record), "at": record.at.isoformat()} for record in self]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the records to a file, each as a line of JSON. What the file held is replaced.
+        """Write the records to a file, one line of JSON each, replacing its content.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be written.
         """
         lines = [in_json(json.dumps(record, ensure_ascii=False)) + "\n" for record in self.to_json()]
         Path(path).write_text("".join(lines), encoding="utf-8", newline="\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Transcript:
-        """Read a file that `save` has written.
+        """Read a file written by `save`.
 
         Raises:
-            OSError: It cannot be read.
-            ValueError: A line of it is no record; the message names it.
+            OSError: The file cannot be read.
+            ValueError: A line is not a record; the message names it.
         """
         records = cls()
         for number, data in enumerate(Path(path).read_bytes().split(b"\n"), 1):
@@ -88,7 +88,7 @@ class Transcript(list[Record]):
         return records
 
     def markdown(self) -> str:
-        """Return the records as a document for people. Nothing that an agent wrote is markup in it."""
+        """Return the records as a readable document. Text from the agent is escaped."""
         return "\n".join(_section(number, record) for number, record in enumerate(self, 1))
 
 

@@ -1,10 +1,10 @@
-"""Shows runs while they go on: in a terminal, as plain lines, as JSON, in a notebook.
+"""Show runs while they are running: in a terminal, as plain lines, as JSON, in a notebook.
 
 ::
 
     review = await show(agent.think(Review).text("Review this module.").stream())
 
-Whatever is drawn comes from `ThoughtStream.view`, and so can displays of your own.
+All displays draw `ThoughtStream.view`, and yours can do the same.
 """
 
 from thinkwell.progress._live import Live, Style, show

@@ -61,7 +61,7 @@ class Row(NamedTuple):
     text: str
     """Clean; may be of several lines."""
     how: Literal["wrap", "clip", "cut"] = "wrap"
-    """What becomes of text that does not fit: it goes on below, word by word; is left out; or goes on below,
+    """How to treat text that does not fit: it continues below, word by word; is left out; or continues below,
     letter by letter, because it has to be seen as it is."""
     lead: str = ""
     """What stands before every line of it."""
@@ -116,7 +116,7 @@ def _calls(calls: st.Calls, view: RunView, *, verbose: bool) -> Iterator[Row]:
         return
     denied = any(each.tool_id == tool.id and questions.allowed(each) is False for each in view.answers)
     if denied and tool.status in ("pending", "cancelled"):
-        return  # the answer tells what became of it
+        return  # the answer shows the outcome
     yield from _tool(tool, view.cwd, 0, verbose=verbose)
     for depth, inner in calls.inner:
         yield from _tool(inner, view.cwd, depth, verbose=verbose)

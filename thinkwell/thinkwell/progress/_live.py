@@ -1,4 +1,4 @@
-"""`Live` and `show`: runs that are shown while they go on."""
+"""`Live` and `show`: display runs while they are running."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ _Chosen: TypeAlias = Literal["live", "lines", "json", "notebook"]
 
 
 class Live(anyio.AsyncContextManagerMixin):
-    """Shows runs for the time of a block: ``async with Live(stream): …``.
+    """Shows runs while its block is open: ``async with Live(stream): …``.
 
-    The runs never wait for what is drawn: they go on at their own pace, and a slow terminal is shown fewer
-    frames. Leaving the block early changes nothing in the runs. Whatever fails in drawing is logged, once,
-    and nothing more is drawn; the runs go on. When the block is left, the state in which things are is drawn
-    last; a terminal that has not taken that after 3 seconds (after Ctrl-S) is left alone.
+    The runs never wait for the display; a slow terminal gets fewer frames. Leaving the block early does not
+    affect the runs. An error in the display is logged once, and ends the display; the runs continue. Leaving
+    the block draws the last state; if a terminal has not accepted it after 3 seconds (after Ctrl-S), the
+    display gives up.
 
     Args:
-        streams: The runs: of one agent or of several, and replays.
-        labels: What the runs are called, in the same order; by default after their agents.
-        console: Where to draw; by default the standard error.
-        style: ``live``: drawn again in place. ``lines``: only ever added to. ``json``: one event a line.
-            ``auto``: ``live`` in a terminal, and HTML in a notebook; ``lines`` elsewhere, in a terminal that
-            can do no better (``TERM=dumb``), and where one of the variables ``NO_COLOR`` and ``CI`` is set.
-        verbose: Show all of the thoughts, and of what tools give out.
+        streams: The runs, of one or several agents, and replays.
+        labels: Names for the runs, in the same order; by default those of their agents.
+        console: Where to draw; by default standard error.
+        style: ``live``: redrawn in place. ``lines``: only appended to. ``json``: one event per line.
+            ``auto``: ``live`` in a terminal, and HTML in a notebook; ``lines`` elsewhere, in a simple
+            terminal (``TERM=dumb``), and if ``NO_COLOR`` or ``CI`` is set.
+        verbose: Show thoughts and tool output in full.
         result: Show the results at the end.
-        answer: Let open questions be answered at the keyboard, where there is a terminal.
-        ctrl_c: Let Ctrl-C cancel the runs, and a second one kill their agents; a third one is the program's.
-            In other threads than the main one, and where the program ignores Ctrl-C, it changes nothing.
-        github: Fold long parts as logs of GitHub Actions do (``::group::``); by default where
+        answer: Let the user answer questions at the keyboard, if there is a terminal.
+        ctrl_c: Let Ctrl-C cancel the runs, and a second one kill their agents; a third one goes to the
+            program. No effect outside the main thread, or if the program ignores Ctrl-C.
+        github: Fold long parts for logs of GitHub Actions (``::group::``); by default if
             ``GITHUB_ACTIONS`` is set.
 
     Raises:
-        ValueError: There is no such style, or there are not as many labels as runs.
+        ValueError: The style is unknown, or there are not as many labels as runs.
         ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
     """
 
@@ -109,7 +109,7 @@ class Live(anyio.AsyncContextManagerMixin):
 
     @property
     def presses(self) -> int:
-        """How often Ctrl-C was pressed, by whatever way it was received."""
+        """How often Ctrl-C was pressed, however it was received."""
         return 0 if self._pressing is None else self._pressing.presses
 
     @property
@@ -118,9 +118,9 @@ class Live(anyio.AsyncContextManagerMixin):
         return self.presses > 1
 
     def press_ctrl_c(self) -> None:
-        """Do what Ctrl-C does: for programs that receive it in another way. Call it in the event loop.
+        """Act as on Ctrl-C, for programs that receive it in another way. Call it in the event loop.
 
-        The first one cancels the runs, the second one kills their agents.
+        The first call cancels the runs, the second one kills their agents.
         """
         assert self._pressing is not None, "the block is entered"
         self._pressing.press()
@@ -160,29 +160,29 @@ async def show(
     ctrl_c: bool = True,
     github: bool | None = None,
 ) -> T:
-    """Show a run until its end, and return its result.
+    """Show a run until it ends, and return its result.
 
     For example:
 
         review = await show(agent.think(Review).text("Review this module.").stream())
 
-    A caller who is cancelled cancels the run. Everything else is as with `Live`, but that Ctrl-C is received
-    unless told otherwise.
+    Cancelling this call cancels the run. Everything else is as with `Live`, except that Ctrl-C is handled
+    by default.
 
     Args:
         stream: The run.
-        label: What it is called; by default after its agent.
-        console: Where to draw; by default the standard error.
-        style: How; see `Live`.
-        verbose: Show all of the thoughts, and of what tools give out.
+        label: A name for the run; by default that of its agent.
+        console: Where to draw; by default standard error.
+        style: See `Live`.
+        verbose: Show thoughts and tool output in full.
         result: Show the result at the end.
-        answer: Let open questions be answered at the keyboard.
+        answer: Let the user answer questions at the keyboard.
         ctrl_c: Let Ctrl-C cancel the run, and a second one kill its agent.
-        github: Fold long parts as logs of GitHub Actions do.
+        github: Fold long parts for logs of GitHub Actions.
 
     Raises:
         ThinkwellError: The run's own error, such as `ThoughtCancelled` after Ctrl-C.
-        ValueError: There is no such style.
+        ValueError: The style is unknown.
         ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
     """
     live = Live(
@@ -255,7 +255,7 @@ def _check_rich() -> None:
     """Check that what a live display needs is there.
 
     Raises:
-        ImportError: It is not there; the message says how to get it.
+        ImportError: It is not installed; the message says how to install it.
     """
     if find_spec("rich") is None:
         raise ImportError(

@@ -1,4 +1,4 @@
-"""Runs in a terminal that can be drawn on: what is settled goes up, what goes on is drawn anew below."""
+"""Runs in a terminal that can be redrawn: finished items scroll up, the rest is redrawn below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in a Jupyter notebook: one output of the cell, drawn anew while they go on."""
+"""Runs in a Jupyter notebook: one output of the cell, redrawn while they are running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from thinkwell.progress._renderer import Shown
 
 EVERY: Final = 0.25
-"""Seconds between two pages. Each is sent to the browser whole, which lays it out anew."""
+"""Seconds between two pages. Each is sent to the browser whole, which lays it out again."""
 
 
 def in_notebook() -> bool:

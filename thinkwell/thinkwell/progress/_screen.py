@@ -75,7 +75,7 @@ class Screen:
         return max(self._console.height, 1)
 
     def draw(self, above: Iterable[RenderableType], live: Sequence[RenderableType]) -> None:
-        """Print what is settled, and draw the live zone anew: with one write, or none where nothing changes.
+        """Print finished items, and redraw the live zone: with one write, or none if nothing changes.
 
         Args:
             above: What is printed above the live zone, once for all.

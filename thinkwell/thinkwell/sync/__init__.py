@@ -1,4 +1,4 @@
-"""The same without ``await``, for scripts, notebooks and threads.
+"""The blocking API, without ``await``, for scripts, notebooks and threads.
 
 ::
 
@@ -10,7 +10,7 @@
             ...
         review = stream.result()
 
-What is not here, such as events, errors and `thinkwell.tool`, comes from `thinkwell`: it is the same.
+Import everything else, such as events, errors and `thinkwell.tool`, from `thinkwell`.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Agent(Opened[AsyncAgent]):
-    """A running agent. Made by `open_agent`. It may be used in several threads at once."""
+    """A running agent. Created by `open_agent`. You can use it from several threads at once."""
 
     def __init__(self, held: Held[AsyncAgent], agent: AsyncAgent) -> None:
         super().__init__(held)
@@ -52,36 +52,36 @@ class Agent(Opened[AsyncAgent]):
 
     @property
     def name(self) -> str:
-        """What the agent was asked for as, such as ``claude``, or the name of its program."""
+        """The name under which you opened the agent, such as ``claude``, or the name of its program."""
         return self._agent.name
 
     @property
     def info(self) -> s.Implementation | None:
-        """Name and version that the agent gives of itself."""
+        """The name and version that the agent reports."""
         return self._agent.info
 
     @property
     def capabilities(self) -> s.AgentCapabilities:
-        """What the agent advertises."""
+        """The capabilities that the agent advertises."""
         return self._agent.capabilities
 
     @property
     def launch_phases(self) -> tuple[PhaseView, ...]:
-        """How the agent was launched, with times in seconds from when `open_agent` was entered."""
+        """The phases of the agent's launch, with times in seconds since its block was entered."""
         return self._agent.launch_phases
 
     @property
     def auth_methods(self) -> tuple[AuthMethod, ...]:
-        """The ways to log in that the agent offers, whether it wants a login or not."""
+        """The login methods that the agent offers, whether or not it wants a login."""
         return self._agent.auth_methods
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What the agent waits to be answered, in all of its sessions."""
+        """The open questions of the agent, in all its sessions."""
         return self._held.loop.ask(lambda: self._agent.questions)
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
-        """Answer any open question of the agent's. See `ThoughtStream.answer`, which takes its run's alone.
+        """Answer any open question of the agent. `ThoughtStream.answer` only takes questions of its run.
 
         Raises:
             QuestionNotOpen: The agent has no such open question.
@@ -101,10 +101,10 @@ class Agent(Opened[AsyncAgent]):
     def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
-        """Begin a task, in a session of its own.
+        """Begin a task in a new session.
 
         Args:
-            output: What the result is: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
+            output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
                 union of those; a `pydantic.TypeAdapter`, which type checkers understand for all of them; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
 
@@ -126,35 +126,35 @@ class Agent(Opened[AsyncAgent]):
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opener[Session]:
-        """Open a conversation of many turns: a new one, or one that the agent remembers.
+        """Open a session of many turns: a new one, or one that the agent remembers.
 
-        It is opened by ``with agent.session(…) as session:``, or by ``agent.session(…).start()``; what goes
-        wrong is raised there. An old one that cannot be opened is an error; it never becomes a new one.
+        Open it with ``with agent.session(…) as session:`` or ``agent.session(…).start()``, which raise its
+        errors. If an old session cannot be opened, this raises an error; it never opens a new one instead.
 
         Args:
-            cwd: The folder to work in; by default that of `open_agent`. For an old session it must be the
-                folder that it was begun in.
-            mcp_servers: MCP servers for the agent, beside those of `open_agent`.
-            additional_directories: More folders to work in. An agent does not remember them: give them
+            cwd: The folder to work in; by default that of `open_agent`. For an old session, the folder in
+                which it began.
+            mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
+            additional_directories: More folders to work in. An agent does not remember them: pass them
                 again for an old session.
-            load: The id of an old session to go on with. The agent repeats what was said, on
+            load: The id of an old session to continue. The agent repeats what was said, on
                 `Session.events`.
             resume: The same, without repeating it.
-            fork: The id of a session to begin with a copy of.
-            output: The output type of every typed turn, where it is always the same one: the agent then
-                sees its schema in the tool, and not in each prompt.
-            open_timeout: Seconds until the agent has opened it.
+            fork: The id of a session to copy.
+            output: The output type, if all typed turns have the same one: the agent then
+                sees its schema in the tool instead of in each prompt.
+            open_timeout: Seconds for the agent to open the session.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            McpServerError: The program of an MCP server is not there.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            McpServerError: The program of an MCP server is missing.
             SessionNotOpened: The agent answered with an error.
             SessionOpenTimeout: The agent did not answer in time.
-            SessionInUse: The old session is open already.
+            SessionInUse: The old session is already open.
             AgentError: The agent did not open it for another reason.
-            NotADirectoryError: There is no such folder.
-            TypeError: The output type cannot be used, or an argument is of another type.
-            ValueError: More than one of `load`, `resume` and `fork` is given.
+            NotADirectoryError: The folder does not exist.
+            TypeError: The output type cannot be used, or an argument has the wrong type.
+            ValueError: You passed more than one of `load`, `resume` and `fork`.
         """
         manager = partial(
             self._agent.session,
@@ -170,43 +170,43 @@ class Agent(Opened[AsyncAgent]):
         return Opener(partial(start_session, manager, self._held, self))
 
     def kill(self) -> None:
-        """Kill the agent's processes at once, without asking it: for when closing it takes too long.
+        """Kill the agent's processes at once. Use it if closing the agent takes too long.
 
-        Its runs fail with `AgentExited`. Where it was not started by us, the connection is closed.
+        Its runs fail with `AgentExited`. If thinkwell did not start the agent, it closes the connection.
         """
         self._held.loop.ask(self._agent.kill)
 
     def list_sessions(self, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
-        """Return the sessions that the agent remembers, in its order.
+        """Return the sessions that the agent remembers, in the agent's order.
 
         Args:
-            cwd: Only those of this folder.
+            cwd: Only sessions of this folder.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not tell.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not list them.
         """
         return self._call(lambda: self._agent.list_sessions(cwd))
 
     def delete_session(self, session_id: str) -> None:
-        """Make the agent forget a session. One that it does not know is no error (ACP, Session Delete).
+        """Make the agent forget a session. An unknown session is not an error (ACP, Session Delete).
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not forget it.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not delete it.
         """
         self._call(lambda: self._agent.delete_session(session_id))
 
     def authenticate(self, method_id: str) -> None:
-        """Log in by a way that the agent offers and goes by itself, such as in a browser.
+        """Log in with a method of type ``agent``, such as in a browser.
 
         Args:
             method_id: Its id, as in `LoginRequired.methods`.
 
         Raises:
-            CapabilityMissing: It does not offer that, or the way is one for a terminal: see `login`.
-            LoginFailed: It did not work.
-            AgentError: The agent is gone.
+            CapabilityMissing: The agent does not offer the method, or it is for a terminal: see `login`.
+            LoginFailed: The login failed.
+            AgentError: The agent has ended.
         """
         self._call(lambda: self._agent.authenticate(method_id))
 
@@ -234,14 +234,13 @@ def open_agent(
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
 ) -> Opener[Agent]:
-    """Start an agent, or connect to one, for the time of a block; or by ``open_agent(…).start()``.
+    """Start an agent, or connect to one, with a ``with`` block or ``open_agent(…).start()``.
 
-    Leaving the block, or `Agent.close`, cancels what runs and ends the agent's process with everything that
-    it has started. So does the end of the main thread, where it was not done.
+    Leaving the block, or `Agent.close`, cancels the runs and ends the agent's process with everything it
+    started. At the latest, this happens when the main thread ends.
 
-    The arguments and errors are those of `thinkwell.open_agent`; the errors are raised when it is opened.
-    What is called here (`on_question`, tools) may block, as long as it is not written with ``async``;
-    `on_phase` may not.
+    The arguments and errors are those of `thinkwell.open_agent`; the errors are raised when you open it.
+    Plain functions that you pass (`on_question`, tools) may block; ``async`` ones and `on_phase` must not.
     """
     manager = partial(
         open_async_agent,

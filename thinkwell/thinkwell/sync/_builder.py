@@ -54,9 +54,9 @@ class Starter:
 
 
 class ThinkBuilder(PromptBuilder[T, Starter]):
-    """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
+    """A task for an agent. Every method returns a new builder, so you can keep one and use it again.
 
-    Made by `Agent.think` and `Session.think`; `run` returns the result, and `stream` a handle to watch.
+    Created by `Agent.think` and `Session.think`; `run` returns the result, `stream` a stream to watch.
     """
 
     __slots__ = ()
@@ -73,24 +73,24 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> ThoughtStream[T]:
-        """Start the run and return its handle at once. It goes on in the background.
+        """Start the run and return its stream at once. The run continues in the background.
 
         Args:
-            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out
-                is not kept; `ThoughtStream.view` counts it all the same.
-            buffer: A bound for the events that are kept; none by default.
+            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. Other events
+                are not kept, but still count for `ThoughtStream.view`.
+            buffer: Limits the events kept; by default, all are kept.
             timeout: Seconds after which the run is cancelled and the result raises `ThoughtTimeout`.
-            idle_timeout: Seconds without a sign of life from the agent after which the same happens. The
-                clock stands still while a tool runs or a question waits. A `Stalled` event comes at half of
+            idle_timeout: Seconds of silence of the agent after which the same happens. The
+                clock stops while a tool runs or a question waits. A `Stalled` event is sent after half of
                 it.
             retries: How often the agent may try again after an invalid result.
-            reminders: How often an agent that ends its turn without a result is asked for it.
+            reminders: How often to remind an agent that ends its turn without a result.
             background_wait: Seconds that the run stays open, once the agent has answered, for what it was
                 steered to and for commands that it has moved to the background; 0 for not at all.
-            budget: What the run may use, alone or together with others; see `Budget`.
+            budget: The budget of the run, alone or shared with others; see `Budget`.
 
         Raises:
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: The agent was closed.
         """
@@ -117,10 +117,12 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
-        """Run it and return the result as soon as it is there. Ctrl-C cancels the run; twice kills the agent.
+        """Run the task and return the result as soon as it arrives.
+
+        Ctrl-C cancels the run; a second one kills the agent.
 
         Raises:
-            ThinkwellError: The run has failed.
+            ThinkwellError: The run failed.
         """
         stream = self.stream(
             buffer=buffer,
@@ -152,30 +154,31 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
-        """Run it, have handlers hear and answer what the agent says meanwhile, and return the result.
+        """Run the task with a listener: handlers get the agent's messages and answer its questions.
 
-        Handlers that are not ``async`` may block. Ctrl-C cancels the run; twice kills the agent.
+        Returns the result. Handlers that are not ``async`` may block. Ctrl-C cancels the run; a second one
+        kills the agent.
 
         Args:
-            handlers: They receive what the agent says, and answer what it asks: see `thinkwell.listen`.
-            include: Kinds of events that the run keeps. The handlers hear of all.
-            buffer: A bound for the events that are kept; none by default.
-            timeout: Seconds that all of it may take, the handlers included. Then `ThoughtTimeout` is raised.
+            handlers: They receive the agent's messages, and answer its questions: see `thinkwell.listen`.
+            include: Kinds of events that the run keeps. The handlers get all.
+            buffer: Limits the events kept; by default, all are kept.
+            timeout: Seconds for the whole run, including the handlers. Then it raises `ThoughtTimeout`.
             idle_timeout: See `stream`.
             retries: How often the agent may try again after an invalid result.
-            reminders: How often an agent that ends its turn without a result is asked for it.
+            reminders: How often to remind an agent that ends its turn without a result.
             background_wait: See `stream`.
-            budget: What the run may use, alone or together with others; see `Budget`.
+            budget: The budget of the run, alone or shared with others; see `Budget`.
 
         Raises:
-            AgentReported: The agent has ended the run by an error.
-            AgentExited: It has ended without a result.
-            MessageInvalid: It has said something that does not fit a handler's annotation.
-            QuestionsStopped: It asks the same over and over, or a handler has ended the run.
-            ThinkwellError: The run has failed in another way.
-            Exception: What a handler raises, as it is.
-            TypeError: The handlers are none, or another argument is of another type.
-            ValueError: Approvals are to be decided by a handler, and ``permissions="deny"`` was said.
+            AgentReported: The agent ended the run with an error.
+            AgentExited: It exited without a result.
+            MessageInvalid: A message does not fit a handler's annotation.
+            QuestionsStopped: It keeps asking the same, or a handler ended the run.
+            ThinkwellError: The run failed in another way.
+            Exception: What a handler raises, unchanged.
+            TypeError: `handlers`, or another argument, has the wrong type.
+            ValueError: A handler decides approvals, but ``permissions="deny"`` forbids that.
         """
         options = self._options(
             include,

@@ -14,7 +14,7 @@ __all__ = ("Call",)
 T = TypeVar("T")
 
 WAIT_SLICE: Final = 0.1
-"""Seconds after which a wait is begun anew: Ctrl-C does not interrupt one on Windows, nor anywhere one that
+"""Seconds after which a wait is restarted: Ctrl-C does not interrupt one on Windows, nor anywhere one that
 begins in the same instant."""
 
 

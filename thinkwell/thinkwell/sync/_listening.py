@@ -20,22 +20,22 @@ HANDLERS_GRACE: Final = 5.0
 
 
 def listen(stream: ThoughtStream[T], handlers: Handlers, *, timeout: float | None = None) -> T:
-    """Listen to a run that has been started, and return its result; see `thinkwell.listen.listen`.
+    """Listen to a run that has started, and return its result; see `thinkwell.listen.listen`.
 
-    Handlers that are not ``async`` may block. Ctrl-C cancels the run; twice kills the agent.
+    Handlers that are not ``async`` may block. Ctrl-C cancels the run; a second one kills the agent.
 
     Args:
         stream: The run.
-        handlers: Who is told, and asked.
-        timeout: Seconds that all of it may take from now on, the handlers included.
+        handlers: They receive the agent's messages, and answer its questions.
+        timeout: Seconds for the rest of the run, including the handlers.
 
     Raises:
-        ThoughtTimeout: It has taken longer.
-        RuntimeError: The run has a listener already.
-        TypeError: An argument is of another type.
-        ValueError: The timeout is not positive; or a handler is to decide approvals, and
-            ``permissions="deny"`` was said.
-        Exception: All that `ThinkBuilder.listen` raises.
+        ThoughtTimeout: The run took longer.
+        RuntimeError: The run already has a listener.
+        TypeError: An argument has the wrong type.
+        ValueError: The timeout is not positive; or a handler decides approvals, but
+            ``permissions="deny"`` forbids that.
+        Exception: Everything that `ThinkBuilder.listen` raises.
     """
     return hear(stream, lambda: async_listen(stream._stream, handlers, timeout=timeout))
 

@@ -28,24 +28,24 @@ def login(
 ) -> None:
     """Log in to an agent, and return when it opens a session.
 
-    A login of type ``terminal`` runs the agent's own command, with what the agent adds to its arguments and
-    variables, in the caller's terminal; Ctrl-C there ends the login, not the caller.
+    A login of type ``terminal`` runs the agent's own command, with the arguments and variables that the agent
+    adds, in your terminal; Ctrl-C there ends the login, not your program.
 
     Args:
         agent: A known agent, as for `open_agent`.
-        method: The id of the way to log in; by default the only one that the agent offers.
+        method: The id of the login method; by default the only one that the agent offers.
         command: The command of any other agent, as for `open_agent`.
-        env: Variables on top of the caller's environment: the same as those of the work to come.
+        env: Variables in addition to your environment; use the same for later runs.
         cwd: The folder in which the agent works; by default the current one.
-        on_question: Who answers what the agent asks in the course of it, such as for a key.
-        startup_timeout: Seconds until the agent has answered its first request.
+        on_question: Answers the agent's questions during the login, such as for a key.
+        startup_timeout: Seconds for the agent to answer its first request.
 
     Raises:
-        LoginRequired: It is not clear which way to go, or there is no terminal for it; or it went well, and
-            the agent wants a login all the same.
-        LoginFailed: It did not work.
+        LoginRequired: You have to name a method, or it needs a terminal; or the login succeeded, but
+            the agent still wants one.
+        LoginFailed: The login failed.
         AgentError: The agent could not be started, or opened no session.
-        NotADirectoryError: There is no such folder.
+        NotADirectoryError: The folder does not exist.
         ValueError: An argument contradicts another.
     """
 

@@ -459,7 +459,7 @@ _current: LoopThread | None = None
 
 
 def _forget() -> None:
-    """Begin anew in a process that was forked: the thread is not there."""
+    """Start over in a forked process, which does not have the thread."""
     global _lock, _current
     _lock = threading.RLock()
     _current = None

@@ -50,16 +50,16 @@ O_co = TypeVar("O_co", bound=Opened[Any], covariant=True)
 
 
 class Opener(Generic[O_co]):
-    """What `open_agent`, `Agent.session` and `Session.fork` return: open it with ``with``, or by `start`."""
+    """Returned by `open_agent`, `Agent.session` and `Session.fork`: open it with ``with``, or `start`."""
 
     def __init__(self, start: Callable[[], O_co]) -> None:
         self._start = start
         self._entered: list[O_co] = []
 
     def start(self) -> O_co:
-        """Open it until its ``close`` is called: for notebooks, where no block can go on from cell to cell.
+        """Open it until you call its ``close``: for notebooks, where a block cannot span several cells.
 
-        Raises what the block would.
+        Raises the errors of the block.
         """
         return self._start()
 

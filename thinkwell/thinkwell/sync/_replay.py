@@ -83,20 +83,20 @@ def replay(
     """Return a recorded run as a stream, without an agent: the same events, the same result.
 
     Args:
-        path: A file that ``open_agent(record=…)`` has written.
-        output: The type of the result, as it was given to `think`. Without it, the result is the JSON value
-            that the agent gave, or the text.
-        run: Which one, where the file holds several: ``run-1``.
-        speed: 1: as fast as it was; 2: twice as fast; 0: all of it is there at once.
+        path: A file written by ``open_agent(record=…)``.
+        output: The type of the result, as passed to `think`. Without it, the result is the JSON value
+            or the text that the agent returned.
+        run: The run to replay, if the file has several, such as ``run-1``.
+        speed: 1 for the original speed, 2 for twice as fast, 0 for everything at once.
         include: The kinds of events to keep; by default those that the run kept.
-        buffer: A bound for the events, as of `ThinkBuilder.stream`. Without it all are there, also those that
-            the run's own buffer has merged or dropped.
+        buffer: Limits the events, as in `ThinkBuilder.stream`. Without it you get all, including those that
+            the run's own buffer merged or dropped.
 
     Raises:
-        RecordingError: The file is no recording, or holds no such run.
+        RecordingError: The file is not a recording, or does not have that run.
         OSError: The file cannot be read.
-        TypeError: The output type cannot be used, or the run's result is no value but a text.
-        ValueError: The speed is no number from 0 on, or there is no such kind of event.
+        TypeError: The output type cannot be used, or the run's result is a text and not a value.
+        ValueError: The speed is not a number from 0 on, or `include` names an unknown kind of event.
     """
 
     def replayed() -> AbstractAsyncContextManager[AsyncThoughtStream[ev.JsonValue]]:

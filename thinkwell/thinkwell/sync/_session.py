@@ -32,10 +32,10 @@ T = TypeVar("T")
 
 
 class Session(Opened[AsyncSession]):
-    """A conversation with an agent. Made by `Agent.session`.
+    """A conversation with an agent. Created by `Agent.session`.
 
-    Turns run one at a time, in the order in which they were started. Each may have tools and an output type
-    of its own. It may be used in several threads at once.
+    Turns run one at a time, in the order in which you start them. Each may have its own tools and output
+    type. You can use it from several threads at once.
     """
 
     def __init__(self, held: Held[AsyncSession], session: AsyncSession, owner: object) -> None:
@@ -48,31 +48,31 @@ class Session(Opened[AsyncSession]):
 
     @property
     def id(self) -> str:
-        """The agent's name for the session.
+        """The agent's id for the session.
 
-        It may change before the first turn has begun, and not after: an agent that does not fetch changed
-        tools is given another session then, with the same modes and options.
+        It may change before the first turn begins, but not later: if the agent does not fetch changed
+        tools, thinkwell opens another session with the same modes and options.
         """
         return self._held.loop.ask(lambda: self._session.id)
 
     @property
     def cwd(self) -> str:
-        """The folder that it works in."""
+        """The folder in which it works."""
         return self._session.cwd
 
     @property
     def title(self) -> str | None:
-        """What the agent calls the conversation."""
+        """The agent's title for the conversation."""
         return self._held.loop.ask(lambda: self._session.title)
 
     @property
     def commands(self) -> tuple[ev.Command, ...]:
-        """The commands that can be prompted as ``/name``."""
+        """The commands that you can prompt as ``/name``."""
         return self._held.loop.ask(lambda: self._session.commands)
 
     @property
     def usage(self) -> SessionUsage | None:
-        """Tokens and cost, as the agent reported them last; ``None`` where it has not."""
+        """Tokens and cost, as last reported by the agent; ``None`` if never."""
         return self._held.loop.ask(lambda: self._session.usage)
 
     @property
@@ -82,38 +82,38 @@ class Session(Opened[AsyncSession]):
 
     @property
     def mode(self) -> str | None:
-        """The id of the mode that it is in; ``None`` where the agent has no modes."""
+        """The id of the current mode; ``None`` if the agent has no modes."""
         return self._held.loop.ask(lambda: self._session.mode)
 
     @property
     def options(self) -> tuple[SessionOption, ...]:
-        """What can be set, in the agent's order."""
+        """The options that you can set, in the agent's order."""
         return self._held.loop.ask(lambda: self._session.options)
 
     def set_mode(self, mode_id: str) -> None:
-        """Change the mode, also while a turn runs.
+        """Change the mode, even while a turn runs.
 
-        Where one of the `options` is the mode, that is set.
+        If one of the `options` is the mode, this sets that option.
 
         Raises:
-            ValueError: There is no such mode.
+            ValueError: The mode does not exist.
             CapabilityMissing: The agent has no modes.
-            AgentError: It did not change it.
+            AgentError: The agent did not change it.
         """
         self._call(lambda: self._session.set_mode(mode_id))
 
     def set_option(self, option_id: str, value: str | bool) -> None:
-        """Change an option, also while a turn runs.
+        """Change an option, even while a turn runs.
 
         Args:
-            option_id: Which of `options`.
-            value: The value of one of its choices, or a bool where it is on or off.
+            option_id: The id of one of the `options`.
+            value: The value of one of its choices, or a bool for a switch.
 
         Raises:
-            ValueError: There is no such option, or it cannot be that.
-            TypeError: It takes a value of another type.
+            ValueError: The option or the value does not exist.
+            TypeError: The option takes a value of another type.
             CapabilityMissing: The agent has no options.
-            AgentError: It did not change it.
+            AgentError: The agent did not change it.
         """
         self._call(lambda: self._session.set_option(option_id, value))
 
@@ -126,20 +126,20 @@ class Session(Opened[AsyncSession]):
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opener[Session]:
-        """Open another session that begins with what was said in this one; see `Agent.session`.
+        """Open another session that begins with a copy of this conversation; see `Agent.session`.
 
         Args:
             cwd: The folder to work in; by default that of this session.
-            mcp_servers: MCP servers for the agent, beside those of `open_agent`.
+            mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in.
-            output: The output type of every typed turn, where it is always the same one.
-            open_timeout: Seconds until the agent has opened it.
+            output: The output type, if all typed turns have the same one.
+            open_timeout: Seconds for the agent to open the session.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that.
-            McpServerError: The program of an MCP server is not there.
+            CapabilityMissing: The agent does not advertise this.
+            McpServerError: The program of an MCP server is missing.
             AgentError: The agent did not open it.
-            NotADirectoryError: There is no such folder.
+            NotADirectoryError: The folder does not exist.
             TypeError: The output type cannot be used.
         """
         manager = partial(
@@ -153,10 +153,10 @@ class Session(Opened[AsyncSession]):
         return Opener(partial(start_session, manager, self._held, self._owner))
 
     def history(self) -> tuple[HistoryMessage, ...]:
-        """Return the conversation until now as messages: prompts, thoughts, answers and tool calls, in order.
+        """Return the conversation so far as messages: prompts, thoughts, answers and tool calls, in order.
 
-        It is complete whatever a turn's ``stream(include=…)`` keeps. What a loaded session said before is in
-        it as far as the agent repeats it.
+        It is complete whatever a turn's ``stream(include=…)`` keeps. Of a loaded session it contains what the
+        agent repeats.
         """
         return self._held.loop.ask(self._session.history)
 
@@ -175,13 +175,13 @@ class Session(Opened[AsyncSession]):
         """Begin a turn; see `Agent.think`.
 
         Raises:
-            TypeError: The output type cannot be used, or is not the one that the session was opened with.
+            TypeError: The output type cannot be used, or is not that of the session.
         """
         builder = self._session.think(cast("type[Any]", output))
         return ThinkBuilder(Starter(self._held.loop, builder._starter, self), builder._spec)
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
-        """Answer any open question of the session. See `ThoughtStream.answer`, which takes its run's alone.
+        """Answer any open question of the session. `ThoughtStream.answer` only takes questions of its run.
 
         Raises:
             QuestionNotOpen: The session has no such open question.
@@ -190,7 +190,7 @@ class Session(Opened[AsyncSession]):
         self._held.loop.ask(lambda: self._session.answer(question_id, answer, by=by))
 
     def events(self, *, include: ev.Include = "all", after: int = 0) -> Iterator[ev.ThoughtEvent]:
-        """Return an iterator over what the agent sends between the turns. It ends with the session."""
+        """Return an iterator over the events between turns. It ends with the session."""
         ev.included(include)
         read = partial(self._session.events, include=include, after=after)
         return EventIterator(self._held.loop, read, self)

@@ -80,11 +80,11 @@ class EventIterator:
 
 
 class ThoughtStream(Generic[T_co]):
-    """A run of an agent: its `result`, and its events by ``for``.
+    """A run of an agent: wait for its `result`, or read its events with ``for``.
 
-    The run has started and goes on by itself. Each ``for`` sees every event from the first; leaving the loop
-    cancels nothing. Used as ``with stream:``, the run is cancelled when the block is left before its end. It
-    may be used in several threads at once.
+    The run has started and continues by itself. Each ``for`` sees every event from the first; leaving the
+    loop cancels nothing. With ``with stream:``, leaving the block before the end cancels the run. You can use
+    a stream from several threads at once.
     """
 
     def __init__(self, loop: LoopThread, stream: AsyncThoughtStream[T_co], owner: object) -> None:
@@ -105,44 +105,44 @@ class ThoughtStream(Generic[T_co]):
 
     @property
     def id(self) -> str:
-        """Name of the run, unique in this process."""
+        """The id of the run, unique in this process."""
         return self._stream.id
 
     @property
     def session_id(self) -> str | None:
-        """The agent's name for the session; ``None`` until it is known."""
+        """The agent's id for the session; ``None`` until it is known."""
         return self._loop.ask(lambda: self._stream.session_id)
 
     @property
     def view(self) -> RunView:
-        """The run as it stands."""
+        """The current state of the run."""
         return self._loop.ask(lambda: self._stream.view)
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the run began; once it is over, how long it took."""
+        """Seconds since the run began; after its end, how long it took."""
         return self._loop.ask(lambda: self._stream.elapsed)
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
-        """What the agent sent after it had answered the prompt. No iterator delivers it.
+        """Events that the agent sent after it had answered the prompt. Iterators do not deliver them.
 
-        In a session, everything up to the next turn counts as that.
+        In a session, these are all events up to the next turn.
         """
         return self._loop.ask(lambda: self._stream.late)
 
     def result(self, timeout: float | None = None) -> T_co:
         """Wait for the validated result, and return it: any number of times, from any number of threads.
 
-        It comes as soon as it is there, though the agent may go on to the end of its turn. Ctrl-C ends the
-        wait and nothing else.
+        Returns as soon as the result arrives, though the agent may still be ending its turn. Ctrl-C ends
+        only the wait.
 
         Args:
-            timeout: Seconds to wait. The run goes on after that.
+            timeout: Seconds to wait. The run continues after that.
 
         Raises:
             TimeoutError: The time is up.
-            ThinkwellError: The run has failed.
+            ThinkwellError: The run failed.
         """
         outcome = self._stream.result._outcome
 
@@ -161,22 +161,22 @@ class ThoughtStream(Generic[T_co]):
         return self._loop.ask(self._stream.result.done)
 
     def exception(self) -> Exception | None:
-        """Return the error, or ``None`` where there is a result or nothing yet."""
+        """Return the error, or ``None`` if there is a result or nothing yet."""
         return self._loop.ask(self._stream.result.exception)
 
     def __iter__(self) -> Iterator[ev.ThoughtEvent]:
         return EventIterator(self._loop, self._stream.events, self)
 
     def events(self, *, include: ev.Include | None = None, after: int = 0) -> Iterator[ev.ThoughtEvent]:
-        """Return an iterator of its own.
+        """Return a new iterator over the events.
 
         Args:
             include: Kinds of events to deliver, of those that the run keeps; all of them by default.
-            after: Number of the last event that was seen already. Where a buffer has merged text around it
-                meanwhile, the text is delivered whole.
+            after: Number of the last event that you have seen. If a buffer has merged text around it, the
+                text is delivered whole.
 
         Raises:
-            ValueError: There is no such kind of event.
+            ValueError: `include` names an unknown kind of event.
         """
         if include is not None:
             ev.included(include)
@@ -186,7 +186,7 @@ class ThoughtStream(Generic[T_co]):
         """Answer an open question of `view.questions`. The first answer counts.
 
         Args:
-            question_id: Which question.
+            question_id: The id of the question.
             answer: The answer; see `thinkwell.questions`.
             by: Who answers, for the log.
 
@@ -227,25 +227,24 @@ class ThoughtStream(Generic[T_co]):
     def cancel(self) -> None:
         """Cancel the run.
 
-        The agent is told, its open questions are answered as cancelled, and the result raises
-        `ThoughtCancelled`. Returns at once; `wait` waits for the end. Nothing happens where the run has
-        ended.
+        This tells the agent, answers its open questions as cancelled, and lets the result raise
+        `ThoughtCancelled`. Returns at once; `wait` waits for the end. No effect if the run has ended.
         """
         self._loop.ask(self._stream.cancel)
 
     def kill(self) -> None:
-        """Kill the agent's processes at once, without asking it: for when `cancel` takes too long.
+        """Kill the agent's processes at once. Use it if `cancel` takes too long.
 
-        All runs of the agent fail with `AgentExited`, or end as cancelled where they were. Where the agent
-        was not started by us, the connection is closed. Nothing happens where the run has ended.
+        All runs of the agent fail with `AgentExited`, or end as cancelled if they were. If thinkwell did not
+        start the agent, it closes the connection. No effect if the run has ended.
         """
         self._loop.ask(self._stream.kill)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the run is over. It never raises the run's error.
+        """Wait until the run has ended. It never raises the run's error.
 
         Args:
-            timeout: Seconds to wait. The run goes on after that.
+            timeout: Seconds to wait. The run continues after that.
 
         Raises:
             TimeoutError: The time is up.

@@ -20,17 +20,17 @@ def supervise(
     reviews: Reviews = "open",
     max_denials: int | None = 5,
 ) -> Supervisor:
-    """Let another agent decide what an agent asks: ``open_agent(on_question=supervise(by=judge, …))``.
+    """Let another agent answer an agent's questions: ``open_agent(on_question=supervise(by=judge, …))``.
 
     Args:
-        by: The agent that judges. It gets a session of its own for every question.
+        by: The agent that judges, in a new session for every question.
         instructions: What to allow and what to deny, in your words.
-        timeout: Seconds that it gets for a verdict, the start of its session included.
+        timeout: Seconds for a verdict, including the start of its session.
         reviews: Whether it is also asked about what the policy allows.
-        max_denials: With which denial in one run the run is ended; ``None``: with none.
+        max_denials: End the run after this many denials; ``None`` for no limit.
 
     Raises:
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         ValueError: The instructions are empty, or an argument is out of range.
     """
     if not hasattr(by, "_agent"):

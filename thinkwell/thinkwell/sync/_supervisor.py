@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Supervisor:
-    """A question handler that asks another agent. Made by `supervise`; see `thinkwell.Supervisor`."""
+    """A question handler that asks another agent. Created by `supervise`; see `thinkwell.Supervisor`."""
 
     def __init__(self, loop: LoopThread, supervisor: supervision.Supervisor) -> None:
         self._loop = loop
@@ -23,7 +23,7 @@ class Supervisor:
         return repr(self._supervisor)
 
     def __call__(self, question: Question) -> Reply:
-        """Return the verdict on a question; with the answer ``None`` where there is none."""
+        """Return the verdict on a question, or the answer ``None`` without a verdict."""
         return self._loop.call(self._supervisor, question)
 
 

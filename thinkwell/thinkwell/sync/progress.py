@@ -32,23 +32,23 @@ T = TypeVar("T")
 
 
 class Live:
-    """Shows runs for the time of a block: ``with Live(stream): …``. See `thinkwell.progress.Live`.
+    """Shows runs while its block is open: ``with Live(stream): …``. See `thinkwell.progress.Live`.
 
-    It may be used in any thread. The runs are drawn in the background, whatever the block does meanwhile.
+    You can use it in any thread. It draws in the background, whatever the block does.
 
     Args:
-        streams: The runs: of one agent or of several, and replays.
-        labels: What the runs are called, in the same order; by default after their agents.
-        console: Where to draw; by default the standard error.
-        style: How: ``live``, ``lines``, ``json``, or ``auto``, which looks at where it draws to.
-        verbose: Show all of the thoughts, and of what tools give out.
+        streams: The runs, of one or several agents, and replays.
+        labels: Names for the runs, in the same order; by default those of their agents.
+        console: Where to draw; by default standard error.
+        style: ``live``, ``lines``, ``json``, or ``auto``, which depends on the console.
+        verbose: Show thoughts and tool output in full.
         result: Show the results at the end.
-        answer: Let open questions be answered at the keyboard, where there is a terminal.
-        ctrl_c: Let Ctrl-C cancel the runs, and a second one kill their agents; a third one is the program's.
-            In other threads than the main one, and where the program ignores Ctrl-C, it changes nothing.
-        github: Fold long parts as logs of GitHub Actions do; by default where ``GITHUB_ACTIONS`` is set.
+        answer: Let the user answer questions at the keyboard, if there is a terminal.
+        ctrl_c: Let Ctrl-C cancel the runs, and a second one kill their agents; a third one goes to the
+            program. No effect outside the main thread, or if the program ignores Ctrl-C.
+        github: Fold long parts for logs of GitHub Actions; by default if ``GITHUB_ACTIONS`` is set.
 
-    What is wrong with them is raised when the block is entered, as `thinkwell.progress.Live` does.
+    Entering the block raises errors of the arguments, as in `thinkwell.progress.Live`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Live:
         self._post: Callable[[], None] | None = None
         """Tells the display of Ctrl-C."""
         self._early = 0
-        """How often Ctrl-C was pressed before the display was there."""
+        """How often Ctrl-C was pressed before the display existed."""
         self._entered = ExitStack()
 
     @property
@@ -136,19 +136,19 @@ def show(
 
     Args:
         stream: The run.
-        label: What it is called; by default after its agent.
-        console: Where to draw; by default the standard error.
-        style: How; see `Live`.
-        verbose: Show all of the thoughts, and of what tools give out.
+        label: A name for the run; by default that of its agent.
+        console: Where to draw; by default standard error.
+        style: See `Live`.
+        verbose: Show thoughts and tool output in full.
         result: Show the result at the end.
-        answer: Let open questions be answered at the keyboard.
-        ctrl_c: Let Ctrl-C cancel the run, and a second one kill its agent. Otherwise it leaves the wait, and
-            the run is cancelled.
-        github: Fold long parts as logs of GitHub Actions do.
+        answer: Let the user answer questions at the keyboard.
+        ctrl_c: Let Ctrl-C cancel the run, and a second one kill its agent. Otherwise Ctrl-C leaves the wait,
+            and the run is cancelled.
+        github: Fold long parts for logs of GitHub Actions.
 
     Raises:
         ThinkwellError: The run's own error, such as `ThoughtCancelled` after Ctrl-C.
-        ValueError: There is no such style.
+        ValueError: The style is unknown.
         ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
     """
     live = Live(

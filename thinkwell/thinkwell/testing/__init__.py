@@ -1,4 +1,4 @@
-"""Agents for tests: one that plays a script, in memory or as a process, and tells what it was sent.
+"""Scripted agents for tests, in memory or as a process, which record what they were sent.
 
 ::
 

@@ -1,7 +1,7 @@
 """What goes wrong on the way from an agent to us, as a seed decides. Nothing here waits or reads.
 
-`Chaos` takes the lines that pass and says what becomes of them; `thinkwell.testing._chaotic` is the transport
-around it.
+`Chaos` takes the lines that pass and decides what happens to them; `thinkwell.testing._chaotic` is the
+transport around it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Way: TypeAlias = Literal["in", "out"]
 
 
 class Fault(StrEnum):
-    """What may go wrong."""
+    """A kind of fault."""
 
     DELAY = "delay"
-    """Bytes come later."""
+    """Bytes arrive late."""
     SPLIT = "split"
-    """Bytes come in pieces that are cut anywhere, also inside of a character."""
+    """Bytes arrive in pieces that are split anywhere, even inside a character."""
     SLOW_WRITE = "slow_write"
-    """What we send takes a while."""
+    """Sending takes a while."""
     NOISE = "noise"
-    """A line that is no message."""
+    """A malformed line."""
     HUGE_NOISE = "huge_noise"
     """One of 8 MB."""
     HUGE_UPDATE = "huge_update"
@@ -49,17 +49,17 @@ class Fault(StrEnum):
     EARLY_UPDATE = "early_update"
     """An update of a session whose opening was not answered yet."""
     LATE_UPDATES = "late_updates"
-    """Updates come only when the prompt is answered."""
+    """Updates arrive only after the answer to the prompt."""
     SWAP = "swap"
-    """An update comes after the next message of another session."""
+    """An update arrives after the next message of another session."""
     DUPLICATE_ANSWER = "duplicate_answer"
-    """An answer comes twice."""
+    """An answer arrives twice."""
     UNKNOWN_ANSWER = "unknown_answer"
-    """An answer to what was not asked."""
+    """An answer to no request."""
     UNKNOWN_REQUEST = "unknown_request"
     """A request of an unknown method."""
     DUPLICATE_REQUEST = "duplicate_request"
-    """A request comes twice, with the same id."""
+    """A request arrives twice, with the same id."""
     ERROR_ANSWER = "error_answer"
     """An error instead of a result."""
     DROP = "drop"
@@ -67,9 +67,9 @@ class Fault(StrEnum):
     HALF_LINE = "half_line"
     """The connection ends in the middle of a line."""
     HANG = "hang"
-    """Nothing passes any more, either way; the agent has not ended."""
+    """Nothing passes any more in either direction; the agent has not ended."""
     STUCK = "stuck"
-    """The agent reads no more: what we send is never taken."""
+    """The agent stops reading."""
 
 
 FATAL: Final = frozenset({Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK})
@@ -158,15 +158,15 @@ def _read(line: bytes) -> _Message | None:
 
 
 class Chaos:
-    """What goes wrong on one connection.
+    """The faults of one connection.
 
     Args:
-        seed: Decides everything.
-        rates: How likely each fault is, for each message that it can befall; `DEFAULT_RATES` if not given.
-            Faults that are not named do not happen.
-        at: Faults that happen to the message with that number. Messages of both ways are counted together,
+        seed: Decides everything random.
+        rates: The probability of each fault, for each message it applies to; by default `DEFAULT_RATES`.
+            Faults that are not named do not occur.
+        at: Faults by the number of the message. Messages in both directions are counted together,
             from 1, in the order in which they pass.
-        delays: Seconds of which delays are chosen.
+        delays: The seconds from which delays are chosen.
     """
 
     def __init__(
@@ -182,11 +182,11 @@ class Chaos:
         self._at = dict(at or {})
         self._delays = tuple(delays)
         self.injected: Counter[Fault] = Counter()
-        """How often each fault has happened."""
+        """How often each fault has occurred."""
         self.passed: list[Passed] = []
-        """What was handed over to us and what we sent, in order, and when."""
+        """The messages received and sent, in order, with times."""
         self.messages: int = 0
-        """How many messages have passed, both ways."""
+        """How many messages have passed, in both directions."""
         self.broken: Fault | None = None
         """The fault that has made the connection useless."""
         self._lines: list[tuple[bytes, Fault | None]] = []
@@ -234,7 +234,7 @@ class Chaos:
     # What the agent sends
 
     def incoming(self, lines: Sequence[bytes]) -> list[Piece]:
-        """Take lines of the agent's, and return what becomes of them."""
+        """Take lines of the agent, and return what happens to them."""
         for line in lines:
             self._count_message()
             if self.broken is Fault.HALF_LINE:

@@ -19,7 +19,7 @@ __all__ = ("ChaoticTransport", "chaotic")
 
 
 class ChaoticTransport:
-    """Our end of a connection to an agent, with what goes wrong on the way. Made by `chaotic`."""
+    """The client's end of a connection to an agent, with faults. Created by `chaotic`."""
 
     def __init__(self, transport: Transport, chaos: Chaos) -> None:
         self._transport = transport
@@ -137,10 +137,10 @@ class ChaoticTransport:
 
 
 def chaotic(transport: Transport, chaos: Chaos) -> ChaoticTransport:
-    """Return our end of a connection with what goes wrong on the way: for ``open_agent(transport=…)``.
+    """Return a transport with faults, for ``open_agent(transport=…)``.
 
     Args:
-        transport: Our end of a connection, such as one of `ScriptedAgent`.
-        chaos: What goes wrong. One for each connection.
+        transport: The client's end of a connection, such as one of `ScriptedAgent`.
+        chaos: The faults; a separate one for each connection.
     """
     return ChaoticTransport(transport, chaos)

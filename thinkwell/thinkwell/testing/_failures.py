@@ -15,10 +15,10 @@ __all__ = ("ScriptFailed", "ScriptNotFinished", "Unplayed")
 
 
 class Unplayed(Struct, frozen=True, kw_only=True):
-    """A step that was never begun."""
+    """A step that was never started."""
 
     turn: int
-    """Which turn it belongs to, from 1."""
+    """The number of its turn, from 1."""
     step: int
     """Its number in the turn, from 1."""
     what: Step

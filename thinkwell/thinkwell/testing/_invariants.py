@@ -213,7 +213,7 @@ def order_broken(
         prompts: The run's prompts.
         tokens: What its events told.
         alone: Whether its session was its own, so that what came before its prompt is its own too.
-        error: What it came to.
+        error: Its error.
         ended_at: When it was over.
     """
     if not prompts:

@@ -50,37 +50,37 @@ class ScriptedOptions(TypedDict, total=False):
 
 
 class ScriptedAgentFactory(Protocol):
-    """Makes a `ScriptedAgent` that is checked when the test ends: the fixture ``scripted_agent``."""
+    """Creates a `ScriptedAgent` that is checked when the test ends: the fixture ``scripted_agent``."""
 
     def __call__(self, script: Script, **options: Unpack[ScriptedOptions]) -> ScriptedAgent:
-        """Make one. The arguments are those of `ScriptedAgent`."""
+        """Create one. The arguments are those of `ScriptedAgent`."""
         ...
 
 
 class ScriptedAgent(PlayedAgent):
-    """An agent that does what a script says, for as many connections and processes as there come.
+    """An agent that follows a script, for any number of connections and processes.
 
-    They all go on in the same script: a prompt begins the next turn, whichever of them it comes to.
+    They all share the script: a prompt to any of them begins the next turn.
 
     Args:
-        script: What it does.
-        capabilities: What it advertises; by default MCP over ACP, and that sessions can be closed.
-        info: What it calls itself.
-        before_session: What is sent before ``session/new`` is answered, as some agents do. It may only tell.
-        lists_tools: Whether it fetches the client's tools. An agent that does not cannot call them.
+        script: The script.
+        capabilities: The advertised capabilities; by default MCP over ACP, and closing sessions.
+        info: The agent's name and version.
+        before_session: Steps sent before ``session/new`` is answered, as some agents do. They may only tell.
+        lists_tools: Whether it fetches the client's tools. Otherwise it cannot call them.
         relists: Whether it fetches them again when they have changed.
         fails_at: Errors to answer with, by method: ``{"session/new": RpcError(-32603, "no")}``.
         answers: Functions that answer requests instead, by method: ``async def slow(request, proceed)``,
             where ``await proceed(request)`` returns the usual answer. In memory only.
         steering: Whether it takes messages in a turn; see `Script.hears`.
-        repeats: Whether the last turn is played again for each further prompt, and not a failure then.
-        complete: Whether `check` asks for every step to have been played, and for every error of `fails_at`
-            to have been given.
-        folder: Where `program` keeps the script, unless it is told.
+        repeats: Whether to play the last turn again for each further prompt, instead of failing.
+        complete: Whether `check` requires that every step was played, and every error of `fails_at` was
+            returned.
+        folder: Where `program` keeps the script by default.
 
     Raises:
-        TypeError: An argument is of another type.
-        ValueError: `before_session` does not only tell, or `fails_at` or `answers` names what is no request
+        TypeError: An argument has the wrong type.
+        ValueError: `before_session` does not only tell, or `fails_at` or `answers` does not name a request
             of a client.
     """
 
@@ -107,8 +107,8 @@ class ScriptedAgent(PlayedAgent):
             raise TypeError(f'ScriptedAgent({script!r:.100}): give a script, such as script.says("Hello")')
         self.script = script
         self.client: AgentSide
-        """The connection to the client that came last, for what an agent does outside of turns. It is not
-        there before a client is."""
+        """The latest connection to a client, for what an agent does outside of turns. It is only set after a
+        client has connected."""
         self.checked: bool = False
         """Whether `check` was called."""
         self._answers = dict(answers or {})
@@ -150,13 +150,13 @@ class ScriptedAgent(PlayedAgent):
         """Return the command of a process that plays the script, for ``open_agent(command=…)``.
 
         Args:
-            folder: In which to make a folder for the script and what comes of it; by default that of the
-                constructor. It is made by the first call.
+            folder: Where to create a folder for the script and its log, at the first call; by default that of
+                the constructor.
 
         Raises:
-            NotADirectoryError: There is no such folder.
-            ProgramNotStarted: There is no Python to run it, as in a frozen program.
-            ValueError: No folder is given, the agent has been connected in memory before, or a step or one
+            NotADirectoryError: The folder does not exist.
+            ProgramNotStarted: No Python is available to run it, as in a frozen program.
+            ValueError: No folder is given, the agent was already connected in memory, or a step or one
                 of `answers` is a function.
         """
         refuse_functions(self.script, "program()")
@@ -180,18 +180,18 @@ class ScriptedAgent(PlayedAgent):
             )
         return self._command
 
-    # Looking at what came of it
+    # Checking the outcome
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What has not gone as the script says, so far."""
+        """The deviations from the script so far."""
         return tuple(entry.reason for entry in self._journal.entries() if isinstance(entry, Failure))
 
     @property
     def unplayed(self) -> tuple[Unplayed, ...]:
-        """The steps that have not begun so far. One counts as played from when it begins.
+        """The steps that have not begun so far. A step counts as played once it begins.
 
-        Those behind a result that the client has taken are left out: it may leave then.
+        Steps after a result that the client has accepted are left out, since it may leave then.
         """
         entries = self._journal.entries()
         begun = {(entry.turn, entry.step) for entry in entries if isinstance(entry, Begun)}
@@ -206,14 +206,14 @@ class ScriptedAgent(PlayedAgent):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """The methods with an error in `fails_at` that no client has asked for so far."""
+        """The methods with an error in `fails_at` that no client has called so far."""
         given = self._play.fails_at
         asked = set(self.sent.methods) if given else set[str]()
         return tuple(method for method in given if method not in asked)
 
     @property
     def problem(self) -> ScriptFailed | None:
-        """What `check` would raise now."""
+        """The error that `check` would raise now."""
         failures = self.failures
         unplayed, unasked = (self.unplayed, self.unasked) if self._complete else ((), ())
         if failures:
@@ -221,12 +221,12 @@ class ScriptedAgent(PlayedAgent):
         return ScriptNotFinished(failures, unplayed, unasked) if unplayed or unasked else None
 
     def check(self) -> None:
-        """Check that the script was played to its end, and that nothing went otherwise.
+        """Check that the whole script was played, without deviations.
 
         Raises:
-            ScriptNotFinished: Steps are left, or errors of `fails_at`.
-            ScriptFailed: Something did not go as the script says: what it expects, a tool that the client
-                does not offer, more prompts than turns.
+            ScriptNotFinished: Steps remain, or errors of `fails_at`.
+            ScriptFailed: The client deviated from the script: an unmet expectation, a tool that it does not
+                offer, more prompts than turns.
         """
         __tracebackhide__ = True
         self.checked = True

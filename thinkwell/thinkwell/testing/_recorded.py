@@ -147,7 +147,7 @@ class Plan:
         if not isinstance(method, str):
             self._agent_answered(at, message)
         elif method.startswith("mcp/"):
-            pass  # what came of it stands there as calls of tools
+            pass  # its outcome is recorded as tool calls
         elif method == "$/cancel_request":
             key = ("asked", params.get("requestId") if is_object(params) else None)
             owner = self._owners.get(key)

@@ -40,21 +40,21 @@ IDENTITY: Final[JsonObject] = {"name": "recorded", "version": "1"}
 def replay_agent(path: str | os.PathLike[str], *, speed: float = 0) -> tuple[str, ...]:
     """Return the command of an agent that answers as it did in a recording.
 
-    Each request gets what the next one of its kind got in its session. The agent does not listen to what it
-    is told: it goes on when its questions and calls are answered, however they are. Our tools are called over
-    the connection itself, whichever way they were called before. A request of which the recording holds no
-    more gets an error that says so.
+    Each request gets the next recorded answer of its kind in its session. The agent ignores the content of
+    what it is sent: it continues after any answer to its questions and calls. Your tools are called over
+    the connection itself, whichever transport was recorded. A request beyond the end of the recording
+    gets an error that says so.
 
     Args:
-        path: A file that ``open_agent(record=…)`` has written.
-        speed: 1: it takes as long as it took; 2: half as long; 0: no longer than it must.
+        path: A file written by ``open_agent(record=…)``.
+        speed: 1 for the original speed, 2 for twice as fast, 0 for as fast as possible.
 
     Raises:
-        RecordingError: The file is no recording.
-        OSError: It cannot be read.
-        ProgramNotStarted: There is no Python to run it, as in a frozen program.
-        TypeError: The speed is no number.
-        ValueError: It is none from 0 on.
+        RecordingError: The file is not a recording.
+        OSError: The file cannot be read.
+        ProgramNotStarted: No Python is available to run it, as in a frozen program.
+        TypeError: The speed is not a number.
+        ValueError: The speed is not a number from 0 on.
     """
     check_speed(speed, "replay_agent")
     recording = Path(read_recording(path).path).absolute()  # the process may start in another folder
@@ -112,7 +112,7 @@ class _RecordedAgent:
                 scope.cancel()
 
     def malformed(self, report: Malformed, /) -> None:
-        """Ignore what is no message."""
+        """Ignore malformed input."""
 
     def closed(self, reason: AcpError, /) -> None:
         """Ignore the end."""

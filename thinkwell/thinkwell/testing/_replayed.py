@@ -21,17 +21,17 @@ __all__ = ("RecordedAgent",)
 class RecordedAgent(PlayedAgent):
     """An agent that answers as it did in a recording; see `replay_agent`.
 
-    Each connection begins with the recording.
+    Each connection starts at the beginning of the recording.
 
     Args:
-        path: A file that ``open_agent(record=…)`` has written.
-        speed: 1: it takes as long as it took; 2: half as long; 0: no longer than it must.
+        path: A file written by ``open_agent(record=…)``.
+        speed: 1 for the original speed, 2 for twice as fast, 0 for as fast as possible.
 
     Raises:
-        RecordingError: The file is no recording.
-        OSError: It cannot be read.
-        TypeError: The speed is no number.
-        ValueError: It is none from 0 on.
+        RecordingError: The file is not a recording.
+        OSError: The file cannot be read.
+        TypeError: The speed is not a number.
+        ValueError: The speed is not a number from 0 on.
     """
 
     name = "recorded"
@@ -51,8 +51,8 @@ class RecordedAgent(PlayedAgent):
         await serve_recording(str(self._path), self._speed, tap)
 
     def program(self) -> tuple[str, ...]:
-        """Return the command of a process that does it, for ``open_agent(command=…)``.
+        """Return the command of a process that does the same, for ``open_agent(command=…)``.
 
-        What a process was sent is not in `sent`.
+        Messages to the process are not in `sent`.
         """
         return self._command

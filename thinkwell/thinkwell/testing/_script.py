@@ -25,12 +25,12 @@ __all__ = ("Script", "as_json", "script")
 class Script(Struct, frozen=True):
     """What an agent does, turn by turn. Begin with `script`: each method returns a longer script.
 
-    A prompt begins a turn. `stops`, `refuses`, `fails`, `hangs_up` and `crashes` end one, so that what
-    follows belongs to the next prompt, in whatever session that comes. A last turn that none of them ends
+    A prompt begins a turn. `stops`, `refuses`, `fails`, `hangs_up` and `crashes` end one, so the next
+    steps belong to the next prompt, in any session. If none of them ends the last turn, it
     stops with ``end_turn``.
 
-    What a method is given is checked at once: it raises `TypeError` for another type, and `ValueError` for
-    what is out of range, is none of the names that there are, or cannot be written as JSON.
+    Arguments are checked at once: a method raises `TypeError` for a wrong type, and `ValueError` for
+    a value that is out of range, unknown, or cannot be written as JSON.
     """
 
     steps: tuple[st.Step, ...] = ()
@@ -89,23 +89,23 @@ class Script(Struct, frozen=True):
         id: str | None = None,  # noqa: A002 - the event's field
         name: str | None = None,
     ) -> Script:
-        """Report a call of one of the agent's own tools: that it begins, and what came of it.
+        """Report a call of one of the agent's own tools: its beginning and its outcome.
 
         Args:
-            title: What the client shows.
-            kind: What sort of thing it does.
+            title: The title to show.
+            kind: The kind of tool.
             input: Its arguments, as JSON.
-            output: What it returned, as JSON.
-            text: What it shows, as text.
-            path: The file that it works on, absolute.
-            new_text: What it makes of that file: shown as a diff.
-            old_text: What the file held before; ``None`` for a new one.
-            status: How far it comes. One that is not over can be taken up again by its `id`.
-            id: Its id; by default one of its own.
-            name: The tool's own name, which few agents give.
+            output: Its output, as JSON.
+            text: Its output, as text.
+            path: The absolute path of the file that it works on.
+            new_text: The new content of that file, shown as a diff.
+            old_text: The old content; ``None`` for a new file.
+            status: The final status. An unfinished call can be continued by its `id`.
+            id: Its id; by default a new one.
+            name: The tool's own name, which few agents report.
 
         Raises:
-            ValueError: There is a `new_text` or an `old_text`, but not what belongs to it.
+            ValueError: `new_text` or `old_text` is given without what belongs to it.
         """
         diff, path = None, _path(path)
         if new_text is not None and path is not None:
@@ -132,14 +132,14 @@ class Script(Struct, frozen=True):
         """Send any update: the ``update`` of a ``session/update``, known to the protocol or not.
 
         Args:
-            update: What stands on the wire.
-            session_id: Another session than that of the turn, as one that does not exist.
+            update: The update as on the wire.
+            session_id: Another session than that of the turn, such as an unknown one.
         """
         plain = _object("updates(update", update)
         return self._and(st.Updates(update=plain, session_id=session_id))
 
     def sends(self, data: bytes | str) -> Script:
-        """Put bytes on the wire as they are: noise, broken JSON, half a line. A text is sent as a line."""
+        """Send raw bytes: noise, broken JSON, half a line. A text is sent as a line."""
         return self._and(st.Sends(data=f"{data}\n".encode() if isinstance(data, str) else data))
 
     def floods_stderr(self, size: int) -> Script:
@@ -161,23 +161,23 @@ class Script(Struct, frozen=True):
     ) -> Script:
         """Call a tool that the client offers, and wait for its result.
 
-        That it is not offered is a failure of the script.
+        If the client does not offer it, the script fails.
 
         Args:
             tool: Its name.
             arguments: Its arguments.
             expect_error: Whether the tool has to succeed (``False``), to fail (``True``), or to fail with an
-                error that contains a text. With ``None`` either will do.
+                error that contains a text. With ``None`` either is fine.
         """
         plain = {} if arguments is None else _object("calls(arguments", arguments)
         return self._and(st.Calls(tool=tool, arguments=plain, expect_error=expect_error))
 
     def returns(self, value: JsonValue, *, expect_error: bool | str | None = False) -> Script:
-        """Return a result: call ``return_result``, in the envelope that its schema asks for.
+        """Return a result: call ``return_result``, in the envelope that its schema requires.
 
         Args:
-            value: The result: JSON, or a dataclass, msgspec or pydantic value, which is turned into JSON.
-            expect_error: As for `calls`: whether the client has to take it or to reject it.
+            value: The result: JSON, or a dataclass, msgspec or pydantic value, which is converted to JSON.
+            expect_error: As for `calls`: whether the client has to accept or reject it.
         """
         return self._and(st.Returns(value=as_json(value), expect_error=expect_error))
 
@@ -194,19 +194,19 @@ class Script(Struct, frozen=True):
     ) -> Script:
         """Ask for permission (``session/request_permission``), and wait for the answer.
 
-        That the question is cancelled means that the turn is: it stops there.
+        If the question is cancelled, so is the turn: it stops there.
 
         Args:
-            title: What the agent says that it wants to do.
-            options: The kinds of the options that it offers; others than the known may be tried out.
-            expect: The kind that has to be chosen, or ``cancelled``. By default any will do.
-            kind: What sort of thing the tool call does.
+            title: The agent's title for the action.
+            options: The kinds of the options that it offers, including unknown ones if you like.
+            expect: The kind that has to be chosen, or ``cancelled``. By default any is fine.
+            kind: The kind of the tool call.
             input: The arguments of the tool call, as JSON, such as ``{"command": "ls"}``.
-            path: The file that it works on, absolute.
-            id: The id of the tool call; by default one of its own.
+            path: The absolute path of the file that it works on.
+            id: The id of the tool call; by default a new one.
 
         Raises:
-            ValueError: What it expects is not offered.
+            ValueError: The expected kind is not offered.
         """
         if isinstance(options, str) or not isinstance(cast("object", options), Sequence):
             raise TypeError(f"asks(options={options!r:.100}): give a list of kinds")
@@ -236,9 +236,9 @@ class Script(Struct, frozen=True):
         """Ask for a form to be filled in (``elicitation/create``), and wait for the answer.
 
         Args:
-            message: What is asked.
+            message: The agent's text for the form.
             schema: The form, as JSON Schema: ``{"type": "object", "properties": …}``.
-            expect: What the answer has to be: ``accept``, ``decline``, ``cancel``, or what was filled in.
+            expect: The required answer: ``accept``, ``decline``, ``cancel``, or the values.
         """
         if isinstance(expect, str) and expect not in ("accept", "decline", "cancel"):
             raise ValueError(f"asks_form(expect={expect!r:.100}): give accept, decline, cancel, or a dict")
@@ -289,9 +289,9 @@ class Script(Struct, frozen=True):
         return self._and(st.Hears(text=text))
 
     def does(self, function: Callable[[ScriptedTurn], Awaitable[str | None]]) -> Script:
-        """Await a function: for what no other step can say. Such a script plays in memory only.
+        """Await your function. Such a script only plays in memory.
 
-        A stop reason that it returns ends the turn, and so does an `RpcError` that it raises: that is the
+        If the function returns a stop reason, that ends the turn. An `RpcError` that it raises is the
         answer to the prompt. Any other exception fails the script. When the client cancels the turn, the
         function is cancelled, unless it shields itself.
 
@@ -312,7 +312,7 @@ class Script(Struct, frozen=True):
 
         Args:
             reason: The stop reason.
-            late: What is sent behind the answer, as some agents do. It may only tell.
+            late: Steps sent after the answer, as some agents do. They may only tell.
 
         Raises:
             ValueError: `late` asks something, or ends a turn.
@@ -321,7 +321,7 @@ class Script(Struct, frozen=True):
         return self._and(st.Stops(reason=reason, late=steps))
 
     def refuses(self) -> Script:
-        """End the turn by a refusal."""
+        """End the turn with a refusal."""
         return self.stops("refusal")
 
     def fails(self, code: int = -32603, message: str = "Internal error", *, data: JsonValue = None) -> Script:
@@ -329,18 +329,18 @@ class Script(Struct, frozen=True):
 
         Args:
             code: Its code. -32000 is ACP's for an agent that wants a login: a run ends in `LoginRequired`.
-            message: What the agent says.
-            data: What it adds, as JSON.
+            message: The agent's message.
+            data: Further data, as JSON.
         """
         return self._and(st.Fails(code=code, message=message, data=as_json(data)))
 
     def hangs(self, *, deaf: bool = False) -> Script:
-        """Do nothing until the client cancels the turn; what follows is done then.
+        """Do nothing until the client cancels the turn; then continue with the next steps.
 
-        Without a step that ends the turn it stops with ``cancelled``.
+        If no step ends the turn, it stops with ``cancelled``.
 
         Args:
-            deaf: Do not heed that either: hang until the connection ends.
+            deaf: Ignore the cancellation too: hang until the connection ends.
         """
         return self._and(st.Hangs(deaf=deaf))
 
@@ -369,7 +369,7 @@ class Script(Struct, frozen=True):
 
         Raises:
             OSError: The file cannot be read.
-            ValueError: It holds no script.
+            ValueError: The file is not a script.
         """
         return msgspec.json.decode(Path(path).read_bytes().removeprefix(BOM_UTF8), type=cls)
 

@@ -35,9 +35,9 @@ class ScriptedTurn:
         find: Callable[[str], ClientTools],
     ) -> None:
         self.request = request
-        """The prompt as it was sent."""
+        """The prompt, as received."""
         self.client = client
-        """The connection to the client, for everything that this class has no method for."""
+        """The connection to the client, for everything else."""
         self._tools = tools
         self._find = find
 
@@ -75,11 +75,11 @@ class ScriptedTurn:
         self.client.update(session_id or self.session_id, update)
 
     async def call(self, tool: str, arguments: Mapping[str, JsonValue] | None = None) -> SentResult:
-        """Call a tool that the client offers, and return its result, an error of the tool included.
+        """Call a tool that the client offers, and return its result, even if it is an error.
 
         Raises:
-            RpcError: The client does not run it.
-            Exception: It is not offered. Left alone, this fails the script.
+            RpcError: The client does not run the tool.
+            Exception: The tool is not offered. If you do not catch this, the script fails.
         """
         given = dict(arguments or {})
         outcome = await self._find(tool).call(tool, given)

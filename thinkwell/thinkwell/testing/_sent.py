@@ -59,28 +59,28 @@ class SentSession(Struct, frozen=True, kw_only=True):
     mcp_servers: tuple[JsonValue, ...]
     meta: dict[str, JsonValue]
     asked_id: str | None
-    """The session that it asks for; ``None`` for a new one."""
+    """The requested session; ``None`` for a new one."""
 
 
 class SentAnswer(Struct, frozen=True, kw_only=True):
     """The answer to a permission question or a form."""
 
     title: str
-    """What was asked: the title of the tool call, or the message of the form."""
+    """The title of the tool call, or the message of the form."""
     choice: str
     """The kind of the chosen option, ``accept``, ``decline``, ``cancel`` or ``cancelled``; ``error``."""
     option_id: str | None = None
     content: JsonValue = None
-    """What a form was filled in with; the error where it is one."""
+    """The values of the form; the error, if it is one."""
 
 
 class SentResult(Struct, frozen=True, kw_only=True):
-    """The result of a tool that the agent called, ``return_result`` included."""
+    """The result of a tool that the agent called, including ``return_result``."""
 
     tool: str
     arguments: JsonValue
     text: str
-    """Its text blocks, joined by line ends; the message where the call was an error of the protocol."""
+    """Its text blocks, joined by line ends; for a protocol error, its message."""
     is_error: bool
     structured: JsonValue = None
 
@@ -144,7 +144,7 @@ class Sent:
 
     @property
     def sessions(self) -> tuple[SentSession, ...]:
-        """The sessions that were asked for."""
+        """The requested sessions."""
         methods = ("session/new", "session/load", "session/resume", "session/fork")
         return tuple(_session(message) for message in self.messages if message.method in methods)
 
@@ -160,13 +160,13 @@ class Sent:
 
     @property
     def answers(self) -> tuple[SentAnswer, ...]:
-        """The answers to what the script asked, in the order in which they were given."""
+        """The answers to the script's questions, in the order in which they arrived."""
         read = {"session/request_permission": _permission, "elicitation/create": _form}
         return tuple(read[one.method](one) for one in self._exchanges if one.method in read)
 
     @property
     def tools(self) -> tuple[SentTool, ...]:
-        """The tools that the client has offered, each as it did last."""
+        """The tools that the client has offered, each in its latest version."""
         tools: dict[str, SentTool] = {}
         for one in self._mcp("tools/list"):
             for tool in one.result.get("tools", ()) if one.error is None else ():

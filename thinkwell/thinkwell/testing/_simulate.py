@@ -47,7 +47,7 @@ def simulate_once(
     """Run a program once, under virtual time; see `simulate`.
 
     Raises:
-        SimulationFailed: It raised an exception, or an invariant does not hold.
+        SimulationFailed: It raised an exception, or violated an invariant.
     """
     simulation = Simulation(seed, backend)
     name, options = virtual_backend(backend, seed)
@@ -105,17 +105,17 @@ def simulate(
 ) -> SimulationReport:
     """Run a program once for each seed, under virtual time, and check what must always hold.
 
-    Where the environment names a seed by ``THINKWELL_SEED``, that is the only one.
+    If the environment variable ``THINKWELL_SEED`` is set, only that seed runs.
 
     Args:
-        program: An async function that is given a `Simulation`.
-        seeds: How many, from 0, or which.
+        program: An async function that takes a `Simulation`.
+        seeds: How many seeds, from 0, or which.
         backends: The event loops to run each seed on.
-        within: Seconds of virtual time that one run gets.
-        real_limit: Seconds of real time that one run gets.
+        within: Maximum seconds of virtual time for one run.
+        real_limit: Maximum seconds of real time for one run.
 
     Raises:
-        SimulationFailed: One raised an exception, or an invariant does not hold. It names the seed.
+        SimulationFailed: A run raised an exception, or violated an invariant. The error names the seed.
         ValueError: There are no seeds, or no event loops.
     """
     only = os.environ.get(SEED_VARIABLE)

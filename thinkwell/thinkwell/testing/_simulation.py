@@ -83,16 +83,16 @@ class SimulationFailed(AssertionError):  # noqa: N818 - named as ScriptFailed is
 
 @dataclass(kw_only=True)
 class SimulationReport:
-    """What was simulated."""
+    """The outcome of a simulation."""
 
     runs: int = 0
     """Seeds, on each event loop."""
     injected: Counter[Fault] = field(default_factory=Counter[Fault])
-    """How often each fault has happened."""
+    """How often each fault occurred."""
     checked: Counter[str] = field(default_factory=Counter[str])
     """How often each invariant was checked."""
     noted: Counter[str] = field(default_factory=Counter[str])
-    """What else was counted."""
+    """Your own counts."""
     virtual_seconds: float = 0.0
     seconds: float = 0.0
 
@@ -117,17 +117,17 @@ class SimulationReport:
 
 
 class Simulation:
-    """One simulated run. Made by `simulate`."""
+    """One simulated run. Created by `simulate`."""
 
     def __init__(self, seed: int, backend: str) -> None:
         self.seed = seed
         self.backend = backend
         self.dice: random.Random = random.Random(seed)  # noqa: S311 - nothing secret
-        """Whatever the program decides by chance has to be decided by these."""
+        """The source of all random decisions of the program."""
         self.report: SimulationReport = SimulationReport(runs=1)
         self._killed = False
         self.error_logs_expected = False
-        """Whether errors in the log are no failure."""
+        """Whether errors in the log are allowed."""
         self._connections: list[ChaoticTransport] = []
         self._watches: list[tuple[Watch, ChaoticTransport]] = []
         self._sessions: list[tuple[SessionWatch, ChaoticTransport]] = []
@@ -144,11 +144,11 @@ class Simulation:
         rates: Mapping[Fault, float] | None = None,
         at: Mapping[int, Fault] | None = None,
     ) -> ChaoticTransport:
-        """Return a connection to an agent with what goes wrong on the way.
+        """Return a connection to an agent, with faults.
 
         Args:
-            transport: Our end of the connection.
-            rates: How likely each fault is; see `Chaos`.
+            transport: The client's end of the connection.
+            rates: The probability of each fault; see `Chaos`.
             at: Faults at certain messages; see `Chaos`.
         """
         connection = chaotic(transport, Chaos(self.dice.getrandbits(32), rates=rates, at=at))
@@ -164,11 +164,11 @@ class Simulation:
         at: Mapping[int, Fault] | None = None,
         **options: Unpack[OpenOptions],
     ) -> AsyncGenerator[Agent]:
-        """Open an agent of this kit, with what goes wrong on the way.
+        """Open a test agent, with faults on its connection.
 
         Args:
-            agent: It, such as a `ScriptedAgent`.
-            rates: How likely each fault is; see `Chaos`.
+            agent: The agent, such as a `ScriptedAgent`.
+            rates: The probability of each fault; see `Chaos`.
             at: Faults at certain messages; see `Chaos`.
             options: Those of `thinkwell.open_agent`.
         """
@@ -186,14 +186,14 @@ class Simulation:
         include: ev.Include | None = None,
         buffer: Buffer | None = None,
     ) -> None:
-        """Have a run watched by a reader of its own, and checked at the end.
+        """Watch a run with an additional reader, and check it at the end.
 
         Args:
             stream: The run.
-            connection: Where it runs, if there are several: its events are compared with what came there.
-            mark: A text that only its prompt has, where other runs share its session.
-            include: What it was told to keep.
-            buffer: The buffer that it was given.
+            connection: Its connection, if there are several: its events are compared with those there.
+            mark: A text that only its prompt has, if other runs share its session.
+            include: The `include` of the run.
+            buffer: The buffer of the run.
         """
         kept = ev.DEFAULT_TYPES if include is None else ev.included(include)
         watch = Watch(stream, mark=mark, kept=kept, buffer=buffer)
@@ -202,13 +202,13 @@ class Simulation:
         self.in_background(watch.wait)
 
     def watch_session(self, session: Session, connection: ChaoticTransport | None = None) -> None:
-        """Have it checked that nothing that came in a session is lost.
+        """Check that no event of a session is lost.
 
-        All of its runs have to be watched, and to keep everything.
+        All of its runs have to be watched, and keep everything.
 
         Args:
             session: The session.
-            connection: Where it is, if there are several.
+            connection: Its connection, if there are several.
         """
         watch = SessionWatch(session)
         self._sessions.append((watch, self._only(connection)))
@@ -227,12 +227,12 @@ class Simulation:
         self._tasks.start_soon(function, *args)
 
     def check(self, name: str, holds: bool, why: str = "") -> None:
-        """Count an invariant, and fail the run where it does not hold.
+        """Count an invariant, and fail the run if it does not hold.
 
         Args:
-            name: What has to hold.
-            holds: Whether it does.
-            why: What else is to be said where it does not.
+            name: The invariant.
+            holds: Whether it holds.
+            why: Details for the failure.
         """
         self.report.checked[name] += 1
         if not holds:

@@ -166,14 +166,14 @@ def _trio_scheduler() -> Any:
 
 
 def virtual_backend(name: str, seed: int | None = None) -> Backend:
-    """Return an event loop with virtual time: for an ``anyio_backend`` fixture, or for `anyio.run`.
+    """Return an event loop with virtual time, for an ``anyio_backend`` fixture or `anyio.run`.
 
     Args:
         name: ``asyncio`` or ``trio``.
-        seed: Decides the order of tasks; ``None``: the event loop's own order.
+        seed: Decides the order of tasks; ``None`` for the event loop's own order.
 
     Raises:
-        ValueError: There is no such event loop.
+        ValueError: The event loop is unknown.
     """
     if name == "asyncio":
         follow_threads(name, _threads_of_asyncio)
@@ -194,7 +194,7 @@ _clocks: Final[WeakKeyDictionary[Any, Threads]] = WeakKeyDictionary()
 
 
 class _Impatience:
-    """Gives threads up that trio has waited for in vain, before its clock jumps."""
+    """Gives up threads that trio has waited for too long, before its clock jumps."""
 
     def __init__(self, threads: Threads) -> None:
         self._threads = threads

@@ -1,12 +1,12 @@
-"""Runs behind HTTP: started, watched, answered and stopped by browsers, other languages and Letta clients.
+"""Runs over HTTP: start, watch, answer and stop them from browsers, other languages and Letta clients.
 
 ::
 
     server = RunServer({"claude": served_agent("claude")})
     app = web_app(server, access=Access({"a-long-secret-token": "ada"}))
 
-`RunServer` has the runs and knows nothing of HTTP. `web_app` is an ASGI application for it, which can be
-mounted in another one.
+`RunServer` manages the runs, independently of HTTP. `web_app` is an ASGI application for it, which you can
+mount in another one.
 """
 
 from __future__ import annotations

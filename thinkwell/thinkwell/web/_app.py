@@ -27,18 +27,18 @@ __all__ = ("web_app",)
 def web_app(
     server: RunServer, *, access: Access | None = None, page: bool = True, letta: bool = True
 ) -> Starlette:
-    """Return an ASGI application that serves runs over HTTP: to uvicorn, or to hypercorn on both event loops.
+    """Return an ASGI application that serves runs over HTTP, for uvicorn, or hypercorn on both event loops.
 
-    Its lifespan enters the server, and leaves it at the end. Where it is mounted in another application, that
-    one's lifespan has to: ``async with server:``. It can be mounted under any path.
+    Its lifespan enters and leaves the server. If you mount it in another application, under any path, that
+    application's lifespan has to do it: ``async with server:``.
 
     Args:
-        server: What has the runs.
-        access: Who may use it. Without it everybody may who can connect, and pages of all the web by their
-            browser: so leave it out only in a program that checks by itself. That one can tell callers
-            apart by `request.state.caller`, a text: each sees only its own runs.
-        page: Whether to serve the page, at ``/``.
-        letta: Whether to serve Letta's clients, under ``/v1``.
+        server: The server of the runs.
+        access: Who may use it. Without it, everyone who can connect may, and so may every web page in their
+            browsers: leave it out only if your program checks callers itself. Set
+            `request.state.caller`, a text, to tell callers apart: each sees only its own runs.
+        page: Whether to serve the web page, at ``/``.
+        letta: Whether to serve the Letta API, under ``/v1``.
     """
     routes = [
         *native.routes(server, has_access=access is not None),

@@ -48,7 +48,7 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of it."""
+    """The outcome."""
 
     refused: Literal["question", "answer"] | None = None
     message: str = ""

@@ -317,7 +317,7 @@ class LiveRun:
 
 
 def replied(asked: Asked, live: LiveRun | None) -> Replied:
-    """Do what is to be done, and return what came of it.
+    """Do it, and return the outcome.
 
     Args:
         asked: What is to be done.

@@ -61,25 +61,25 @@ def _ask() -> Mapping[str, PermissionMode | PermissionPolicy]:
 
 
 class ServedAgent(Struct, frozen=True, kw_only=True):
-    """An agent that callers may use, and what they may choose of it."""
+    """An agent that callers may use, and the choices that they have."""
 
     open: Opener
-    """Opens it: when it is needed first, and again after it has died. One process serves all runs that
+    """Opens it, when it is first needed, and again after it has died. One process serves all runs that
     have the same permissions."""
     title: str = ""
-    """What people call it."""
+    """The title to show."""
     folders: Mapping[str, Path] = {}
-    """The folders in which it may work, by the names that callers know. The first one is the default. Without
+    """The folders in which it may work, by the names that callers use. The first one is the default. Without
     any, it works where it was opened."""
     permissions: Mapping[str, PermissionMode | PermissionPolicy] = field(default_factory=_ask)
-    """What it may be allowed, by the names that callers know. The first one is the default. ``ask`` leaves
+    """Its possible permissions, by the names that callers use. The first one is the default. ``ask`` leaves
     each question to the caller."""
     timeout: float | None = 3600.0
-    """Seconds that a run may take. Callers may ask for less, and are refused more."""
+    """Maximum seconds for a run. Callers may request less, but not more."""
     idle_timeout: float | None = 600.0
     """Seconds that an agent may be silent; see `ThinkBuilder.stream`."""
     budget: Callable[[], Budget] | None = None
-    """Makes the budget of a run."""
+    """Creates the budget of a run."""
 
 
 def served_agent(
@@ -99,21 +99,20 @@ def served_agent(
 
     Args:
         agent: Its name; see `open_agent`.
-        command: What starts it, instead.
-        title: What people call it; by default what its profile calls it. See `ServedAgent` for the others.
+        command: The command that starts it, instead of a name.
+        title: The title to show; by default that of its profile. See `ServedAgent` for the other arguments.
         folders: By default the folder of this process, called ``default``.
-        permissions: By default ``ask`` alone.
+        permissions: By default only ``ask``.
         question_timeout: Seconds after which an unanswered question is denied.
-        timeout: Seconds that a run may take.
-        idle_timeout: Seconds that the agent may be silent.
-        budget: Makes the budget of a run.
+        timeout: Maximum seconds for a run.
+        idle_timeout: Maximum seconds of silence of the agent.
+        budget: Creates the budget of a run.
 
     Raises:
-        AgentNotFound: There is no such agent.
-        ProfileError: What is known of the agent cannot be read.
-        ValueError: There are folders or permissions to choose from, but none in them; or both an agent and a
-            command are given.
-        NotADirectoryError: There is no such folder.
+        AgentNotFound: The agent is unknown.
+        ProfileError: The agent's profile cannot be read.
+        ValueError: `folders` or `permissions` is empty, or you passed both an agent and a command.
+        NotADirectoryError: A folder does not exist.
     """
     profile = choose(agent, command)
     chosen = {"default": "."} if folders is None else folders
@@ -145,10 +144,10 @@ def served_agent(
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much callers may ask of a server."""
+    """Limits of what callers may use of a server."""
 
     max_runs: int = 64
-    """Runs that go on or wait, of all callers."""
+    """Running and waiting runs, of all callers."""
     max_runs_per_caller: int = 16
     max_waiting: int = 8
     """Runs of a conversation that wait for their turn."""
@@ -158,7 +157,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_request: int = 10_000_000
     """Bytes of a request's body."""
     max_watchers: int = 4096
-    """Streams of events that are open, of all callers."""
+    """Open event streams, of all callers."""
     max_watchers_per_caller: int = 1024
 
 

@@ -86,23 +86,23 @@ class RunState(Struct, frozen=True, kw_only=True):
 
 
 class RunServer:
-    """Starts runs for callers, and keeps their logs in a journal from which anybody may watch them.
+    """Starts runs for callers, and stores their logs in a journal, from which they can be watched.
 
-    To be used as ``async with RunServer(…) as server:``. Leaving the block stops the runs that go on
-    (``interrupted``), after those who watch were let go. It knows nothing of HTTP: see `web_app`.
+    Use it as ``async with RunServer(…) as server:``. Leaving the block disconnects watchers, then stops the
+    active runs (``interrupted``). It is independent of HTTP: see `web_app`.
 
     Args:
-        agents: The agents that callers may use, by the names that callers know. The first is the default.
-        journal: Where the runs are kept; by default in memory. The server opens and closes it.
-        limits: How much callers may ask for.
-        retention: Which runs are forgotten; by default none.
-        idle_after: Seconds without a turn after which the session of a conversation is closed; ``None``:
+        agents: The agents that callers may use, by the names that callers use. The first is the default.
+        journal: Where to store the runs; by default in memory. The server opens and closes it.
+        limits: Limits for callers.
+        retention: Which runs to delete; by default none.
+        idle_after: Seconds without a turn after which the session of a conversation is closed; ``None`` for
             never.
-        abandoned_after: Seconds without anybody who watches after which a run is cancelled, save while it
-            waits for an answer. By default it goes on: that a watcher leaves means nothing.
+        abandoned_after: Seconds without a watcher after which a run is cancelled, except while it
+            waits for an answer. By default it continues without watchers.
 
     Raises:
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         ValueError: There is no agent, or an argument is out of range.
     """
 
@@ -196,7 +196,7 @@ class RunServer:
                 self._tasks.cancel_scope.cancel()
 
     def close_watchers(self) -> None:
-        """Let all go who watch, at once: they come back when there is a server again, to where they were."""
+        """Disconnect all watchers at once. They reconnect when a server is back, and resume."""
         for watcher in tuple(self._watchers):
             watcher.close()
         for live in self._lives.values():
@@ -204,10 +204,10 @@ class RunServer:
         self._remote_runs.close()
 
     def begin_leaving(self) -> None:
-        """Start no more runs, and let all go who watch, those too who still come.
+        """Start no more runs, and disconnect all watchers, including new ones.
 
-        It is the beginning of leaving the block, for those who have to end something before: an HTTP server
-        ends when no client is connected any more.
+        This is the first part of leaving the block, for programs that have to do something before the rest:
+        an HTTP server ends when no client is connected any more.
         """
         self._leaving = True
         self.close_watchers()
@@ -217,23 +217,23 @@ class RunServer:
     async def start(
         self, request: StartRun, *, caller: str, key: str | None = None, tools: Sequence[Tool] = ()
     ) -> RunRecord:
-        """Start a run, which goes on whether or not anybody watches it.
+        """Start a run, which continues with or without watchers.
 
         Args:
-            request: What is to be done.
-            caller: Who asks.
-            key: The caller's name for the request. The same one again starts nothing more.
-            tools: Tools for the agent, beside its own.
+            request: The request.
+            caller: The caller.
+            key: The caller's idempotency key. The same key does not start another run.
+            tools: Tools for the agent, in addition to its own.
 
         Returns:
-            What is known of it, or of the one that was started under the same key.
+            The record of the run, or of the one started earlier with the same key.
 
         Raises:
-            RequestInvalid: The operator does not let callers have that, or it means nothing.
-            TooManyRuns: As many as may be are running.
+            RequestInvalid: The operator does not offer this, or a value is invalid.
+            TooManyRuns: The maximum number of runs is reached.
             ServerUnavailable: The server is closing.
-            JournalUnwritable: There is no room for it.
-            JournalError: It cannot be kept.
+            JournalUnwritable: There is no room for the run.
+            JournalError: The run cannot be stored.
         """
         checked = check_request(request, self.agents)
         if key is not None and not 0 < len(key) <= MOST_KEY:
@@ -273,7 +273,7 @@ class RunServer:
                 del self._lives[record.id]
 
     async def get(self, run_id: str, *, caller: str) -> RunRecord:
-        """Return what is known of a run.
+        """Return the record of a run.
 
         Raises:
             RunNotFound: The caller has no such run.
@@ -305,7 +305,7 @@ class RunServer:
         return await waiting_runs(self.journal, records)
 
     async def state(self, run_id: str, *, caller: str) -> RunState:
-        """Return a run as it stands.
+        """Return the current state of a run.
 
         Raises:
             RunNotFound: The caller has no such run.
@@ -322,7 +322,7 @@ class RunServer:
 
     @asynccontextmanager
     async def watch(self, run_id: str, *, caller: str, after: int = 0) -> AsyncGenerator[Watcher]:
-        """Watch a run for the time of a block: from its first entry, or from behind the one with a number.
+        """Watch a run inside a block, from its first entry, or after the one with a number.
 
         Raises:
             RunNotFound: The caller has no such run.
@@ -359,14 +359,14 @@ class RunServer:
     async def answer(
         self, run_id: str, question_id: str, answer: Answer, *, caller: str, by: str = "human"
     ) -> None:
-        """Answer an open question of a run, wherever it goes on.
+        """Answer an open question of a run, on whichever server it runs.
 
         Args:
-            run_id: Which run.
-            question_id: Which of its questions.
+            run_id: The run.
+            question_id: The question.
             answer: See `thinkwell.questions`.
-            caller: Who asks for that.
-            by: The name of who answers, for the log.
+            caller: The caller.
+            by: Who answers, for the log.
 
         Raises:
             RunNotFound: The caller has no such run.
@@ -378,7 +378,7 @@ class RunServer:
         await self._tell(record, asked_answer(question_id, answer, by))
 
     async def cancel(self, run_id: str, *, caller: str) -> None:
-        """Cancel a run. Nothing happens where it has ended.
+        """Cancel a run. No effect if it has ended.
 
         Raises:
             RunNotFound: The caller has no such run.
@@ -389,11 +389,11 @@ class RunServer:
             await self._tell(record, Asked(what="cancel"))
 
     async def delete(self, run_id: str, *, caller: str) -> None:
-        """Forget a run that has ended.
+        """Delete a run that has ended.
 
         Raises:
             RunNotFound: The caller has no such run.
-            RunStillRunning: It goes on.
+            RunStillRunning: The run has not ended.
         """
         await self.get(run_id, caller=caller)
         try:

@@ -80,17 +80,17 @@ def retry_field() -> bytes:
 class EventStream(Response):
     """A response of Starlette that sends what a source yields, as a stream of server-sent events.
 
-    It reads the source in the task of the request, as fast as the client takes it. It closes the source in
-    that task: at its end, and as soon as the client has gone, even while the source yields nothing. An error
-    of the source breaks the connection off, which clients tell from an end.
+    It reads the source in the task of the request, as fast as the client reads. It closes the source in
+    that task, at its end and as soon as the client disconnects, even while the source yields nothing. An
+    error of the source aborts the connection, which clients can tell from an end.
 
     Args:
-        source: What to send: whole events, as bytes (see `sse_frame`) or as something that has them as `sse`.
-            It has to let other tasks run now and then. A generator may have its own task groups.
-        first: What to send first, at once, so that the client knows that it is connected.
-        keep_alive: What to send after a silence, or a function that makes it; ``None``: nothing.
+        source: Whole events to send, as bytes (see `sse_frame`) or as objects with `sse`.
+            It has to let other tasks run from time to time. A generator may have its own task groups.
+        first: Sent first, at once, so that the client knows that it is connected.
+        keep_alive: Sent after a silence, or a function that creates it; ``None`` for nothing.
         interval: Seconds of silence after which to send it.
-        headers: Headers beside the usual ones.
+        headers: Headers in addition to the usual ones.
         status: The HTTP status.
     """
 

@@ -75,7 +75,7 @@ class Threads:
         """Open the session of a conversation for the time of a block.
 
         Raises:
-            AgentError: There is none to be had.
+            AgentError: None is available.
         """
         async with AsyncExitStack() as stack:
             session = await self._reopened(agent, place, folder, stack)
@@ -98,7 +98,7 @@ class Threads:
             except AgentExited:
                 raise
             except AgentError as exc:
-                about = "A conversation with agent %s begins anew, as its session could not be opened: %s"
+                about = "A conversation with agent %s starts over, as its session could not be opened: %s"
                 logger.warning(about, place.agent, line(str(exc)))  # an agent's words may be in it
         self._forgotten.add(place.key)
         return None

@@ -109,7 +109,7 @@ class AgentStarter:
 
 
 class Agent:
-    """A running agent. Made by `open_agent`."""
+    """A running agent. Created by `open_agent`."""
 
     def __init__(self, agent: RunningAgent, hold: Hold) -> None:
         self._agent = agent
@@ -121,36 +121,36 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """What the agent was asked for as, such as ``claude``, or the name of its program."""
+        """The name under which you opened the agent, such as ``claude``, or the name of its program."""
         return self._agent.host.name
 
     @property
     def info(self) -> s.Implementation | None:
-        """Name and version that the agent gives of itself."""
+        """The name and version that the agent reports."""
         return self._agent.client.agent.agent_info
 
     @property
     def capabilities(self) -> s.AgentCapabilities:
-        """What the agent advertises."""
+        """The capabilities that the agent advertises."""
         return self._agent.client.capabilities
 
     @property
     def launch_phases(self) -> tuple[PhaseView, ...]:
-        """How the agent was launched, with times in seconds from when `open_agent` was entered."""
+        """The phases of the agent's launch, with times in seconds since its block was entered."""
         return self._agent.host.launch_log.views()
 
     @property
     def auth_methods(self) -> tuple[AuthMethod, ...]:
-        """The ways to log in that the agent offers, whether it wants a login or not."""
+        """The login methods that the agent offers, whether or not it wants a login."""
         return self._agent.host.errors.methods
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What the agent waits to be answered, in all of its sessions."""
+        """The open questions of the agent, in all its sessions."""
         return self._agent.questions.asker.open.waiting
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
-        """Answer any open question of the agent's. See `ThoughtStream.answer`, which takes its run's alone.
+        """Answer any open question of the agent. `ThoughtStream.answer` only takes questions of its run.
 
         Raises:
             QuestionNotOpen: The agent has no such open question.
@@ -170,10 +170,10 @@ class Agent:
     def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
-        """Begin a task, in a session of its own.
+        """Begin a task in a new session.
 
         Args:
-            output: What the result is: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
+            output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
                 union of those; a `pydantic.TypeAdapter`, which type checkers understand for all of them; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
 
@@ -194,34 +194,34 @@ class Agent:
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opening[Session]:
-        """Open a conversation of many turns: a new one, or one that the agent remembers.
+        """Open a session of many turns: a new one, or one that the agent remembers.
 
-        An old one that cannot be opened is an error; it never becomes a new one.
+        If an old session cannot be opened, this raises an error; it never opens a new one instead.
 
         Args:
-            cwd: The folder to work in; by default that of `open_agent`. For an old session it must be the
-                folder that it was begun in.
-            mcp_servers: MCP servers for the agent, beside those of `open_agent`.
-            additional_directories: More folders to work in. An agent does not remember them: give them
+            cwd: The folder to work in; by default that of `open_agent`. For an old session, the folder in
+                which it began.
+            mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
+            additional_directories: More folders to work in. An agent does not remember them: pass them
                 again for an old session.
-            load: The id of an old session to go on with. The agent repeats what was said, on
+            load: The id of an old session to continue. The agent repeats what was said, on
                 `Session.events`.
             resume: The same, without repeating it.
-            fork: The id of a session to begin with a copy of.
-            output: The output type of every typed turn, where it is always the same one: the agent then
-                sees its schema in the tool, and not in each prompt.
-            open_timeout: Seconds until the agent has opened it.
+            fork: The id of a session to copy.
+            output: The output type, if all typed turns have the same one: the agent then
+                sees its schema in the tool instead of in each prompt.
+            open_timeout: Seconds for the agent to open the session.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            McpServerError: The program of an MCP server is not there.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            McpServerError: The program of an MCP server is missing.
             SessionNotOpened: The agent answered with an error.
             SessionOpenTimeout: The agent did not answer in time.
-            SessionInUse: The old session is open already.
+            SessionInUse: The old session is already open.
             AgentError: The agent did not open it for another reason.
-            NotADirectoryError: There is no such folder.
-            TypeError: The output type cannot be used, or an argument is of another type.
-            ValueError: More than one of `load`, `resume` and `fork` is given.
+            NotADirectoryError: The folder does not exist.
+            TypeError: The output type cannot be used, or an argument has the wrong type.
+            ValueError: You passed more than one of `load`, `resume` and `fork`.
         """
         plan = session_plan(
             self._agent,
@@ -235,41 +235,41 @@ class Agent:
         return open_session(self._agent, plan)
 
     async def close(self) -> None:
-        """Close the agent, as leaving its block does. Where it is closed, nothing happens.
+        """Close the agent, as leaving its block does. No effect if it is already closed.
 
         Raises:
-            WrongEventLoop: The caller is not in the agent's event loop.
+            WrongEventLoop: You called this outside the agent's event loop.
         """
         await self._hold.close()
 
     def kill(self) -> None:
-        """Kill the agent's processes at once, without asking it: for when leaving its block takes too long.
+        """Kill the agent's processes at once. Use it if leaving the block takes too long.
 
-        Its runs fail with `AgentExited`. Where it was not started by us, the connection is closed.
+        Its runs fail with `AgentExited`. If thinkwell did not start the agent, it closes the connection.
         """
         if self._agent.client.connection.error is None:
             self._agent.host.owner.check()
         self._agent.kill("agent.kill() was called")
 
     async def list_sessions(self, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
-        """Return the sessions that the agent remembers, in its order.
+        """Return the sessions that the agent remembers, in the agent's order.
 
         Args:
-            cwd: Only those of this folder.
+            cwd: Only sessions of this folder.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not tell.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not list them.
         """
         self._agent.check_open()
         return await self._agent.host.errors.call(listed_sessions(self._agent, cwd))
 
     async def delete_session(self, session_id: str) -> None:
-        """Make the agent forget a session. One that it does not know is no error (ACP, Session Delete).
+        """Make the agent forget a session. An unknown session is not an error (ACP, Session Delete).
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not forget it.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not delete it.
         """
         self._agent.check_open()
         await self._agent.host.errors.call(
@@ -277,15 +277,15 @@ class Agent:
         )
 
     async def authenticate(self, method_id: str) -> None:
-        """Log in by a way that the agent offers and goes by itself, such as in a browser.
+        """Log in with a method of type ``agent``, such as in a browser.
 
         Args:
             method_id: Its id, as in `LoginRequired.methods`.
 
         Raises:
-            CapabilityMissing: It does not offer that, or the way is one for a terminal: see `login`.
-            LoginFailed: It did not work.
-            AgentError: The agent is gone.
+            CapabilityMissing: The agent does not offer the method, or it is for a terminal: see `login`.
+            LoginFailed: The login failed.
+            AgentError: The agent has ended.
         """
         self._agent.check_open()
         with self._agent.host.errors.advising():
@@ -318,64 +318,63 @@ def open_agent(
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
 ) -> Opening[Agent]:
-    """Start an agent, or connect to one, for the time of a block.
+    """Start an agent, or connect to one, with an ``async with`` block.
 
-    Leaving the block cancels what runs and ends the agent's process with everything that it has started.
-    Where no block can be, ``await open_agent(…).start()`` does it until `Agent.close`.
+    Leaving the block cancels the runs and ends the agent's process with everything it started.
+    If you cannot use a block, call ``await open_agent(…).start()``, and later `Agent.close`.
 
     Args:
         agent: A known agent, such as ``builtin``, ``claude``, ``codex`` or ``gemini``: see
-            `thinkwell.agents.known_agents`. ``claude@latest`` and ``claude@0.100.0`` are other versions of it
-            than the one in its profile. Or a profile. With neither an agent nor a command, the environment
-            decides (``THINKWELL_AGENT_CMD``, then ``THINKWELL_AGENT``), else it is the built-in one.
-        command: The command of any other agent: a sequence, or a line that is split as a shell would,
-            without running one. With `agent`, the command of that one, instead of its profile's: what else
-            the profile says counts as before.
-        transport: A connection to an agent that runs already, or a block that makes one.
-        env: Variables on top of the caller's environment.
+            `thinkwell.agents.known_agents`. ``claude@latest`` and ``claude@0.100.0`` name other versions
+            than its profile. Or a profile. With neither an agent nor a command, the environment
+            decides (``THINKWELL_AGENT_CMD``, then ``THINKWELL_AGENT``), else you get the built-in agent.
+        command: The command of any other agent: a sequence, or a line that is split as in a shell,
+            without running one. With `agent`, it replaces the command in that agent's profile; the rest of
+            the profile still applies.
+        transport: A connection to a running agent, or an async context manager that opens one.
+        env: Variables in addition to your environment.
         cwd: The folder in which the agent works; by default the current one.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
-            (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`. By default it is ``ask``
-            where there is an `on_question`, and in a run with a listener (`ThinkBuilder.listen`);
-            else ``deny``.
-        on_question: Who answers what is left open: a function, or several, asked in their order. They also
-            fill in forms, which are offered to the agent only where there is someone to do it. Without it,
-            what ``permissions="ask"`` or a policy leaves open waits for `ThoughtStream.answer`, except while
-            the run has a listener: then what is left open is declined. `wait_for_answer` waits in both.
+            (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`. The default is ``ask``
+            with an `on_question`, and in a run with a listener (`ThinkBuilder.listen`); else ``deny``.
+        on_question: Answers open questions: a function, or several, asked in order. They also fill in
+            forms, which the agent is offered only if there is a handler. Without it, questions that
+            ``permissions="ask"`` or a policy leaves open wait for `ThoughtStream.answer`; in a run with a
+            listener they are declined. `wait_for_answer` waits in both cases.
         question_timeout: Seconds until an unanswered question is denied.
-        workspace: Files and terminals that the agent may use through us; none by default.
-        mcp_servers: MCP servers for every session, besides our own: `McpStdio`, `McpHttp`, `McpSse`, or those
-            of a file (`load_mcp_servers`).
-        tools_via: The way for our tools, ``acp``, ``http`` or ``stdio``, instead of the plainest that the
-            agent offers.
-        login: The id of one of the agent's own ways to log in, which is gone when the agent asks for a
-            login: once for all that wait for it. What was refused is then tried again.
-        startup_timeout: Seconds until the agent has answered its first request. Its installation, where it
-            is not there yet, has a limit of its own: ``cold_start`` of its profile.
-        keep_daemons: Leave running at the end what has left the process group of the agent, or that of a
-            command of the workspace, such as a server that was started in the background. By default it ends
-            too, on Linux; on macOS it stays, and on Windows it ends, whatever is said here.
-        record: A file to record everything in, for `replay`: what goes over the wire, in both directions, and
-            what the runs come to. Secrets are taken out. Without it, the environment variable
+        workspace: Files and terminals that the agent may use through thinkwell; none by default.
+        mcp_servers: MCP servers for every session, in addition to your tools: `McpStdio`, `McpHttp`,
+            `McpSse`, or those of a file (`load_mcp_servers`).
+        tools_via: The transport for your tools, ``acp``, ``http`` or ``stdio``, instead of the simplest one
+            that the agent offers.
+        login: The id of a login method of type ``agent``, to use when the agent asks for a login. Runs that
+            wait for it share one login. Refused requests are then repeated.
+        startup_timeout: Seconds for the agent to answer its first request. Its installation, if needed,
+            has its own limit: ``cold_start`` in its profile.
+        keep_daemons: Leave processes running that have left the process group of the agent, or of a
+            command of the workspace, such as a server started in the background. By default they end
+            too, on Linux. On macOS they always stay, and on Windows they always end.
+        record: A file to record everything in, for `replay`: all messages in both directions, and
+            the results. Secrets are removed. Without it, the environment variable
             ``THINKWELL_TRACE`` may name a folder for such files.
         on_phase: Called with each phase of the launch when it begins, with the time since the block was
             entered. The first run's log and `Agent.launch_phases` have them too.
-        protocol: What the agent speaks: ``acp``, or ``ndjson``: a program that writes one JSON object a
-            line, and reads its prompts and answers line by line. Give `command` or `transport` with that.
-        init: Parameters for such a program, which it has to acknowledge before anything else.
-        prompt_format: How such a program gets its prompts: ``text``, as one line in which line ends are
+        protocol: The agent's protocol: ``acp``, or ``ndjson`` for a program that writes one JSON object per
+            line, and reads its prompts and answers line by line. Pass `command` or `transport` with it.
+        init: Parameters for an NDJSON program, which has to acknowledge them first.
+        prompt_format: How an NDJSON program gets its prompts: ``text``, as one line in which line ends are
             escaped, or ``json``, as an object with ``prompt`` and ``context``.
 
     Raises:
-        AgentNotFound: There is no such agent, or its program is not there.
-        ProfileError: What is known of the agent cannot be read.
-        AgentStartFailed: It was started, but no conversation came about.
-        LoginRequired: It wants a login even before that, or does not offer the one of `login`.
-        CapabilityMissing: It does not take MCP servers of the kind of one of them.
-        McpServerError: The program of an MCP server is not there.
-        NotADirectoryError: There is no such folder.
+        AgentNotFound: The agent is unknown, or its program is missing.
+        ProfileError: The agent's profile cannot be read.
+        AgentStartFailed: The agent was started, but did not become ready.
+        LoginRequired: It wants a login before that, or does not offer the method of `login`.
+        CapabilityMissing: It does not support the kind of one of the MCP servers.
+        McpServerError: The program of an MCP server is missing.
+        NotADirectoryError: The folder does not exist.
         OSError: The file for the recording cannot be written.
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         ValueError: An argument is out of range, or contradicts another.
     """
     check_types(

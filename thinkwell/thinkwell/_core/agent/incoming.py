@@ -83,11 +83,11 @@ class Incoming(ClientHandler):
         self._routes.updates(batch)
 
     def malformed(self, report: Malformed, /) -> None:
-        """Log what is no message, and keep the first words of it."""
+        """Log malformed input, and keep its beginning."""
         self.malformed_lines.append(report.line[:1000])
         self._malformed += 1
         level = logging.WARNING if self._malformed <= MALFORMED_WARNED else logging.DEBUG
-        about = "Agent %s sent what is no message: %s, %d bytes"
+        about = "Agent %s sent a malformed message: %s, %d bytes"
         extra = log_fields(agent=self._agent)
         logger.log(level, about, self._agent, report.reason, len(report.line), extra=extra)
         logger.debug("That line of agent %s: %.200r", self._agent, report.line, extra=extra)

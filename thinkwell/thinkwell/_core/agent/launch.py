@@ -111,7 +111,7 @@ class Launcher(Struct, frozen=True, kw_only=True):
         """Run the agent's program for the time of a block. It is installed before where that is needed.
 
         Raises:
-            AgentNotFound: It is not there, or what fetches it is not.
+            AgentNotFound: It is missing, or so is the program that fetches it.
             AgentStartFailed: It could not be installed, or the system refuses to run it.
         """
 

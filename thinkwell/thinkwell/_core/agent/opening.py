@@ -118,13 +118,13 @@ class Hold:
 
 
 class Opening(Generic[T]):
-    """Opens something: for the time of an ``async with`` block, or by `start`.
+    """Opens something with ``async with``, or with `start`.
 
-    It may be closed by another task than the one that opened it, in the same event loop.
+    Another task in the same event loop may close it.
 
     Args:
         name: What is opened, for errors.
-        make: Makes its block, of what holds it.
+        make: Creates its block, given what holds it.
     """
 
     def __init__(self, name: str, make: Callable[[Hold], AbstractAsyncContextManager[T]]) -> None:
@@ -133,7 +133,7 @@ class Opening(Generic[T]):
         self._hold: Hold | None = None
 
     async def start(self) -> T:
-        """Open it until its ``close`` is called, or the event loop ends. Raises what the block would."""
+        """Open it until you call its ``close``, or the event loop ends. Raises the errors of the block."""
         if self._hold is not None:
             raise RuntimeError(f"this opens {self.name} once, and has done so; call what made it again")
         self._hold = Hold(self.name)

@@ -163,7 +163,9 @@ class AgentQuestions:
         if isinstance(question, UrlQuestion) and not question.host:
             extra = log_fields(agent=self._agent)
             logger.warning(
-                "Agent %s asks to open what is no web page; it is declined", self._agent, extra=extra
+                "Agent %s asks to open an address that is not a web page; it is declined",
+                self._agent,
+                extra=extra,
             )
             logger.debug("That address of agent %s: %.200r", self._agent, question.url, extra=extra)
             return s.CreateElicitationResponse(action="decline")

@@ -439,7 +439,7 @@ class Run(Generic[T]):
             self._conclude(self._turns.stop_reason)
 
     def _wants_login(self, outcome: Exception) -> bool:
-        """Whether the prompt is to be sent again after a login: once, and only where nothing came of it."""
+        """Whether to send the prompt again after a login: once, and only if there was no answer."""
         self._login_wanted = (
             not self._login_wanted
             and isinstance(outcome, RpcError)

@@ -122,10 +122,10 @@ class SessionStarter:
 
 
 class Session:
-    """A conversation with an agent. Made by `Agent.session`.
+    """A conversation with an agent. Created by `Agent.session`.
 
-    Turns run one at a time, in the order in which they were started. Each may have tools and an output type
-    of its own.
+    Turns run one at a time, in the order in which you start them. Each may have its own tools and output
+    type.
     """
 
     def __init__(self, starter: SessionStarter, hold: Hold) -> None:
@@ -138,32 +138,32 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The agent's name for the session.
+        """The agent's id for the session.
 
-        It may change before the first turn has begun, and not after: an agent that does not fetch changed
-        tools is given another session then, with the same modes and options.
+        It may change before the first turn begins, but not later: if the agent does not fetch changed
+        tools, thinkwell opens another session with the same modes and options.
         """
         assert self._wire.id is not None
         return self._wire.id
 
     @property
     def cwd(self) -> str:
-        """The folder that it works in."""
+        """The folder in which it works."""
         return self._wire.cwd
 
     @property
     def title(self) -> str | None:
-        """What the agent calls the conversation."""
+        """The agent's title for the conversation."""
         return self._wire.state.title
 
     @property
     def commands(self) -> tuple[ev.Command, ...]:
-        """The commands that can be prompted as ``/name``."""
+        """The commands that you can prompt as ``/name``."""
         return self._wire.state.commands
 
     @property
     def usage(self) -> SessionUsage | None:
-        """Tokens and cost, as the agent reported them last; ``None`` where it has not."""
+        """Tokens and cost, as last reported by the agent; ``None`` if never."""
         return self._wire.state.usage
 
     @property
@@ -173,39 +173,39 @@ class Session:
 
     @property
     def mode(self) -> str | None:
-        """The id of the mode that it is in; ``None`` where the agent has no modes."""
+        """The id of the current mode; ``None`` if the agent has no modes."""
         return self._wire.state.mode
 
     @property
     def options(self) -> tuple[SessionOption, ...]:
-        """What can be set, in the agent's order."""
+        """The options that you can set, in the agent's order."""
         return self._wire.state.options
 
     async def set_mode(self, mode_id: str) -> None:
-        """Change the mode, also while a turn runs.
+        """Change the mode, even while a turn runs.
 
-        Where one of the `options` is the mode, that is set.
+        If one of the `options` is the mode, this sets that option.
 
         Raises:
-            ValueError: There is no such mode.
+            ValueError: The mode does not exist.
             CapabilityMissing: The agent has no modes.
-            AgentError: It did not change it.
+            AgentError: The agent did not change it.
         """
         self._starter.check_open()
         await self._starter.agent.host.errors.call(self._wire.settings.set_mode(mode_id))
 
     async def set_option(self, option_id: str, value: str | bool) -> None:
-        """Change an option, also while a turn runs.
+        """Change an option, even while a turn runs.
 
         Args:
-            option_id: Which of `options`.
-            value: The value of one of its choices, or a bool where it is on or off.
+            option_id: The id of one of the `options`.
+            value: The value of one of its choices, or a bool for a switch.
 
         Raises:
-            ValueError: There is no such option, or it cannot be that.
-            TypeError: It takes a value of another type.
+            ValueError: The option or the value does not exist.
+            TypeError: The option takes a value of another type.
             CapabilityMissing: The agent has no options.
-            AgentError: It did not change it.
+            AgentError: The agent did not change it.
         """
         self._starter.check_open()
         await self._starter.agent.host.errors.call(self._wire.settings.set_option(option_id, value))
@@ -219,20 +219,20 @@ class Session:
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opening[Session]:
-        """Open another session that begins with what was said in this one; see `Agent.session`.
+        """Open another session that begins with a copy of this conversation; see `Agent.session`.
 
         Args:
             cwd: The folder to work in; by default that of this session.
-            mcp_servers: MCP servers for the agent, beside those of `open_agent`.
+            mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in.
-            output: The output type of every typed turn, where it is always the same one.
-            open_timeout: Seconds until the agent has opened it.
+            output: The output type, if all typed turns have the same one.
+            open_timeout: Seconds for the agent to open the session.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that.
-            McpServerError: The program of an MCP server is not there.
+            CapabilityMissing: The agent does not advertise this.
+            McpServerError: The program of an MCP server is missing.
             AgentError: The agent did not open it.
-            NotADirectoryError: There is no such folder.
+            NotADirectoryError: The folder does not exist.
             TypeError: The output type cannot be used.
         """
         self._starter.check_open()
@@ -249,10 +249,10 @@ class Session:
         return open_session(agent, plan)
 
     def history(self) -> tuple[HistoryMessage, ...]:
-        """Return the conversation until now as messages: prompts, thoughts, answers and tool calls, in order.
+        """Return the conversation so far as messages: prompts, thoughts, answers and tool calls, in order.
 
-        It is complete whatever a turn's ``stream(include=…)`` keeps. What a loaded session said before is in
-        it as far as the agent repeats it.
+        It is complete whatever a turn's ``stream(include=…)`` keeps. Of a loaded session it contains what the
+        agent repeats.
         """
         return self._wire.outside.messages()
 
@@ -271,7 +271,7 @@ class Session:
         """Begin a turn; see `Agent.think`.
 
         Raises:
-            TypeError: The output type cannot be used, or is not the one that the session was opened with.
+            TypeError: The output type cannot be used, or is not that of the session.
         """
         prepared = output_type(output, "think({})")
         result = self._starter.result
@@ -282,7 +282,7 @@ class Session:
         return ThinkBuilder(self._starter, Spec(output=prepared))
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
-        """Answer any open question of the session. See `ThoughtStream.answer`, which takes its run's alone.
+        """Answer any open question of the session. `ThoughtStream.answer` only takes questions of its run.
 
         Raises:
             QuestionNotOpen: The session has no such open question.
@@ -292,15 +292,15 @@ class Session:
         questions.answer(question_id, answer, by, session=self.id)
 
     async def close(self) -> None:
-        """Close the session, as leaving its block does. Where it is closed, nothing happens.
+        """Close the session, as leaving its block does. No effect if it is already closed.
 
         Raises:
-            WrongEventLoop: The caller is not in the agent's event loop.
+            WrongEventLoop: You called this outside the agent's event loop.
         """
         await self._hold.close()
 
     def events(self, *, include: ev.Include = "all", after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
-        """Return a reader of what the agent sends between the turns. It ends with the session."""
+        """Return a reader of the events between turns. It ends with the session."""
         return self._wire.outside.log.reader(ev.included(include), after)
 
 
@@ -319,7 +319,7 @@ def session_plan(
     Raises:
         NotADirectoryError: There is no such folder.
         CapabilityMissing: The agent does not take one of the MCP servers.
-        McpServerError: The program of one is not there.
+        McpServerError: The program of one is missing.
         TypeError: The output type cannot be used, or an argument is of another type.
         ValueError: More than one source is given, or an argument is out of range.
     """

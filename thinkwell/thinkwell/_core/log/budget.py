@@ -41,39 +41,39 @@ DIGITS: Final = 9
 
 
 class Spent(Struct, frozen=True, kw_only=True):
-    """What was used of a budget, as far as the agents report it."""
+    """The usage of a budget, as far as the agents report it."""
 
     tokens: int = 0
-    """Tokens that the agents say their models took and gave."""
+    """Input and output tokens, as the agents report them."""
     cost: float = 0.0
     """In the budget's currency."""
     tool_calls: int = 0
     seconds: float = 0.0
-    """Since the first run began."""
+    """Seconds since the first run began."""
 
 
 class Budget:
-    """What one run, or several together, may use: give the same object to each.
+    """Limits the usage of one run, or of several together: pass the same object to each.
 
-    A run that goes beyond it is cancelled, and so are the others that share it, whatever agent or thread
-    they run in; their results raise `BudgetExceeded`. What has its result by then keeps it. Reaching a limit
-    exactly is not going beyond it, but a run that begins there is refused, as it could use nothing; for tool
-    calls it is let in, as it may need none.
+    A run that exceeds it is cancelled, and so are the others that share it, in any agent or thread;
+    their results raise `BudgetExceeded`. A run that already has its result keeps it. Reaching a limit
+    exactly does not exceed it, but a run that begins there is refused, as it could use nothing; this does not
+    apply to tool calls, as the run may need none.
 
-    Tokens and cost count where the agent reports them, and when it does: some do in the middle of a turn,
-    others at its end, some never. What is reported after a turn's end is not counted.
+    Tokens and cost count when the agent reports them: some report them during a turn, others at its end, some
+    never. Reports after the end of a turn do not count.
 
     Args:
-        max_tokens: Tokens taken and given, all in all. In mid turn, what the model's context holds counts as
-            taken (ACP, ``usage_update.used``); at the turn's end, what the agent says of it.
-        max_cost: Money, in `currency`. What an agent reports in another currency does not count.
+        max_tokens: Input and output tokens in total. During a turn, the size of the model's context counts as
+            input (ACP, ``usage_update.used``); at its end, the agent's own figure.
+        max_cost: Money, in `currency`. Amounts in another currency do not count.
         max_tool_calls: Calls of any tools, the agent's own and yours, but not of ``return_result``.
-        max_seconds: Time since the first run with this budget began.
+        max_seconds: Seconds since the first run with this budget began.
         currency: ISO 4217 code.
 
     Raises:
-        TypeError: A limit is no number.
-        ValueError: A limit is negative, or there is none.
+        TypeError: A limit is not a number.
+        ValueError: A limit is negative, or you gave none.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """What was used so far."""
+        """The usage so far."""
         return Spent(
             tokens=self._tokens, cost=self._cost, tool_calls=self._tool_calls, seconds=self._seconds()
         )
@@ -302,7 +302,7 @@ class IdleClock:
         self._held = 0
 
     def reset(self) -> None:
-        """Begin anew: there was another sign of life than an update."""
+        """Restart the clock: there was another sign of life than an update."""
         self._reset_at = self._now()
 
     @contextmanager

@@ -152,7 +152,7 @@ class _State:
 
 
 class ViewReducer:
-    """Reduce events to a `RunView`: those of a file, or of the event stream of a server.
+    """Reduce events to a `RunView`, for instance from a file, or from the event stream of a server.
 
     For example:
 
@@ -160,10 +160,10 @@ class ViewReducer:
         reducer.apply(event_from_json(line) for line in lines)
         print(reducer.snapshot().text)
 
-    A `ThoughtStream` has its `view` already. Each event costs a bounded amount of work.
+    A `ThoughtStream` already has a `view`. Each event costs a bounded amount of work.
 
     Args:
-        agent: What the agent was asked for as.
+        agent: The name of the agent.
         cwd: The folder in which it works.
     """
 
@@ -197,7 +197,7 @@ class ViewReducer:
         """When the last event came."""
 
     def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:  # noqa: C901 - calls would cost more than this
-        """Take the next events, in order. `TurnStarted` begins new messages."""
+        """Add the next events, in order. `TurnStarted` begins new messages."""
         open_, open_thought = self._open, self._open_thought
         named, named_thoughts = self._named, self._named_thoughts
         event: ev.ThoughtEvent | None = None
@@ -342,10 +342,10 @@ class ViewReducer:
             named.clear()
 
     def snapshot(self, error: Exception | None = None) -> RunView:
-        """Return the run as it stands.
+        """Return the current view.
 
         Args:
-            error: What `RunView.error` shows.
+            error: The value of `RunView.error`.
         """
         self._merge_tools()
         messages = tuple(map(_joined, self._messages))

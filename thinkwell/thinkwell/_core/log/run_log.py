@@ -54,18 +54,18 @@ def running_clock() -> Callable[[], float]:
 
 
 class Buffer(Struct, frozen=True, kw_only=True):
-    """A bound for the events that a run keeps. Without one, it keeps all of them.
+    """Limits the events that a run keeps. Without a buffer, it keeps all of them.
 
-    Only text is ever merged or dropped: tool, plan and question events stay.
+    Only text is merged or dropped: tool, plan and question events are always kept.
     """
 
     max_events: int
-    """How many events to keep. Where more than half as many may not be merged or dropped, up to twice of
+    """How many events to keep. If more than half as many cannot be merged or dropped, up to twice as many as
     those are kept."""
 
     overflow: Literal["coalesce", "drop_oldest", "error"] = "coalesce"
-    """What to do beyond that: merge neighbouring text of the same message, drop the oldest text and leave a
-    `Dropped` in its place, or fail the run with `BufferOverflow`."""
+    """What to do beyond that: merge adjacent text of the same message, replace the oldest text by a `Dropped`
+    event, or fail the run with `BufferOverflow`."""
 
     def __post_init__(self) -> None:
         if type(self.max_events) is not int:
@@ -232,7 +232,7 @@ class RunLog:
         for reader, place in places.items():
             reader.move(place)
         # Twice of what is left: the work per event stays bounded where little can be merged or dropped. One
-        # `Dropped` in the place of all that went is no reason to keep more.
+        # A `Dropped` that replaces all dropped events is no reason to keep more.
         left = len(self.events)
         self._shrink_at = limit if left <= most + 1 else 2 * left
 

@@ -44,12 +44,12 @@ class RunControl(Protocol):
 
     @property
     def id(self) -> str:
-        """Name of the run, unique in this process."""
+        """The id of the run, unique in this process."""
         ...
 
     @property
     def session_id(self) -> str | None:
-        """The agent's name for the session; ``None`` until it is known."""
+        """The agent's id for the session; ``None`` until it is known."""
         ...
 
     @property
@@ -168,9 +168,9 @@ class Outcome(Generic[T]):
 
 
 class ThoughtResult(Generic[T_co]):
-    """The result of a run, to be awaited: any number of times, from any number of tasks.
+    """The result of a run. Await it any number of times, from any number of tasks.
 
-    It settles whether or not anybody awaits it. Cancelling an ``await`` cancels that wait and nothing else.
+    It settles whether or not you await it. Cancelling an ``await`` cancels only that wait.
     """
 
     def __init__(self, outcome: Outcome[T_co]) -> None:
@@ -191,7 +191,7 @@ class ThoughtResult(Generic[T_co]):
         return self._outcome.done()
 
     def exception(self) -> Exception | None:
-        """Return the error, or ``None`` where there is a result or nothing yet."""
+        """Return the error, or ``None`` if there is a result or nothing yet."""
         self._outcome.seen = self._outcome.done() and self._outcome.error is not None
         return self._outcome.error
 
@@ -211,11 +211,10 @@ class ThoughtResult(Generic[T_co]):
 
 
 class ThoughtStream(Generic[T_co]):
-    """A run of an agent: its `result`, and its events by ``async for``.
+    """A run of an agent: await its `result`, or read its events with ``async for``.
 
-    The run has started and goes on by itself. Each ``async for`` sees every event from the first; leaving the
-    loop cancels nothing. Used as ``async with stream:``, the run is cancelled when the block is left before
-    its end.
+    The run has started and continues by itself. Each ``async for`` sees every event from the first; leaving
+    the loop cancels nothing. With ``async with stream:``, leaving the block before the end cancels the run.
     """
 
     def __init__(self, log: RunLog, result: ThoughtResult[T_co], run: RunControl) -> None:
@@ -237,17 +236,17 @@ class ThoughtStream(Generic[T_co]):
 
     @property
     def id(self) -> str:
-        """Name of the run, unique in this process."""
+        """The id of the run, unique in this process."""
         return self._run.id
 
     @property
     def session_id(self) -> str | None:
-        """The agent's name for the session; ``None`` until it is known."""
+        """The agent's id for the session; ``None`` until it is known."""
         return self._run.session_id
 
     @property
     def view(self) -> RunView:
-        """The run as it stands."""
+        """The current state of the run."""
         view = self._log.view()
         if view.error is not None:
             self.result.exception()  # who looks at the view of a failed run has seen the error
@@ -255,19 +254,19 @@ class ThoughtStream(Generic[T_co]):
 
     @property
     def recording(self) -> Path | None:
-        """The file of ``open_agent(record=…)``, or that a replay is from; ``None`` without."""
+        """The file of ``open_agent(record=…)``, or of the replay; ``None`` without one."""
         return self._run.recording
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the run began; once it is over, how long it took."""
+        """Seconds since the run began; after its end, how long it took."""
         return self._log.elapsed()
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
-        """What the agent sent after it had answered the prompt. No iterator delivers it.
+        """Events that the agent sent after it had answered the prompt. Iterators do not deliver them.
 
-        In a session, everything up to the next turn counts as that.
+        In a session, these are all events up to the next turn.
         """
         return self._run.late
 
@@ -275,15 +274,15 @@ class ThoughtStream(Generic[T_co]):
         return self._log.reader()
 
     def events(self, *, include: ev.Include | None = None, after: int = 0) -> AsyncIterator[ev.ThoughtEvent]:
-        """Return a reader of its own.
+        """Return a new reader of the events.
 
         Args:
             include: Kinds of events to deliver, of those that the run keeps; all of them by default.
-            after: Number of the last event that was seen already. Where a buffer has merged text around it
-                meanwhile, the text is delivered whole.
+            after: Number of the last event that you have seen. If a buffer has merged text around it, the
+                text is delivered whole.
 
         Raises:
-            ValueError: There is no such kind of event.
+            ValueError: `include` names an unknown kind of event.
         """
         return self._log.reader(None if include is None else ev.included(include), after)
 
@@ -291,7 +290,7 @@ class ThoughtStream(Generic[T_co]):
         """Answer an open question of `view.questions`, from any task or thread. The first answer counts.
 
         Args:
-            question_id: Which question.
+            question_id: The id of the question.
             answer: The answer; see `thinkwell.questions`.
             by: Who answers, for the log.
 
@@ -331,22 +330,21 @@ class ThoughtStream(Generic[T_co]):
     def cancel(self) -> None:
         """Cancel the run.
 
-        The agent is told, its open questions are answered as cancelled, and the result raises
-        `ThoughtCancelled`. Returns at once; await `wait` for the end. Nothing happens where the run has
-        ended.
+        This tells the agent, answers its open questions as cancelled, and lets the result raise
+        `ThoughtCancelled`. Returns at once; await `wait` for the end. No effect if the run has ended.
         """
         self._run.cancel()
 
     def kill(self) -> None:
-        """Kill the agent's processes at once, without asking it: for when `cancel` takes too long.
+        """Kill the agent's processes at once. Use it if `cancel` takes too long.
 
-        All runs of the agent fail with `AgentExited`, or end as cancelled where they were. Where the agent
-        was not started by us, the connection is closed. Nothing happens where the run has ended.
+        All runs of the agent fail with `AgentExited`, or end as cancelled if they were. If thinkwell did not
+        start the agent, it closes the connection. No effect if the run has ended.
         """
         self._run.kill()
 
     async def wait(self) -> None:
-        """Wait until the run is over. It never raises the run's error."""
+        """Wait until the run has ended. It never raises the run's error."""
         await self._run.wait()
 
     async def __aenter__(self) -> Self:

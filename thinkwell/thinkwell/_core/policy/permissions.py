@@ -25,27 +25,27 @@ PermissionMode: TypeAlias = Literal["deny", "ask", "allow"]
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What a policy says of a question."""
+    """The decision of a policy on a question."""
 
     verdict: RuleVerdict
-    """``ask``: a handler or a person has to decide."""
+    """``ask``: a handler or the user has to decide."""
     why: str
     rule: int | None = None
-    """Which of the policy's rules decided, counted from 0; ``None``: none fits."""
+    """The index of the rule that decided; ``None`` if no rule matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionPolicy:
     """Rules for what an agent may do.
 
-    Their order does not matter: what one denies, no other allows. In detail: a question that a ``deny`` rule
-    hits is denied. Else it is allowed if an ``allow`` rule fits, else asked if an ``ask`` rule fits, else
-    `otherwise` decides. And where an ``ask`` rule hits, nothing is allowed without asking. So another rule to
-    deny or to ask never leads to more being allowed, wherever it stands.
+    Their order does not matter: no rule allows what another one denies. A question that may concern a
+    ``deny`` rule is denied. Otherwise it is allowed if it matches an ``allow`` rule, asked if it matches an
+    ``ask`` rule, and else `otherwise` decides; but a question that may concern an ``ask`` rule is never
+    allowed without asking. So adding a rule that denies or asks never allows more.
 
     Attributes:
         rules: The rules.
-        otherwise: What is done with questions that no rule fits.
+        otherwise: The decision on questions that match no rule.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -55,8 +55,8 @@ class PermissionPolicy:
         """Check the types.
 
         Raises:
-            TypeError: Something is no rule.
-            ValueError: `otherwise` is none of the possible words.
+            TypeError: An element of `rules` is not a rule.
+            ValueError: `otherwise` has an unknown value.
         """
         object.__setattr__(self, "rules", _rules(self.rules))
         if self.otherwise not in VERDICTS:
@@ -66,8 +66,8 @@ class PermissionPolicy:
         """Decide a question.
 
         Args:
-            question: What the agent asks.
-            cwd: The session's folder, which relative paths start from.
+            question: The agent's question.
+            cwd: The session's folder, from which relative paths start.
         """
         asked = Asked(question, cwd)
         hit = self._first("deny", asked, surely=False)
@@ -100,8 +100,8 @@ class PermissionPolicy:
         """Read a policy from a TOML file.
 
         Raises:
-            PolicyError: Something in it is wrong.
-            OSError: It cannot be read.
+            PolicyError: The file is not a valid policy.
+            OSError: The file cannot be read.
         """
         try:
             text = Path(path).read_text("utf-8-sig")
@@ -114,7 +114,7 @@ class PermissionPolicy:
         """Read a policy from TOML.
 
         Raises:
-            PolicyError: Something in it is wrong.
+            PolicyError: The text is not a valid policy.
         """
         return cls._read(text, None)
 
@@ -124,7 +124,7 @@ class PermissionPolicy:
         return cls(rules=rules, otherwise=otherwise)
 
     def to_toml(self) -> str:
-        """Write the policy as TOML, which `from_toml` reads."""
+        """Return the policy as TOML for `from_toml`."""
         return write_policy(self.rules, self.otherwise)
 
 
@@ -160,14 +160,14 @@ def choose(
     widen: bool = False,
     avoid: Collection[str] = (),
 ) -> s.PermissionOption | None:
-    """Return the offered option for a verdict, by kind and never by position; ``None``: there is none.
+    """Return the offered option for a verdict, by kind and never by position; ``None`` if there is none.
 
     Args:
-        options: What the agent offers.
-        verdict: What was decided.
-        widen: Whether "allow" may also be said by an option that allows for good.
-        avoid: Ids that are taken only if no other option of that kind is there. Some agents offer to switch
-            the session's mode along with the permission, by an option that is named like the mode.
+        options: The options that the agent offers.
+        verdict: The decision.
+        widen: Whether an option that allows permanently may stand for "allow".
+        avoid: Ids to use only if there is no other option of that kind. Some agents offer to switch
+            the session's mode along with the permission, with an option named like the mode.
     """
     kinds = _KINDS[verdict]
     if widen and kinds is _ALLOW:

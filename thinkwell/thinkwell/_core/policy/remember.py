@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Remembered:
-    """Answers that hold for equal questions, too.
+    """Answers that also apply to equal questions.
 
-    Questions are equal if kind, tool, server, command and paths are. The arguments count as well where those
-    do not say it all: beside a command, and where there is no path or a kind of tool that does more than
-    touch files. But a denied command stays denied with other arguments.
+    Questions are equal if they have the same kind, tool, server, command and paths. The arguments count too
+    if these are not enough: with a command, without a path, or for a kind of tool that does more than access
+    files. But a denied command stays denied with other arguments.
     """
 
     def __init__(self) -> None:

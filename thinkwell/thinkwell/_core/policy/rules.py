@@ -21,18 +21,18 @@ CRITERIA: Final = ("kind", "tool", "path", "command", "server")
 
 @dataclass(frozen=True, slots=True, init=False)
 class Rule:
-    """A verdict, and what it is about. Every criterion that is given has to fit, by one of its patterns.
+    """A verdict, and the calls it applies to. A call has to match one pattern of every criterion given.
 
-    A rule that allows is hard to fit, one that denies or asks is easily hit. So ``allow`` wants all the paths
-    and all the commands of a call to fit, and goes only by what the agent's program says; for ``deny`` and
-    ``ask``, one path or command is enough, wherever it is hidden, and what cannot be read fits.
+    Rules that allow are strict, rules that deny or ask are generous. ``allow`` requires all paths
+    and all commands of a call to match, and uses only fields that the agent's program fills in. For ``deny``
+    and ``ask``, one path or command is enough, wherever it is hidden, and unreadable calls match.
 
     Attributes:
         verdict: ``allow``, ``deny`` or ``ask``.
         kind: Kinds of tools.
         tool: Globs for the tool's own name. To allow the tools of an MCP server, give `server` too.
         path: Globs for files: absolute, ``~/…``, or relative to the session's folder. ``**`` crosses folders.
-            For ``deny`` and ``ask``, what is said of a folder holds for all that is in it.
+            For ``deny`` and ``ask``, a folder includes everything in it.
         command: Patterns for commands, word by word: ``git status``, ``npm run *``.
         server: Globs for the name of the MCP server whose tool it is.
         why: The reason, for the log.
@@ -57,11 +57,11 @@ class Rule:
         server: str | Iterable[str] = (),
         why: str = "",
     ) -> None:
-        """Make a rule.
+        """Create a rule.
 
         Raises:
-            ValueError: It is about nothing, or a value is none of the possible ones.
-            TypeError: A value is no text.
+            ValueError: It has no criterion, or a value is unknown.
+            TypeError: A value is not a string.
         """
         _must_be_one_of("verdict", verdict, VERDICTS)
         object.__setattr__(self, "verdict", verdict)

@@ -99,7 +99,7 @@ def noise(malformed: Sequence[bytes]) -> str:
     if not malformed:
         return ""
     return (
-        ". It printed what is no message of the Agent Client Protocol, such as "
+        ". It printed a line that is not a message of the Agent Client Protocol, such as "
         f"{malformed[0][:200]!r}: is it started in its ACP mode?"
     )
 

@@ -38,7 +38,7 @@ class McpServers:
         who: What an error says that they were given to.
 
     Raises:
-        McpServerError: A program is not there.
+        McpServerError: A program is missing.
         TypeError: Something is no server.
         ValueError: A name, an address or a header cannot be used, or a name is taken.
     """

@@ -43,7 +43,7 @@ WHAT_TO_GIVE: Final = (
 
 
 class JsonSchema(dict[str, object]):
-    """A JSON Schema, to be returned as plain JSON data: ``agent.think(JsonSchema({"type": "integer"}))``."""
+    """A JSON Schema for a result of plain JSON data: ``agent.think(JsonSchema({"type": "integer"}))``."""
 
 
 class ForeignSchema(JsonSchema):

@@ -85,7 +85,7 @@ class _Clock:
         self._end = 0.0
 
     def restart(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self._end = time.perf_counter() + SECONDS
 
     def timed(self, check: Keyword) -> Keyword:

@@ -37,13 +37,13 @@ class HistoryMessage(Struct, frozen=True, kw_only=True):
     """A part of a conversation."""
 
     role: Role
-    """``user``: what was prompted. ``assistant`` and ``thought``: what the agent said and thought aloud."""
+    """``user``: a prompt. ``assistant`` and ``thought``: messages and thoughts of the agent."""
     turn: int
-    """Which prompt of ours it belongs to: 1, 2, 3 and so on. 0: it came before the first one."""
+    """The number of the prompt it belongs to: 1, 2, 3 and so on; 0 before the first one."""
     text: str = ""
-    """The words; of a tool call what it showed."""
+    """The text; for a tool call, its text output."""
     replayed: bool = False
-    """Whether it was said before, in the session that was loaded, and repeated by the agent."""
+    """Whether the agent repeated it from a loaded session."""
     tool: HistoryTool | None = None
 
 

@@ -217,7 +217,7 @@ class WireSession:
             needed: Whether nothing comes of the turn without them. Else it does not wait for them.
 
         Raises:
-            CapabilityMissing: The agent keeps its old tools, and cannot open the session anew.
+            CapabilityMissing: The agent keeps its old tools, and cannot reopen the session.
         """
         first = needed and self.how in ("new", "fork") and not self.tools.waited
         await self.tools.offer(tools, needed=needed)
@@ -290,7 +290,7 @@ class WireSession:
         return self.outside.begun or self.how in ("load", "resume")
 
     async def _shut(self) -> None:
-        """Close the session, to open it anew."""
+        """Close the session to reopen it."""
         flags = self._host.client.capabilities.session_capabilities
         if self._begun and (flags.close is None or flags.resume is None):
             raise tools_cannot_change()

@@ -13,7 +13,7 @@ class SessionLife(Enum):
     OPENING = auto()
     OPEN = auto()
     REOPENING = auto()
-    """The agent has closed it, to open it anew, and has not done that yet."""
+    """The agent has closed it and is about to reopen it."""
     STUCK = auto()
     """A turn in it could not be ended: it takes no more."""
     LEAVING = auto()

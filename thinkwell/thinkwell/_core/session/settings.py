@@ -1,4 +1,4 @@
-"""Modes and options as they are set, and set again where the agent opens the session anew."""
+"""Modes and options: setting them, and setting them again when the agent reopens the session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionSettings:
         self._session = session
         self._client = client
         self.lock: anyio.Lock = anyio.Lock(fast_acquire=True)
-        """Held while something is set, and while the session is opened anew."""
+        """Held while something is set, and while the session is reopened."""
         self._wanted: SessionState | None = None
 
     @property
@@ -99,7 +99,7 @@ class SessionSettings:
         if option_id is not None:
             await self._set_option(option_id, mode_id)
             return
-        if session.life is SessionLife.REOPENING:  # it cannot be sent before it is opened anew
+        if session.life is SessionLife.REOPENING:  # it cannot be sent before the session is reopened
             self._changed(partial(session.state.mode_is, mode_id))
             return
         assert session.id is not None

@@ -26,7 +26,7 @@ MODE_CATEGORY: Final = "mode"
 
 
 class SessionMode(Struct, frozen=True, kw_only=True):
-    """A way of working that the agent offers."""
+    """A mode that the agent offers."""
 
     id: str
     name: str

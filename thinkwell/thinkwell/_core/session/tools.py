@@ -102,7 +102,7 @@ class SessionTools:
 
     @asynccontextmanager
     async def moved(self, way: ToolTransport) -> AsyncGenerator[None]:
-        """Offer the tools over another way, once the block has opened the session anew; else stay."""
+        """Offer the tools over another transport, if the block reopens the session; else keep this one."""
         config, tried = self.config, self.tried
         await self._offer_over(way)
         try:
@@ -155,7 +155,7 @@ class SessionTools:
             await anyio.sleep(RELIST_GRACE)
 
     async def reopened(self) -> None:
-        """Wait again for the first list: the agent has opened the session anew."""
+        """Wait again for the first list: the agent has reopened the session."""
         await self._wait_listed(LIST_TIMEOUT)
 
     async def _wait_listed(self, seconds: float) -> None:
@@ -218,14 +218,14 @@ def tools_cannot_change(*, reopened: bool = False) -> CapabilityMissing:
     """Return the error for an agent that does not fetch changed tools.
 
     Args:
-        reopened: Whether it did not do so either when the session was opened anew.
+        reopened: Whether it did not do so either when the session was reopened.
     """
     way_out = "Offer the same tools on every turn, or use a session for each set of tools"
     if reopened:
         return CapabilityMissing(
             "tools/list",
             "changing the tools of a session: it has not fetched the changed list, and not when the session "
-            f"was opened anew either. {way_out}",
+            f"was reopened either. {way_out}",
         )
     return CapabilityMissing(
         "sessionCapabilities.close and sessionCapabilities.resume",

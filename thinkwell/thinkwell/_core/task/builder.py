@@ -1,4 +1,4 @@
-"""`ThinkBuilder`: what an agent is to think about, put together step by step."""
+"""`ThinkBuilder`: builds the prompt, tools and options of a task step by step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ A = TypeVar("A", bound="Addressee")
 
 
 class Listening(RunListener, Protocol):
-    """Hears a run, and answers what its agent asks."""
+    """Receives the messages of a run, and answers its agent's questions."""
 
     async def hear(self, stream: ThoughtStream[T], timeout: float | None) -> T:  # noqa: ASYNC109
         """Have everything handled, and return the run's result when all is done."""
@@ -94,7 +94,7 @@ class Explanation:
     prompt: tuple[dict[str, Any], ...]
     """The prompt's content blocks, in the protocol's form."""
     tools: tuple[dict[str, Any], ...]
-    """Name, description and input schema of every tool, `return_result` included."""
+    """Name, description and input schema of every tool, including `return_result`."""
 
     def __str__(self) -> str:
         blocks = "\n".join(block.get("text", f"[{block['type']}]") for block in self.prompt)
@@ -157,11 +157,11 @@ class PromptBuilder(Generic[T, A]):
         return self._add(prompt.TextPart(glue + text), content)
 
     def text(self, content: str) -> Self:
-        """Add text as it is.
+        """Add text unchanged.
 
         Raises:
-            TypeError: It is no text.
-            ValueError: It has lone surrogates, which cannot be sent.
+            TypeError: The content is not a string.
+            ValueError: The content has lone surrogates, which cannot be sent.
         """
         return self._add(prompt.TextPart(checked(content, "text()")), content)
 
@@ -170,11 +170,11 @@ class PromptBuilder(Generic[T, A]):
         return self._add(prompt.TextPart(checked(content, "line()") + "\n"), content)
 
     def quote(self, content: str, *, tag: str = "quote") -> Self:
-        """Add text between tags that show where it begins and ends, whatever stands in it.
+        """Add text between tags that it cannot close, so the agent knows where it begins and ends.
 
         Raises:
-            TypeError: It is no text.
-            ValueError: It has lone surrogates, or the tag is no name.
+            TypeError: The content is not a string.
+            ValueError: The content has lone surrogates, or the tag is not a valid name.
         """
         name = checked(tag, "quote(tag=…)")
         return self._add_block(quoted(checked(content, "quote()"), name), content)
@@ -188,17 +188,17 @@ class PromptBuilder(Generic[T, A]):
         """Add a PNG, JPEG, GIF or WebP image: its bytes, or the path of a file.
 
         Raises:
-            CapabilityMissing: The agent takes no images (``promptCapabilities.image``).
+            CapabilityMissing: The agent does not support images (``promptCapabilities.image``).
             OSError: The file cannot be read.
-            ValueError: It is no such image.
+            ValueError: The data has none of these formats.
         """
         return self._add(prompt.image_part(data_or_path))
 
     def resource(self, path_or_uri: str | os.PathLike[str]) -> Self:
-        """Add a file or a URI. A file is sent whole where the agent takes that, and as a link elsewhere.
+        """Add a file or a URI. A file is sent whole if the agent supports that, else as a link.
 
         Raises:
-            FileNotFoundError: The path leads to no file.
+            FileNotFoundError: The file does not exist.
         """
         return self._add(prompt.resource_part(path_or_uri))
 
@@ -214,8 +214,8 @@ class PromptBuilder(Generic[T, A]):
         """Offer a tool: a typed function, sync or async. See `thinkwell.tool` for the arguments.
 
         Raises:
-            TypeError: The function cannot be made a tool; the message names the line to fix.
-            ValueError: There is a tool of that name already.
+            TypeError: The function cannot be a tool; the message names the line to fix.
+            ValueError: Another tool already has that name.
         """
         new = make_tool(function, name=name, description=description, mention=mention)
         if new.name == RESULT_TOOL:
@@ -231,14 +231,14 @@ class PromptBuilder(Generic[T, A]):
         return self._with(tools=(*self._spec.tools, new))
 
     def skill(self, path_or_skill: str | os.PathLike[str] | Skill) -> Self:
-        """Offer a skill: its folder, the SKILL.md in it, or one that is made of texts and functions.
+        """Offer a skill: its folder, the SKILL.md in it, or a `Skill`.
 
-        The prompt has its name and description. The agent gets the rest by the tools ``activate_skill``,
+        The prompt has its name and description. The agent gets the rest with the tools ``activate_skill``,
         ``call_skill_tool`` and ``read_skill_file``.
 
         Raises:
-            SkillError: It cannot be used; the message names file and line.
-            ValueError: There is a skill of that name already, or a tool under the name of one of those three.
+            SkillError: The skill cannot be used; the message names file and line.
+            ValueError: Another skill already has that name, or a tool has the name of one of those three.
         """
         new = path_or_skill if isinstance(path_or_skill, Skill) else load_skill(path_or_skill)
         same = next((known for known in self._spec.skills if known.name == new.name), None)
@@ -248,10 +248,10 @@ class PromptBuilder(Generic[T, A]):
         return self._with(skills=skills, tools=offered(self._spec.tools, skills))
 
     def cwd(self, path: str | os.PathLike[str]) -> Self:
-        """Let the agent work in another folder than `open_agent` was given.
+        """Let the agent work in another folder than that of `open_agent`.
 
         Raises:
-            NotADirectoryError: There is no such folder.
+            NotADirectoryError: The folder does not exist.
         """
         return self._with(cwd=existing_folder(path, "cwd()"))
 
@@ -259,7 +259,7 @@ class PromptBuilder(Generic[T, A]):
         """Add to the prompt's ``_meta``, which the protocol reserves for extensions and trace context.
 
         Raises:
-            TypeError: It cannot be written as JSON.
+            TypeError: The mapping cannot be written as JSON.
         """
         try:
             msgspec.json.encode(mapping)
@@ -270,8 +270,8 @@ class PromptBuilder(Generic[T, A]):
     def explain(self) -> Explanation:
         """Return the exact prompt and the tools' schemas. Nothing is sent.
 
-        Where the agent has other sessions open, a prompt names the MCP server of its own; for a session that
-        is yet to be opened, that name stands as ``thinkwell…``.
+        If the agent has other sessions open, a prompt names the MCP server of its session; before the session
+        is open, that name is shown as ``thinkwell…``.
         """
         return self._starter.explain(self._spec)
 
@@ -319,9 +319,9 @@ class PromptBuilder(Generic[T, A]):
 
 
 class ThinkBuilder(PromptBuilder[T, Starter]):
-    """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
+    """A task for an agent. Every method returns a new builder, so you can keep one and use it again.
 
-    Made by `Agent.think` and `Session.think`; `stream` starts the run.
+    Created by `Agent.think` and `Session.think`; `stream` starts the run.
     """
 
     __slots__ = ()
@@ -338,26 +338,26 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> ThoughtStream[T]:
-        """Start the run and return its handle at once: no ``await``. It goes on in the agent's task group.
+        """Start the run and return its stream at once, without ``await``. It runs in the agent's task group.
 
         Args:
-            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out
-                is not kept; `ThoughtStream.view` counts it all the same.
-            buffer: A bound for the events that are kept; none by default.
+            include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. Other events
+                are not kept, but still count for `ThoughtStream.view`.
+            buffer: Limits the events kept; by default, all are kept.
             timeout: Seconds after which the run is cancelled and the result raises `ThoughtTimeout`.
-            idle_timeout: Seconds without a sign of life from the agent after which the same happens. The
-                clock stands still while a tool runs or a question waits. A `Stalled` event comes at half of
+            idle_timeout: Seconds of silence of the agent after which the same happens. The
+                clock stops while a tool runs or a question waits. A `Stalled` event is sent after half of
                 it.
             retries: How often the agent may try again after an invalid result.
-            reminders: How often an agent that ends its turn without a result is asked for it.
+            reminders: How often to remind an agent that ends its turn without a result.
             background_wait: Seconds that the run stays open, once the agent has answered, for what it was
                 steered to and for commands that it has moved to the background; 0 for not at all.
-            budget: What the run may use, alone or together with others; see `Budget`.
+            budget: The budget of the run, alone or shared with others; see `Budget`.
 
         Raises:
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
             ValueError: The prompt is empty, or an argument is out of range.
-            AgentClosed: The agent's block has been left.
+            AgentClosed: You have left the agent's block.
         """
         options = self._options(
             include,
@@ -382,7 +382,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
-        """Run it and return the result as soon as it is there. A caller who is cancelled cancels the run."""
+        """Run the task and return the result as soon as it arrives. Cancelling this call cancels the run."""
         stream = self.stream(
             buffer=buffer,
             timeout=timeout,
@@ -414,30 +414,30 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
     ) -> T:
-        """Run it, have handlers hear and answer what the agent says meanwhile, and return the result.
+        """Run the task with a listener: handlers get the agent's messages and answer its questions.
 
-        A caller who is cancelled cancels the run, and so does a handler that raises.
+        Returns the result. Cancelling this call cancels the run, and so does a handler that raises.
 
         Args:
-            handlers: They receive what the agent says, and answer what it asks: see `thinkwell.listen`.
-            include: Kinds of events that the run keeps. The handlers hear of all.
-            buffer: A bound for the events that are kept; none by default.
-            timeout: Seconds that all of it may take, the handlers included. Then `ThoughtTimeout` is raised.
+            handlers: They receive the agent's messages, and answer its questions: see `thinkwell.listen`.
+            include: Kinds of events that the run keeps. The handlers get all.
+            buffer: Limits the events kept; by default, all are kept.
+            timeout: Seconds for the whole run, including the handlers. Then it raises `ThoughtTimeout`.
             idle_timeout: See `stream`.
             retries: How often the agent may try again after an invalid result.
-            reminders: How often an agent that ends its turn without a result is asked for it.
+            reminders: How often to remind an agent that ends its turn without a result.
             background_wait: See `stream`.
-            budget: What the run may use, alone or together with others; see `Budget`.
+            budget: The budget of the run, alone or shared with others; see `Budget`.
 
         Raises:
-            AgentReported: The agent has ended the run by an error.
-            AgentExited: It has ended without a result.
-            MessageInvalid: It has said something that does not fit a handler's annotation.
-            QuestionsStopped: It asks the same over and over, or a handler has ended the run.
-            ThinkwellError: The run has failed in another way.
-            Exception: What a handler raises, as it is.
-            TypeError: The handlers are none, or another argument is of another type.
-            ValueError: Approvals are to be decided by a handler, and ``permissions="deny"`` was said.
+            AgentReported: The agent ended the run with an error.
+            AgentExited: It exited without a result.
+            MessageInvalid: A message does not fit a handler's annotation.
+            QuestionsStopped: It keeps asking the same, or a handler ended the run.
+            ThinkwellError: The run failed in another way.
+            Exception: What a handler raises, unchanged.
+            TypeError: `handlers`, or another argument, has the wrong type.
+            ValueError: A handler decides approvals, but ``permissions="deny"`` forbids that.
         """
         options = self._options(
             include,

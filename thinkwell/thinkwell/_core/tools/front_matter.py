@@ -97,7 +97,7 @@ class FrontMatter:
         return tuple(_item(entry, number, line) for number, line in below)
 
     def texts_by_name(self, key: str) -> dict[str, str]:
-        """Return the mapping of a key. What is no text in it is left out."""
+        """Return the mapping of a key. Values that are not text are left out."""
         entry = self._entries.get(key)
         if entry is None or _COMMENT.sub("", entry.value):
             return {}

@@ -30,21 +30,21 @@ _ALLOWED_TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Skill:
-    """A skill: what an agent gets of it at once, and what it gets when it asks for more.
+    """Instructions for one kind of work, with files and tools, which the agent reads when it needs them.
 
-    Made of texts and functions as it is here, or of a folder by `load_skill`. `ThinkBuilder.skill` offers it.
+    Create it from texts and functions, or load a folder with `load_skill`. `ThinkBuilder.skill` offers it.
 
     Args:
         name: Up to 64 lower-case letters, digits and single hyphens.
         description: What it does and when to use it, in up to 1024 characters. The prompt has it.
         body: The instructions. The agent gets them when it activates the skill.
-        tools: Functions that the agent can call by way of the skill; as for `thinkwell.tool`.
-        files: Content of files by their paths, such as ``references/api.md``.
+        tools: Functions that the agent can call through the skill; as for `thinkwell.tool`.
+        files: Contents of files by path, such as ``references/api.md``.
 
     Raises:
         SkillError: The name, the description, or the path of a file cannot be used.
-        TypeError: Something is of another type; see also `thinkwell.tool`.
-        ValueError: Two tools have one name, or a text has lone surrogates.
+        TypeError: An argument has the wrong type; see also `thinkwell.tool`.
+        ValueError: Two tools have the same name, or a text has lone surrogates.
     """
 
     name: str
@@ -52,12 +52,12 @@ class Skill:
     body: str
     tools: tuple[Tool, ...]
     folder: Path | None
-    """Where its files are; ``None`` where they are in memory."""
+    """The folder of its files; ``None`` if they are in memory."""
     license: str
     compatibility: str
-    """What it needs to work, in words."""
+    """A description of its requirements."""
     allowed_tools: tuple[str, ...]
-    """Tools that its author would have allowed. Nothing is allowed by it: that is up to ``permissions=``."""
+    """Tools that its author suggests to allow. It has no effect: ``permissions=`` decides."""
     metadata: Mapping[str, str]
     _files: SkillFiles
 
@@ -107,17 +107,17 @@ class Skill:
 def load_skill(path: str | os.PathLike[str], *, tools: Iterable[Tool | ToolFunction] = ()) -> Skill:
     """Load a skill from its folder. Its other files are read when the agent asks for them.
 
-    The format is that of Agent Skills: a SKILL.md of front matter and Markdown. Keys of the front matter that
-    are not known are left alone, and the folder's name does not matter.
+    The format is Agent Skills: a SKILL.md with front matter and Markdown. Unknown keys of the front matter
+    are ignored, and the folder may have any name.
 
     Args:
         path: The folder, or the SKILL.md in it.
-        tools: Functions that the agent can call by way of the skill.
+        tools: Functions that the agent can call through the skill.
 
     Raises:
-        SkillError: It cannot be used; the message names file and line.
-        TypeError: A function cannot be made a tool.
-        ValueError: Two tools have one name.
+        SkillError: The skill cannot be used; the message names file and line.
+        TypeError: A function cannot be a tool.
+        ValueError: Two tools have the same name.
     """
     from thinkwell._core.tools.front_matter import (  # `import thinkwell` does without it
         FrontMatter,

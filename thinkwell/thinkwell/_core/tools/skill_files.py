@@ -170,7 +170,7 @@ def _why(path: str, exc: OSError) -> str:
         return f"there is no file {path!r:.200}"
     if exc.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
         # Systems differ in which of these a link that is not followed gives.
-        return f"{path!r:.200} leads over a symbolic link, or over what is no folder; links are not followed"
+        return f"{path!r:.200} leads through a symbolic link, or through a file; links are not followed"
     return f"{path!r:.200} cannot be read: {exc.strerror}"
 
 

@@ -61,7 +61,7 @@ def skill_tools(skills: Iterable[Skill]) -> tuple[Tool, ...]:
 
 
 class _Desk:
-    """Hands out skills. What is asked for in vain is answered with what there is."""
+    """Serves skills. A request for something unknown gets a list of what exists."""
 
     def __init__(self, skills: dict[str, Skill]) -> None:
         self._skills = skills

@@ -56,42 +56,42 @@ _BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, Embedde
 
 
 class ToolContext:
-    """What a tool may know of its call. A parameter annotated with it gets one, unseen by the agent.
+    """The context of a tool call. Annotate a parameter with it to get it; the agent does not see it.
 
-    A cancelled run cancels an ``async`` tool at its next ``await``; a sync tool, which runs in a worker
-    thread, is left behind there, and should call `raise_if_cancelled` now and then where it takes long.
+    Cancelling the run cancels an ``async`` tool at its next ``await``. A sync tool continues in its worker
+    thread; if it takes long, it should call `raise_if_cancelled` from time to time.
     """
 
     def __init__(self, session_id: str, report: Report, ask: Ask | None = None) -> None:
         self.session_id = session_id
-        """The agent's name for the session."""
+        """The agent's id for the session."""
         self._report = report
         self._ask = ask
         self._thread = threading.get_ident()
         self._cancelled = False
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the agent how far the call is, in units of the tool's own."""
+        """Report progress to the agent, in units of your choice."""
         if threading.get_ident() == self._thread:
             self._report(done, total, message)
         elif not self._cancelled:
             anyio.from_thread.run_sync(self._report, done, total, message)
 
     async def ask(self, title: str, fields: Sequence[FormField]) -> dict[str, FormValue] | None:
-        """Ask those who answer the agent's questions for values, and wait for them. For ``async`` tools.
+        """Ask the user for values with a form, and wait for them. For ``async`` tools.
 
-        The question is on the log of the run as one of the agent's would be, and displays show it. It is left
-        to `ThoughtStream.answer`, until the deadline of questions; no handler is asked.
+        The question is logged and displayed like one of the agent. It waits for `ThoughtStream.answer` until
+        the deadline of questions; no handler is asked.
 
         Args:
-            title: What it is about.
-            fields: What is to be filled in; see `thinkwell.questions.FormField`.
+            title: The title of the form.
+            fields: The fields of the form; see `thinkwell.questions.FormField`.
 
         Returns:
-            What was filled in by the names of the fields; ``None``: it was declined, or not answered.
+            The values by the names of the fields; ``None`` if it was declined or not answered.
 
         Raises:
-            ToolError: There is no one to ask where the tool was called.
+            ToolError: The tool was called where it cannot ask.
         """
         if self._ask is None:
             raise ToolError("There is no one to ask here")
@@ -103,10 +103,10 @@ class ToolContext:
         return self._cancelled
 
     def raise_if_cancelled(self) -> None:
-        """End a sync tool whose call was cancelled.
+        """End a sync tool if its call was cancelled.
 
         Raises:
-            ToolError: It was.
+            ToolError: The call was cancelled.
         """
         if self._cancelled:
             raise ToolError("The call was cancelled")
@@ -123,7 +123,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[P, R_co]):
-    """A tool as an agent sees it, and the function behind it, with its signature. Made by `tool`."""
+    """A tool as an agent sees it, with its function. Created by `tool`."""
 
     name: str
     description: str
@@ -142,7 +142,7 @@ class Tool(Generic[P, R_co]):
         return self.function(*args, **kwargs)
 
     async def call(self, arguments: Mapping[str, JsonValue], context: ToolContext) -> ToolResult:
-        """Run the function on an agent's arguments. What it raises becomes a result that says so."""
+        """Run the function with an agent's arguments. An exception becomes an error result."""
         try:
             kwargs = self.validate(arguments)
             if self.context_parameter is not None:
@@ -193,24 +193,23 @@ def tool(
     mention: bool = True,
     input_schema: Mapping[str, JsonValue] | None = None,
 ) -> Callable[..., object]:
-    """Make a tool of a function; usable as a decorator.
+    """Create a tool from a function; also usable as a decorator.
 
     Name, description and the schema of the arguments come from the function's name, docstring and
-    annotations. A sync function runs in a worker thread. What it returns is sent as text, or as JSON where it
-    is no text.
+    annotations. A sync function runs in a worker thread. The return value is sent as text, or as JSON if it
+    is not text.
 
     Args:
-        function: A function, method, object with ``__call__``, or `functools.partial`; no generator and no
-            class. Every parameter that
-            is not bound needs an annotation that pydantic understands.
-        name: Another name than the function's.
-        description: Another description than the docstring's.
-        mention: Whether the prompt names the tool; the agent can call it all the same.
-        input_schema: A JSON Schema for the arguments instead of the derived one; they are checked against
-            it and passed on as they are.
+        function: A function, method, object with ``__call__``, or `functools.partial`, but not a generator or
+            class. Every unbound parameter needs an annotation that pydantic understands.
+        name: The tool's name, instead of the function's.
+        description: The tool's description, instead of the docstring's.
+        mention: Whether the prompt names the tool; the agent can always call it.
+        input_schema: A JSON Schema for the arguments instead of the derived one; they are validated against
+            it and passed on unchanged.
 
     Raises:
-        TypeError: The function cannot be made a tool; the message names the line to fix.
+        TypeError: The function cannot be a tool; the message names the line to fix.
     """
     if function is None:
         return functools.partial(

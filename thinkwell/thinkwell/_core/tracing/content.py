@@ -102,7 +102,7 @@ class Transcript:
         self._room = 2 * LIMIT
 
     def prompted(self, blocks: Sequence[object]) -> None:
-        """Take a prompt. Of what is no text, only the kind is said."""
+        """Add a prompt. Only the kind of parts that are not text is given."""
         parts = [
             {"type": "text", "content": block["text"]} if block["type"] == "text" else {"type": block["type"]}
             for block in msgspec.to_builtins(blocks)

@@ -64,7 +64,7 @@ class Tree:
         above: Span | None = None,
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> Span:
-        """Begin a span that `end` ends, in the place of the one before with that key."""
+        """Begin a span that `end` ends, replacing the earlier one with that key."""
         self.end(key)
         span = self._open[key] = self.start(name, attributes, above, kind)
         return span
@@ -82,7 +82,7 @@ class Tree:
             finish(span, attributes or {}, error)
 
     def fell(self, attributes: Mapping[str, AttributeValue], error: str | None, sharing: str = "") -> None:
-        """End all spans, each whatever becomes of the others.
+        """End all spans, even if ending one of them fails.
 
         Args:
             attributes: What the root says at last.

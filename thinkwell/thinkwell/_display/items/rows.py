@@ -154,7 +154,7 @@ def thinking(text: str) -> Node:
 
 
 def media(block: ev.ContentBlock) -> Node:
-    """Return what is no text, as far as it can be shown."""
+    """Return content other than text, as far as it can be shown."""
     match block:
         case ImageContent(data=data, mime_type=kind) if (
             kind in _PICTURES and len(data) <= PICTURE and _BASE64.fullmatch(data)
@@ -378,7 +378,7 @@ def pictures(tool: ToolView) -> Node:
 
 
 def past_question(question: QuestionView, answer: AnswerView | None, *, over: bool) -> Node:
-    """Return the line of a question, with what became of it.
+    """Return the line of a question, with its outcome.
 
     Args:
         question: The question.

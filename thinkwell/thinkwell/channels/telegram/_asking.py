@@ -83,7 +83,7 @@ class Questions:
                     self._forget(one)
 
     def ended(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
-        """Know what became of a question, or of the one that it was a part of."""
+        """Handle the outcome of a question, or of the one that it was a part of."""
         for one in self._asked.values():
             id_ = one.question.id
             if str(one.chat.address) == user_id and (id_ == question.id or id_.startswith(f"{question.id}.")):
@@ -134,7 +134,7 @@ class Questions:
                 yield one
 
     async def close(self) -> None:
-        """Withdraw what is open, and wait until all messages say what became of it."""
+        """Withdraw what is open, and wait until all messages show the outcome."""
         for one in self._asked.values():
             one.answered.set()
             one.told.set()
@@ -142,7 +142,7 @@ class Questions:
             await self._changed.wait()
 
     async def _end(self, user_id: str, one: _Asked) -> None:
-        """Let the question's message say what became of it, once that is known."""
+        """Show the outcome in the question's message, once it is known."""
         with self._chats.use(user_id):
             with anyio.move_on_after(GRACE):
                 await one.told.wait()
@@ -214,7 +214,7 @@ class _Asked:
         self.message_ids.append(self._prompt_id)
 
     async def show_outcome(self) -> None:
-        """Take the buttons away, and say what became of the question."""
+        """Remove the buttons, and show the outcome of the question."""
         await self.line.landed()
         count = len(self.layout.messages)
         by = f" ({self._by})" if self._by else ""

@@ -86,7 +86,7 @@ class TelegramChannel(AsyncContextManagerMixin):
 
     Raises:
         ValueError: There is no token, or it has not the form of one.
-        TypeError: `allowed` has what is no number.
+        TypeError: `allowed` has a value that is not a number.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         return await self._questions.ask(user_id, question)
 
     async def on_question_end(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
-        """Let the question's message say what became of it. Its buttons go."""
+        """Show the outcome in the question's message, and remove its buttons."""
         if self._questions is not None:
             self._questions.ended(user_id, question, outcome)
 

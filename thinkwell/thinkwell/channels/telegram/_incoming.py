@@ -193,7 +193,7 @@ class Incoming:
             self._tasks.start_soon(self._channel.notify, str(address), text)
 
     def _answer(self, query: CallbackQuery, text: str, *, alert: bool = False) -> None:
-        """Tell who has pressed a button what came of it, without waiting for it."""
+        """Send the outcome to the user who pressed a button, without waiting for it."""
         if self._answering < MOST_ANSWERS:
             self._answering += 1
             self._tasks.start_soon(self._send_answer, query.id, text, alert)

@@ -131,7 +131,7 @@ def addressed(message: Message, me: BotUser) -> str | None:
     There it is commands, replies to the bot, and what mentions it. The mention is left out.
 
     Args:
-        message: A message. What is no text may have a caption.
+        message: A message. One without text may have a caption.
         me: The bot.
     """
     text = message.text or message.caption or ""

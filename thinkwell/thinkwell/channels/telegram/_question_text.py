@@ -25,7 +25,7 @@ LIMIT: Final = 4_096
 """Characters of a message, without its marks (Bot API, sendMessage)."""
 
 OUTCOME: Final = 300
-"""Characters that the last message leaves free: for what becomes of the question."""
+"""Characters that the last message leaves free for the outcome of the question."""
 
 MOST_MESSAGES: Final = 16
 """Messages of one question. Who is asked more than fits in cannot have read it, and can only say no."""

@@ -86,7 +86,7 @@ _NUMBERED: Final = msgspec.json.Decoder(_Numbered)
 
 
 def mended(body: bytes) -> bytes:
-    """Return JSON in which U+FFFD stands for half a surrogate pair, and for what is no UTF-8."""
+    """Return JSON in which U+FFFD replaces half a surrogate pair and malformed UTF-8."""
     text = body.decode("utf-8", "replace").encode()
     return _SURROGATES.sub(lambda found: rb"\ufffd" if found[1] else found[0], text)
 

@@ -58,7 +58,7 @@ class Shown:
         Args:
             index: Which one it is.
             part: What it shows.
-            send: Whether to send it where it is not there.
+            send: Whether to send it if it is missing.
 
         Raises:
             TelegramError: That did not work.

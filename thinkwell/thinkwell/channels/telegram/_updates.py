@@ -40,7 +40,7 @@ CONFLICTS_FORGOTTEN: Final = 120.0
 
 REMEMBERED: Final = 1000
 """Updates that are known by their number, so that none is handed over twice. Their order tells nothing: after
-a week of silence Telegram begins anew with a random number (Bot API, Update), and a server of your own counts
+a week of silence Telegram starts over with a random number (Bot API, Update), and a server of your own counts
 from where it likes."""
 
 LAST_WORD: Final = 2.0

@@ -1,6 +1,6 @@
 """A terminal as what is typed in a chat comes from: with a line that can be edited, and a history in a file.
 
-It needs the line editor of Python, which is not there on Windows.
+It needs the line editor of Python, which does not exist on Windows.
 """
 
 from __future__ import annotations

@@ -24,14 +24,14 @@ def serve(
             "--agent",
             "-a",
             metavar="NAME",
-            help="An agent that callers may use; several times for several. The first is the default. By "
-            "default those of the file, else the one that the environment names, else the built-in one.",
+            help="An agent that callers may use. Repeatable; the first is the default. Default: those of the "
+            "file, else from the environment, else the built-in one.",
             autocompletion=agent_names,
         ),
     ] = None,
     command: Annotated[
         list[str] | None,
-        typer.Option("--command", metavar="LINE", help="The command of any other agent, likewise."),
+        typer.Option("--command", metavar="LINE", help="The command of any other agent. Repeatable."),
     ] = None,
     config: ConfigOption = None,
     host: Annotated[
@@ -39,7 +39,7 @@ def serve(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Where to listen. By default 127.0.0.1: this machine alone. Elsewhere it takes a token.",
+            help="Where to listen. Default: 127.0.0.1, this machine only. Any other address needs a token.",
         ),
     ] = None,
     port: Annotated[
@@ -49,7 +49,7 @@ def serve(
             metavar="NUMBER",
             min=0,
             max=65_535,
-            help="By default 8283, where Letta clients look for a self-hosted server. 0: any that is free.",
+            help="Default: 8283, where Letta clients look for a self-hosted server. 0: any free port.",
         ),
     ] = None,
     journal: Annotated[
@@ -57,8 +57,8 @@ def serve(
         typer.Option(
             "--journal",
             metavar="WHERE",
-            help="Where runs are kept: a file (SQLite), memory, or redis, whose address is in "
-            "THINKWELL_SERVE_REDIS. By default a file in your folder for such things.",
+            help="Where to store runs: a file (SQLite), memory, or redis (address in "
+            "THINKWELL_SERVE_REDIS). Default: a file in your state folder.",
         ),
     ] = None,
     token_file: Annotated[
@@ -66,24 +66,24 @@ def serve(
         typer.Option(
             "--token-file",
             metavar="FILE",
-            help="A file with the token that callers have to give, which only you can read. By default it is "
-            "in THINKWELL_SERVE_TOKEN; else a new one is made, and printed.",
+            help="A file with the token for callers, which only you can read. Default: the token in "
+            "THINKWELL_SERVE_TOKEN; else a new one, which is printed.",
         ),
     ] = None,
     cwd: CwdOption = None,
     permissions: Annotated[
         str | None, permissions_option("ask: the caller decides", what="What agents may do when they ask")
     ] = None,
-    no_page: Annotated[bool, typer.Option("--no-page", help="Serve no page for people.")] = False,
-    no_letta: Annotated[bool, typer.Option("--no-letta", help="Serve nothing for clients of Letta.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell of each request.")] = False,
+    no_page: Annotated[bool, typer.Option("--no-page", help="Do not serve the web page.")] = False,
+    no_letta: Annotated[bool, typer.Option("--no-letta", help="Do not serve the Letta API.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log each request.")] = False,
 ) -> None:
-    """Serve runs over HTTP: a page for people, and an API for programs.
+    """Serve runs over HTTP: a web page for users, and an API for programs.
 
-    A caller with the token can have the agents work on this machine, within their folders and permissions. By
-    default only programs and people on this machine can connect. Runs outlive the server where they are kept.
+    A caller with the token can use the agents on this machine, within their folders and permissions. By
+    default, only this machine can connect. Stored runs outlive the server.
 
-    It runs until Ctrl-C or SIGTERM. What is running then is interrupted; a second signal ends it at once.
+    The server runs until Ctrl-C or SIGTERM, which interrupts active runs; a second signal ends it at once.
 
     \b
     Examples:
@@ -92,9 +92,9 @@ def serve(
 
     \b
     Exit codes:
-      1    the port is taken, or runs cannot be kept
+      1    the port is in use, or runs cannot be stored
       2    wrong usage
-      3    an agent is not known
+      3    an agent is unknown
       130  Ctrl-C
       143  SIGTERM
     """

@@ -64,7 +64,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     agents: Mapping[str, ServedAgent]
     missing: tuple[str, ...]
-    """What it takes to start some of them, and is not there: why, for each."""
+    """Why some of them cannot be started, such as a missing program."""
     access: Access
     secret: str | None
     """The token that was made, and has to be told."""

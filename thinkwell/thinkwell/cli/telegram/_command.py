@@ -46,23 +46,23 @@ def telegram(
         typer.Option(
             "--allow",
             metavar="ID",
-            help="The number of a person who may talk to the bot, besides those of the file; several times "
-            "for several. The bot tells people who write to it their number.",
+            help="The number of a user who may talk to the bot, in addition to the file. Repeatable. The bot "
+            "tells users who write to it their number.",
             callback=_people,
         ),
     ] = None,
     cwd: CwdOption = None,
     permissions: Annotated[str | None, permissions_option("ask: buttons in the chat decide")] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell more of what happens on the way to Telegram.")
+        bool, typer.Option("--verbose", "-v", help="Log more about the connection to Telegram.")
     ] = False,
 ) -> None:
-    """Let people talk with an agent in Telegram. Each chat is a conversation of its own.
+    """Run a Telegram bot for an agent. Each chat is a separate conversation.
 
-    The bot's token is read from the environment variable TELEGRAM_BOT_TOKEN; @BotFather in Telegram gives one
-    to anyone who writes /newbot to it. Only people who are allowed get answers: with --allow, or by the file.
+    The bot's token is read from the environment variable TELEGRAM_BOT_TOKEN. To get one, write /newbot to
+    @BotFather in Telegram. Only users in --allow or in the file get answers.
 
-    It runs until Ctrl-C or SIGTERM. What is being written then is ended there, and delivered.
+    The bot runs until Ctrl-C or SIGTERM. An answer in progress is then delivered as far as it is written.
 
     \b
     Examples:
@@ -71,9 +71,9 @@ def telegram(
 
     \b
     Exit codes:
-      1    the bot gets no messages any more
-      2    wrong usage; no token, or one that Telegram does not know
-      3    the agent is not known
+      1    the bot can no longer get messages
+      2    wrong usage; no token, or an invalid one
+      3    the agent is unknown
       130  Ctrl-C
       143  SIGTERM
     """

@@ -55,7 +55,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     idle_after: float | bool | None = None
     """After which an unused conversation ends."""
     busy: Literal["queue", "refuse"] = "queue"
-    """What becomes of a message while another one is answered."""
+    """How to treat a message while another one is answered."""
     max_waiting: int | None = None
     """How many messages of a chat may wait."""
 
@@ -92,7 +92,7 @@ _WANTED: Final = {
 """What each key may be."""
 
 _RULES: Final = tuple(("permissions", rule) for rule in ("deny", "ask", "allow"))
-"""What is no path."""
+"""Values that are not a path."""
 
 
 def read_config(path: Path | None) -> Config:

@@ -29,22 +29,22 @@ Network: TypeAlias = IPv4Network | IPv6Network
 class Access:
     """Who may use a server, and from where.
 
-    Loopback names and the address that a connection was made to are always names of the server. Every other
-    name has to be given: a page elsewhere can let its own name lead to this machine, and would otherwise
+    Loopback names and the address of the connection are always names of the server. List every other
+    name: a page elsewhere can let its own name resolve to this machine, and would otherwise
     be the server's own page for a browser (DNS rebinding).
 
     Args:
         tokens: Names of callers, by their tokens. A caller may have several tokens, and sees the runs that
             were started under its name. Tokens have at least 16 characters.
         hosts: Names of the server, such as ``think.example.org``; with a port, only that one counts.
-        origins: Other places whose pages may use the server, such as ``https://app.example.org``.
-        proxies: Addresses or networks of proxies before the server. What they say in ``X-Forwarded-For`` and
-            ``X-Forwarded-Proto`` is believed, and no one else is.
-        session_age: Seconds after which a browser has to give its secret again.
-        max_sessions: How many browsers a caller may use. One more ends the oldest one's session.
+        origins: Other sites whose pages may use the server, such as ``https://app.example.org``.
+        proxies: Addresses or networks of proxies in front of the server. Only their ``X-Forwarded-For`` and
+            ``X-Forwarded-Proto`` are trusted.
+        session_age: Seconds after which a browser has to send its secret again.
+        max_sessions: How many browsers a caller may use. One more ends the oldest session.
 
     Raises:
-        ValueError: Something cannot be used. The text has no token in it.
+        ValueError: An argument is invalid. The message contains no token.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 Tokens are kept as hashes, and compared in a time that tells nothing of them. A session is known by a random
 value, of which the journal gets a hash: so every server that shares the journal knows it, and a server that
-was started anew does.
+was restarted does.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class HeadReader:
 
 
 def one_header(headers: Mapping[bytes, list[str]], name: bytes) -> str | None:
-    """Return the value of a header that may be there once; ``None``: it is not there.
+    """Return the value of a header that may occur once; ``None`` if it is missing.
 
     Raises:
         RequestMalformed: It is there several times.

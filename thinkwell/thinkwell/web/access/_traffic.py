@@ -61,7 +61,7 @@ class Body:
             RequestTooLarge: It does.
         """
         length = one_header(asked.headers, b"content-length")
-        if length is not None and length.isdecimal():  # a server refuses what is no number
+        if length is not None and length.isdecimal():  # a server refuses anything else
             self._check(int(length[:20]))
 
     async def __call__(self) -> Message:

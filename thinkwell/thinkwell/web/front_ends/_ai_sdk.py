@@ -309,7 +309,7 @@ class AiSdkFormat(FrontEndFormat):
     def _answered(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
         if question.is_put:
             was_requested = question.id in self._requested
-            if not was_requested:  # who comes back later is told what it came to all the same
+            if not was_requested:  # a client that reconnects later still gets the outcome
                 self._request(question, stands_alone=question.stands_alone)
             self._tell_answer(question, answer)
             if question.asked.asks == "form" and not was_requested:

@@ -129,7 +129,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
     """The chat as the client has it. The last one is the user's, and is the prompt; or it is the assistant's,
     with answers to what was asked."""
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
-    """Whether the last message is new, or is to be answered anew."""
+    """Whether the last message is new, or needs another answer."""
     message_id: str | None = None
     """The message that is meant, where it is not the last one."""
     thinkwell: Choices | None = None

@@ -120,7 +120,7 @@ class OpenQuestion:
 
 
 class SpeechBegins(Struct, frozen=True):
-    """The agent says something, or thinks. What had ended begins anew: clients cannot reopen a part."""
+    """The agent says something, or thinks. A part that had ended begins again: clients cannot reopen it."""
 
     speech: Speech
     seq: int

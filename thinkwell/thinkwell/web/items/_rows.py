@@ -349,7 +349,7 @@ class Folds:
 
     def __init__(self) -> None:
         self._rows: dict[Call | None, list[Row]] = {}
-        """The rows in the place of each call that has calls of its own, and those of the timeline."""
+        """The rows that replace each call with calls of its own, and those of the timeline."""
         self._known: dict[str, tuple[ToolView, ...]] = {}
 
     def add(self, row: Row) -> None:

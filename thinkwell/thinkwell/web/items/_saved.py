@@ -41,17 +41,17 @@ _SERVER: Final = re.compile(" Without it, the server's.*?(?=</p>)")
 
 
 async def recording_html(path: str | os.PathLike[str], *, run: str | None = None) -> str:
-    """Return a recorded run as one file of HTML: the page, in which any moment of it can be seen again.
+    """Return a recorded run as one HTML file: the page with its replay.
 
     A browser shows it without a server; it loads nothing and sends nothing.
 
     Args:
-        path: A file that ``open_agent(record=…)`` has written.
-        run: Which one, where it holds several: ``run-1``.
+        path: A file written by ``open_agent(record=…)``.
+        run: The run, if the file has several, such as ``run-1``.
 
     Raises:
-        RecordingError: The file is no recording, or holds no such run.
-        OSError: It cannot be read.
+        RecordingError: The file is not a recording, or does not have that run.
+        OSError: The file cannot be read.
     """
     stream = replay(path, run=run, speed=0, include="all")
     events = [event async for event in stream]

@@ -160,5 +160,5 @@ def read_page(request: Request, limit: int = 50) -> Page:
 
 
 def many(request: Request, name: str) -> frozenset[str] | None:
-    """Return what a parameter says that may be there several times; ``None``: it is not there."""
+    """Return the values of a parameter that may occur several times; ``None`` if it is missing."""
     return frozenset(request.query_params.getlist(name)) or None

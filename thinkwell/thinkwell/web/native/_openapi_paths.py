@@ -114,7 +114,7 @@ def _events(query: Json) -> Json:
         "name": "Last-Event-ID",
         "in": "header",
         "description": "What a browser says that it has seen, when it comes back. It wins over `after`. "
-        "What is no number of an event is ignored.",
+        "Anything but the number of an event is ignored.",
         "schema": {"type": "string"},
     }
     about = {
