@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import resolve_name
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 from docs.pages import DOCS, PAGES, ROOT
@@ -67,20 +67,21 @@ def test_no_name_is_listed_twice() -> None:
     assert sorted(paths) == sorted(set(paths))
 
 
-def names_below(nav: list[object]) -> list[str]:
+Navigation: TypeAlias = "str | dict[str, Navigation] | list[Navigation]"
+
+
+def pages_of(part: Navigation) -> list[str]:
     """The pages of a part of the navigation."""
-    names: list[str] = []
-    for entry in nav:
-        parts = list(entry.values()) if isinstance(entry, dict) else [entry]
-        for part in parts:
-            names += names_below(part) if isinstance(part, list) else [str(part)]
-    return names
+    if isinstance(part, str):
+        return [part]
+    parts = part.values() if isinstance(part, dict) else part
+    return [page for each in parts for page in pages_of(each)]
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
     settings = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))
     there = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
-    assert sorted(names_below(settings["project"]["nav"])) == there
+    assert sorted(pages_of(settings["project"]["nav"])) == there
 
 
 @pytest.mark.parametrize(
