@@ -44,7 +44,7 @@ help:
 	@echo "make bench      measure; see benchmarks/README.md"
 	@echo "make pictures   make the pictures in docs/pictures anew"
 	@echo "make coverage   run the tests and show which lines and branches they miss"
-	@echo "make docs       build the documentation as a site"
+	@echo "make docs       build the documentation as a site, in build/site"
 	@echo "make fmt        format the code"
 	@echo "make clean      remove what the commands above have made"
 
@@ -71,6 +71,7 @@ static: $(VENV)/.installed-dev
 	$(BIN)/python tests/suite/private_imports.py
 	$(BIN)/python tests/suite/shape.py
 	$(BIN)/python tests/suite/prose.py
+	$(BIN)/python tests/suite/api.py
 	$(BIN)/codespell
 
 test-pythons:
@@ -119,7 +120,7 @@ coverage: $(VENV)/.installed-test .cache/.fetched
 	$(BIN)/coverage report --fail-under=100
 
 docs: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+	$(BIN)/python tests/docs/building.py build/site
 
 pictures: $(VENV)/.installed-test .cache/.fetched
 	cd tests && $(abspath $(BIN))/python -W ignore -m pictures

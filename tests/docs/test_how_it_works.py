@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from thinkwell.questions import Question
     from thinkwell_acp import Transport
 
-TEXT: Final = (DOCS / "topics" / "how-it-works.md").read_text("utf-8")
+TEXT: Final = "".join(
+    (DOCS / "topics" / f"{page}.md").read_text("utf-8") for page in ("how-it-works", "paths")
+)
 CORE: Final = Path(thinkwell.__file__).parent / "_core"
 PROTOCOL: Final = Path(thinkwell_acp.__file__).parent
 

@@ -68,7 +68,7 @@ def test_the_file_can_be_used(tmp_path: Path) -> None:
 
 
 def test_the_unit_starts_a_command_that_there_is() -> None:
-    check_unit(TEXT, "thinkwell-serve.service")
+    check_unit((DOCS / "howto" / "serve-service.md").read_text("utf-8"), "thinkwell-serve.service")
 
 
 @contextmanager

@@ -1,22 +1,22 @@
-"""The reference has every public name, and the site builds without a warning and shows them."""
+"""The pages have every public name once, are in the navigation, and are short enough to read."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from dataclasses import fields, is_dataclass
+import tomllib
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
+from docs.pages import DOCS, PAGES, ROOT
 
-ROOT = Path(__file__).parents[2]
-REFERENCE = ROOT / "docs" / "reference"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REFERENCE = DOCS / "reference"
 MODULES = (
     "thinkwell",
     "thinkwell.builtin",
@@ -44,7 +44,7 @@ ALONE = re.compile(r"^ +members: false$", re.MULTILINE)
 def entries() -> list[tuple[str, object]]:
     """Every object that a page of the reference shows, by the name that it has there."""
     shown: list[tuple[str, object]] = []
-    for page in sorted(REFERENCE.glob("*.md")):
+    for page in sorted(REFERENCE.rglob("*.md")):
         for path, options in ENTRY.findall(page.read_text("utf-8")):
             thing = resolve_name(path)
             shown.append((path, thing))
@@ -67,56 +67,42 @@ def test_no_name_is_listed_twice() -> None:
     assert sorted(paths) == sorted(set(paths))
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built without a warning."""
-    folder = tmp_path_factory.mktemp("site")
-    result = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},  # what the theme's makers plan, told at each build
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert [line for line in result.stderr.splitlines() if not line.startswith("INFO ")] == []
-    assert result.returncode == 0
-    return folder
+Navigation: TypeAlias = "str | dict[str, Navigation] | list[Navigation]"
 
 
-@pytest.mark.long
-def test_the_site_has_every_page(site: Path) -> None:
-    """Those that are written and not in the navigation would be found by nobody."""
-    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
-    for page in (ROOT / "docs").rglob("*.md"):
-        name = page.relative_to(ROOT / "docs")
-        assert re.search(rf"^ +- [^\n]+: {re.escape(name.as_posix())}$", navigation, re.MULTILINE), name
-        built = name.with_suffix(".html") if name.stem == "index" else name.with_suffix("") / "index.html"
-        assert (site / built).is_file(), name
+def pages_of(part: Navigation) -> list[str]:
+    """The pages of a part of the navigation."""
+    if isinstance(part, str):
+        return [part]
+    parts = part.values() if isinstance(part, dict) else part
+    return [page for each in parts for page in pages_of(each)]
 
 
-def field_names(thing: object) -> set[str]:
-    """What the values of a class are made of, if it is one of values."""
-    if not isinstance(thing, type):
-        return set()
-    names: set[str] = {*getattr(thing, "__struct_fields__", ()), *getattr(thing, "__required_keys__", ())}
-    names |= set(getattr(thing, "__optional_keys__", ()))
-    if is_dataclass(thing):
-        names |= {field.name for field in fields(thing)}
-    return {name for name in names if not name.startswith("_")}
+def test_every_page_is_in_the_navigation_once() -> None:
+    settings = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))
+    there = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+    assert sorted(pages_of(settings["project"]["nav"])) == there
 
 
-@pytest.mark.long
-def test_the_site_has_a_place_for_each_name_and_each_field(site: Path) -> None:
-    pages = {page.parent.name: page.read_text("utf-8") for page in site.glob("reference/*/index.html")}
-    found = {id_ for text in pages.values() for id_ in re.findall(r'\bid="([\w.]+)"', text)}
-    wanted = {path for path, thing in entries() if not isinstance(thing, ModuleType)}
-    for path, thing in entries():
-        if not path.startswith("thinkwell.errors."):  # their docstrings have tables of what they carry
-            wanted |= {f"{path}.{name}" for name in field_names(thing)}
-    for agent in ("ScriptedAgent", "RecordedAgent"):  # what they inherit
-        wanted |= {f"thinkwell.testing.{agent}.{name}" for name in ("open", "connect", "sent")}
-    assert wanted - found == set()
-    assert [page for page, text in pages.items() if "<p>::</p>" in text] == []
-    signature = re.sub(r"<[^>]+>|\s", "", pages["thinkwell"])
-    assert "open_agent(agent:str|AgentProfile|None=None,/,*,command:" in signature
+@pytest.mark.parametrize(
+    "folder", [path for path in REFERENCE.iterdir() if path.is_dir()], ids=lambda path: path.name
+)
+def test_the_first_page_of_a_package_links_to_each_name_of_the_others(folder: Path) -> None:
+    """The script for old addresses follows these links."""
+    index = folder.with_suffix(".md").read_text("utf-8")
+    for page in folder.glob("*.md"):
+        for path, options in ENTRY.findall(page.read_text("utf-8")):
+            assert f"][{path}]" in index or "show_root_heading: false" in options, f"{page.name}: {path}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_can_be_read_at_once(page: Path) -> None:
+    if not page.is_relative_to(REFERENCE):
+        assert len(page.read_text("utf-8").split()) <= 2_000
+
+
+def test_the_readme_is_short_and_begins_with_the_installation() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 120
+    first = next(line for line in lines if line.startswith("$ "))
+    assert "install" in first

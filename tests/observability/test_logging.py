@@ -225,5 +225,5 @@ def test_only_these_loggers_are_used() -> None:
             if names:
                 found[str(path.relative_to(ROOT))] = names
     assert set().union(*found.values()) == LOGGERS, found
-    page = (ROOT / "docs" / "topics" / "observability.md").read_text("utf-8")
+    page = (ROOT / "docs" / "topics" / "logging.md").read_text("utf-8")
     assert [name for name in LOGGERS if f"`{name.strip(chr(34))}`" not in page] == []
