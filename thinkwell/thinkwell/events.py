@@ -233,7 +233,7 @@ class Steered(Event, frozen=True, kw_only=True, tag="steered"):
 
     text: str
     outcome: Literal["injected", "interrupted", "queued", "refused"]
-    """What came of it: the agent reads it in its turn, in a new turn of the run, or in a run behind this one;
+    """The outcome: the agent reads it in its turn, in a new turn of the run, or in a run behind this one;
     or it did not take it."""
     reason: str = ""
     """Why it was refused."""

@@ -156,7 +156,7 @@ class RunHandle:
         return answers[0]
 
     def _steered(self, text: str, came_to: S, reason: str = "") -> S:
-        """Note what came of it."""
+        """Note the outcome."""
         if not self._run.has_ended():
             self._run.record.tell(ev.Steered, text=text, outcome=came_to.outcome, reason=reason)
             self._run.record.log.publish()

@@ -315,7 +315,7 @@ class ThoughtStream(Generic[T_co]):
                 over. ``"interrupt"``: end the turn, and go on in this run with this text.
 
         Returns:
-            What came of it; a `Steered` event says so in the log, too.
+            The outcome; a `Steered` event says so in the log, too.
 
         Raises:
             SteeringUnsupported: The agent cannot be steered, and `otherwise` is not given.
