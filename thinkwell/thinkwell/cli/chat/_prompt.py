@@ -160,8 +160,10 @@ class Prompt:
             if not self._closed:
                 await self._app.run_async(set_exception_handler=False)
         except EOFError:
+            self.waiting.clear()
+            self._left = True
+            self._news.set()
             self._interrupt()
-            self.leave()
 
     def close(self) -> None:
         """Take it off the terminal."""
