@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from typing import TextIO
 
 PR_SET_DUMPABLE = 4
 """What to tell the kernel (Linux, prctl(2))."""
@@ -28,15 +29,21 @@ class Done(NamedTuple):
 def run_command(*arguments: str, stdin: str = "") -> Done:
     """Run ``thinkwell`` with these arguments, without a terminal."""
     given, out, err = (io.TextIOWrapper(io.BytesIO(data), "utf-8") for data in (stdin.encode(), b"", b""))
+    return Done(run_with((given, out, err), *arguments), *(_text(stream) for stream in (out, err)))
+
+
+def run_with(streams: tuple[TextIO, TextIO, TextIO], *arguments: str) -> int:
+    """Run ``thinkwell`` with these streams and arguments, and return its exit code."""
     code: object = 0
     with _process_as_before():
-        sys.argv, sys.stdin, sys.stdout, sys.stderr = ["thinkwell", *arguments], given, out, err
+        sys.argv = ["thinkwell", *arguments]
+        sys.stdin, sys.stdout, sys.stderr = streams
         try:
             runpy.run_module("thinkwell", run_name="__main__", alter_sys=False)
         except SystemExit as exc:
             code = exc.code
     assert isinstance(code, int), code
-    return Done(code, *(_text(stream) for stream in (out, err)))
+    return code
 
 
 def _text(stream: io.TextIOWrapper) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,6 +45,14 @@ def test_each_line_is_a_turn(tmp_path: Path) -> None:
     assert (code, out) == (0, "You said: 'Hello.'\nYou said: 'And now?'\n")
     assert "> " not in err
     assert not (tmp_path / "state").exists()  # what others typed is not ours to keep
+
+
+def test_without_a_terminal_no_prompt_is_loaded() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "thinkwell", "chat", "--command", remembering()]
+    done = subprocess.run(command, input=b"Hello.\n", capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"You said: 'Hello.'\n"
+    assert b"thinkwell.cli.chat._conversation" in done.stderr
+    assert b"prompt_toolkit" not in done.stderr
 
 
 def test_lines_that_belong_together() -> None:
@@ -169,7 +179,7 @@ def test_the_history_is_shown_and_saved(scripted_agent: ScriptedAgentFactory, tm
     assert code == 1  # the file is there
     assert "File exists" in err
     assert out.startswith("Nothing was said yet\nFine\x07.\n")  # who pipes it gets it as it is
-    assert "> How\n> is it?\n\n  Read a.py (completed)\n\nFine␇.\n" in out
+    assert "> How\n> is it?\n\n  ┆ Hm.\n\n  Read a.py (completed)\n\nFine␇.\n" in out
     page = (tmp_path / "here" / "a.md").read_text("utf-8")
     assert page == (
         "# A chat with thinkwell.testing\n\n"

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
+from login.terminal import terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BLOCKED = """
 import sys
@@ -34,3 +39,12 @@ def test_what_else_is_missing_is_a_bug() -> None:
     )
     assert ran.returncode == 1
     assert "ModuleNotFoundError" in ran.stderr
+
+
+def test_a_chat_in_a_terminal_needs_its_prompt(tmp_path: Path) -> None:
+    code = BLOCKED.format(name="prompt_toolkit")
+    command = [sys.executable, "-c", code, "chat", "--agent", "builtin"]
+    with terminal(*command, env={"TERM": "xterm"}, cwd=tmp_path) as shown:
+        shown.expect("`thinkwell chat` needs prompt_toolkit", 40.0)
+        shown.expect(r"pip install 'thinkwell\[cli\]'")
+    assert shown.process.returncode == 2

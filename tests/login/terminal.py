@@ -7,6 +7,7 @@ import re
 import select
 import subprocess
 import sys
+import termios
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ from warm import takes_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
+
+    from progress.ptys import Settings
 
 PROGRAMS = Path(__file__).with_name("programs")
 PATIENCE = 10.0
@@ -42,6 +45,10 @@ class Terminal:
                 raise AssertionError(f"{pattern!r} was never shown, but {self._text!r}") from exc
         shown, self._text = self._text[: found.end()], self._text[found.end() :]
         return shown
+
+    def settings(self) -> Settings:
+        """How the terminal is set."""
+        return termios.tcgetattr(self._fd)
 
     def type(self, text: str) -> None:
         """Type on the keyboard."""

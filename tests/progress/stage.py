@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from thinkwell import ThoughtStream
+    from thinkwell._display.filling import Picking
     from thinkwell.progress._prose import Piece
     from thinkwell.progress._settling import Settled
     from thinkwell.view import RunView
@@ -93,6 +94,12 @@ class State:
     """Id of the question that the keyboard answers."""
     problem: str = ""
     """What was wrong with the last key."""
+    chosen: int | None = None
+    """The key that the arrows are at."""
+    picking: Picking | None = None
+    """The field whose value is picked."""
+    explained: int = 0
+    """How often an explanation was wanted."""
     cancelling: bool = False
     killed: bool = False
 
@@ -189,8 +196,8 @@ class Story:
     def now(self) -> State:
         return State(view=self.view, now=self.time, **self.shown)
 
-    def asking(self, id_: str = "q", problem: str = "") -> State:
-        return replace(self.now, asking=id_, problem=problem)
+    def asking(self, id_: str = "q", problem: str = "", chosen: int | None = None) -> State:
+        return replace(self.now, asking=id_, problem=problem, chosen=chosen)
 
 
 # Displays
@@ -224,7 +231,9 @@ class LiveTerminal:
     @property
     def live(self) -> list[str]:
         """The rows that are drawn again."""
-        return [row.plain for row in self._renderer._screen._live]
+        screen = self._renderer._screen
+        assert isinstance(screen, Screen)
+        return [row.plain for row in screen._live]
 
 
 class Lines:
@@ -352,7 +361,8 @@ def _words(thing: Settled) -> str:
     match thing:
         case Calls():
             inner = "".join(f"[{'>' * depth}{tool.id}]" for depth, tool in thing.inner)
-            return f"calls {','.join(tool.id for tool in thing.tools)}{inner}"
+            thought = "" if thing.thought is None else f", thought {thing.thought.seconds} between"
+            return f"calls {','.join(tool.id for tool in thing.tools)}{inner}{thought}"
         case Said():
             return f"said {thing.piece.text!r}{' first' if thing.first else ''}"
         case Thought():

@@ -39,13 +39,10 @@ async def test_a_key(pty: Pty) -> None:
     [
         "yn",  # pasted
         "y\r",
-        "\x1b[A",  # an arrow
-        "\x1b[1;5A",
+        "\x1b[1;5A",  # an arrow, with Ctrl
         "\x1bOa",
         "\x1by",  # Alt
-        "\r",
         "\x7f",
-        "\x04",
         "\x1b",
     ],
 )
@@ -55,6 +52,23 @@ async def test_what_is_no_key(pty: Pty, text: str) -> None:
     assert await typed(pty, text) == expected
     if text != "\x1b":
         assert await typed(pty, "n") == "n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("\x1b[A", "up"),
+        ("\x1bOB", "down"),
+        ("\x1b[D", "up"),
+        ("\x1b[C", "down"),
+        ("\r", "enter"),
+        ("\x04", "leave"),
+    ],
+)
+async def test_keys_that_have_names(pty: Pty, text: str, name: str) -> None:
+    assert pty.keyboard.take()
+    assert await typed(pty, text) == name
+    assert await typed(pty, "n") == "n"
 
 
 @pytest.mark.parametrize("arrow", ["\x1b[a", "\x1bOa", "\x1b[1;5a"])

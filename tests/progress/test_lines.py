@@ -109,6 +109,14 @@ def test_keys_of_the_question_that_the_keyboard_answers() -> None:
     assert out.count("permission: Run the tests") == 1
 
 
+def test_everything_is_explained() -> None:
+    shown = next(step for step in steps("rich") if step.view.questions)
+    asked = replace(shown, asking=shown.view.questions[0].id)
+    out = written((asked,), (replace(asked, explained=1),), (replace(asked, explained=1),))
+    assert out.count("[ask]      Input:\n[ask]        {\n") == 1
+    assert "Input:" not in written((asked,))
+
+
 def test_a_log_that_knows_no_other_characters() -> None:
     out = TextIOWrapper(BytesIO(), "ascii")
     Lines(out, width=100).finish(final("hostile"))

@@ -638,6 +638,44 @@ def test_a_form(live: Live) -> None:
     assert live.zone[2:] == ["   Your age  whole number, required", "   [f] fill in  [n] no"]
 
 
+def test_the_key_that_the_arrows_are_at(live: Live) -> None:
+    live.draw(Story().begin("a", input={"command": "ls"}).ask(tool_id="a").asking(chosen=1))
+    assert "\x1b[7m no\x1b[0m" in live.terminal.bytes
+
+
+def test_everything_is_explained(live: Live) -> None:
+    content = (
+        ev.DiffContent(path="/f", old_text="a\nb\nc", new_text="a\nB\x1b[1m\nc"),
+        ev.DiffContent(path="/g", new_text="new"),
+    )
+    story = Story().begin(
+        "a", "edit", title="edit\x1b[2J it", input={"note": "one\u202e two"}, content=content
+    )
+    state = story.ask(tool_id="a").asking()
+    live.draw(state)
+    above = len(live.terminal.everything)
+    for times in (1, 1, 2):
+        live.draw(replace(state, explained=times))
+    rows = live.terminal.everything
+    assert rows.count("   Input:") == 2
+    begin = rows.index("   Input:")
+    assert rows[begin : begin + 11] == [
+        "   Input:",
+        "     {",
+        '       "note": "one\\u202e two"',
+        "     }",
+        "   Change of /f:",
+        "   @@ line 2",
+        "     - b",
+        "     + B\\u001b[1m",
+        "   New file /g:",
+        "   @@ line 1",
+        "     + new",
+    ]
+    assert begin > above - len(live.zone) - 20
+    assert controls(live.terminal.bytes) == set()
+
+
 def choices(*titles: str) -> tuple[FieldChoice, ...]:
     return tuple(FieldChoice(value=str(number), title=title) for number, title in enumerate(titles))
 

@@ -65,7 +65,14 @@ def test_thoughts_do_not_part_reads(run: Looking) -> None:
     run.story.after(3).read("c")
     assert run.look() == []
     run.story.say("So")
-    assert run.look() == ["calls a,b,c", "thought 5.0"]
+    assert run.look() == ["calls a,b,c, thought 5.0 between"]
+
+
+def test_a_thought_after_reads_stands_after_them(run: Looking) -> None:
+    run.story.read("a").think("Hm.").after(2).read("b").think("Aha.")
+    run.look()
+    run.story.after(3).begin("c")
+    assert run.look() == ["calls a,b, thought 2.0 between", "thought 3.0"]
 
 
 def test_with_verbose_they_do() -> None:

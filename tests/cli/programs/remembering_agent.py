@@ -98,6 +98,8 @@ class Remembering(Played):
         return opened
 
     async def set_mode(self, request: s.SetSessionModeRequest, proceed: Proceed) -> s.SetSessionModeResponse:
+        if "deaf" in self.can:
+            await anyio.sleep_forever()
         if "stuck" in self.can:
             FILE.with_name("stuck").write_text("")  # a pipe: whoever reads it knows that it has come so far
             await anyio.sleep_forever()

@@ -1,9 +1,9 @@
-"""Everything that there is to a question, for who wants to know before answering."""
+"""Everything that there is to a question, for a person who wants to know before answering."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._display.compare import compare
 from thinkwell._display.text import exact
@@ -18,46 +18,57 @@ if TYPE_CHECKING:
 EXPLAINED: Final = 200_000
 """Characters that are shown at most. What is longer says so: it is not read, and no terminal keeps it."""
 
+PartKind: TypeAlias = Literal["title", "text", "name", "code", "@", "+", "-"]
+"""What a part is: what is asked, a sentence, the name of what follows, code, or a line of a diff."""
 
-def explanation(asked: Asked, tool: ToolView | None) -> str:
+
+class Part(NamedTuple):
+    """A part of an explanation."""
+
+    kind: PartKind
+    text: str
+    """One or several lines, of which every character shows."""
+
+
+def explanation(asked: Asked, tool: ToolView | None) -> tuple[Part, ...]:
     """Return what is asked, the whole input of the tool call and the changes that it would make.
 
     Nothing in it is dropped: what does not show is written as an escape.
     """
-    parts: list[str] = []
-    length = 0
+    parts: list[Part] = []
+    room = EXPLAINED
     for part in _parts(asked, tool):
+        if len(part.text) > room:
+            more = f"… and {len(part.text) - room:,} more characters, which are not shown, or even more"
+            return (*parts, part._replace(text=part.text[:room]), Part("text", more))
         parts.append(part)
-        length += len(part) + 1
-        if length > EXPLAINED:
-            break
-    text = "\n".join(parts)
-    if len(text) > EXPLAINED:
-        more = len(text) - EXPLAINED
-        text = f"{text[:EXPLAINED]}\n… and {more:,} more characters, which are not shown, or even more"
-    return f"\n{text}\n\n"
+        room -= len(part.text)
+    return tuple(parts)
 
 
-def _parts(asked: Asked, tool: ToolView | None) -> Iterator[str]:
-    yield asked.said or asked.title
+def _parts(asked: Asked, tool: ToolView | None) -> Iterator[Part]:
+    yield Part("title", asked.said or asked.title)
     if asked.url is not None:
-        yield asked.url
+        yield Part("code", asked.url)
         return
     if tool is None:
-        yield "The agent shows no tool call for it."
+        yield Part("text", "The agent shows no tool call for it.")
         return
     name = f" {exact(tool.name)}" if tool.name else ""
-    yield f"Tool call{name}, of kind {tool.kind}"
+    yield Part("text", f"Tool call{name}, of kind {tool.kind}")
     for location in tool.locations:
-        yield f"at {exact(location.path)}" + ("" if location.line is None else f":{location.line}")
+        line = "" if location.line is None else f":{location.line}"
+        yield Part("text", f"at {exact(location.path)}{line}")
     if asked.command is not None:
-        yield f"Command:\n{asked.command}"
-    yield f"Input:\n{_json(tool)}"
+        yield Part("name", "Command:")
+        yield Part("code", asked.command)
+    yield Part("name", "Input:")
+    yield Part("code", _json(tool))
     for part in tool.content:
         if isinstance(part, DiffContent):
-            yield from change_lines(part)
-    yield from asked.verdicts
-    yield from (f"[{each.key}] {each.name}" for each in asked.options if each.name)
+            yield from change_parts(part)
+    yield from (Part("text", verdict) for verdict in asked.verdicts)
+    yield from (Part("text", f"[{each.key}] {each.name}") for each in asked.options if each.name)
 
 
 def _json(tool: ToolView) -> str:
@@ -69,11 +80,11 @@ def _json(tool: ToolView) -> str:
         return "it is nested too deep to be shown"
 
 
-def change_lines(diff: DiffContent) -> Iterator[str]:
+def change_parts(diff: DiffContent) -> Iterator[Part]:
     """Yield every line that would be taken away or come in, whole."""
     old, new = (diff.old_text or "").splitlines(), diff.new_text.splitlines()
-    yield f"{'Change of' if diff.old_text is not None else 'New file'} {exact(diff.path)}:"
+    yield Part("name", f"{'Change of' if diff.old_text is not None else 'New file'} {exact(diff.path)}:")
     for change in compare(old, new).changes:
-        yield f"@@ line {change.new_from + 1}"
-        yield from (f"- {exact(row)}" for row in old[change.old_from : change.old_to])
-        yield from (f"+ {exact(row)}" for row in new[change.new_from : change.new_to])
+        yield Part("@", f"@@ line {change.new_from + 1}")
+        yield from (Part("-", f"- {exact(row)}") for row in old[change.old_from : change.old_to])
+        yield from (Part("+", f"+ {exact(row)}") for row in new[change.new_from : change.new_to])

@@ -1,9 +1,11 @@
-"""A form, filled in field by field with lines of text."""
+"""A form, filled in field by field: with lines of text, and with values that are picked from a list."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from thinkwell._core.schema.json_schema import is_array
 from thinkwell._display.text import clean, line
 from thinkwell._values.forms import check_form
 
@@ -32,8 +34,68 @@ def heading(asked: Asked) -> str:
     return "".join([f" ? {first}\n", *(f"   {row}\n" for row in rows), f"{HOW_TO_FILL_IN}\n"])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picking:
+    """A list from which the value of a field is picked: one row of it, or any number of them."""
+
+    field: Field
+    several: bool
+    rows: tuple[tuple[FormValue | None, str], ...]
+    """What can be picked, with what it is called; ``None`` leaves the field empty."""
+    at: int = 0
+    """The row that the arrows are at."""
+    picked: frozenset[int] = frozenset()
+    """The rows that are picked, where that may be several."""
+    problem: str = ""
+    """What was wrong with the value before; clean, one line."""
+
+    def pressed(self, key: str) -> Picking:
+        """Return what a key makes of it: an arrow, a space, or the number of a row."""
+        if key in ("up", "down"):
+            return replace(self, at=(self.at + (1 if key == "down" else -1)) % len(self.rows))
+        if key.isdecimal() and 1 <= int(key) <= len(self.rows):
+            return replace(self, at=int(key) - 1)
+        if key == " " and self.several:
+            return replace(self, picked=self.picked ^ {self.at})
+        return self
+
+    @property
+    def value(self) -> FormValue | None:
+        """What Enter gives; ``None`` leaves the field empty."""
+        if not self.several:
+            return self.rows[self.at][0]
+        return [str(value) for index, (value, _) in enumerate(self.rows) if index in self.picked] or None
+
+
+def _picking(field: FormField, shown: Field, instead: str) -> Picking | None:
+    """Return what the value of a field is picked from; ``None`` where it is typed."""
+    rows: list[tuple[FormValue | None, str]]
+    if field.type == "boolean":
+        rows = [(True, "yes"), (False, "no")]
+    elif field.type in ("choice", "choices") and shown.choices:
+        rows = list(shown.choices)
+    else:
+        return None
+    several = field.type == "choices"
+    if not (field.required or several):
+        rows.append((None, f"other: {instead}" if instead else "leave it empty"))
+    values = [value for value, _ in rows]
+    default = field.default
+    given = default if is_array(default) else ()
+    return Picking(
+        field=shown,
+        several=several,
+        rows=tuple(rows),
+        at=next((index for index, value in enumerate(values) if value is not None and value == default), 0),
+        picked=frozenset(index for index, value in enumerate(values) if several and value in given),
+    )
+
+
 async def fill_in(
-    fields: Sequence[FormField], shown: Sequence[Field], read: Callable[[str], Awaitable[str]]
+    fields: Sequence[FormField],
+    shown: Sequence[Field],
+    read: Callable[[str], Awaitable[str]],
+    pick: Callable[[Picking], Awaitable[FormValue | None]] | None = None,
 ) -> dict[str, FormValue | None]:
     """Ask for the values of a form, each until it fits, and return them by the names of the fields.
 
@@ -41,23 +103,32 @@ async def fill_in(
         fields: The fields.
         shown: The same, as they are shown.
         read: Asks for a line.
+        pick: Lets a value be picked from a list; ``None``: that is typed, too.
     """
     values: dict[str, FormValue | None] = {}
     instead = shown[1].label if is_choice_or_text(fields) else ""
     for field, labels in zip(fields, shown, strict=True):
-        prompt = _prompt(labels, instead if field.type == "choice" else "")
-        problem = ""
+        beside = instead if field.type == "choice" else ""
+        prompt, picking, problem = _prompt(labels, beside), _picking(field, labels, beside), ""
         while True:
-            text = (await read(problem + prompt)).strip()
-            given = given_value(field, text)
+            if pick is not None and picking is not None:
+                given = _picked(field, await pick(replace(picking, problem=problem)))
+            else:
+                told = f"  {problem}\n" if problem else ""
+                given = given_value(field, (await read(told + prompt)).strip())
             valid, errors = check_form((field,), given)
             if not errors:
                 break
-            problem = f"  {line(errors[field.name])}\n"
+            problem = line(errors[field.name])
         values.update(given)
         if instead and valid:
             break
     return values
+
+
+def _picked(field: FormField, value: FormValue | None) -> Mapping[str, FormValue | None]:
+    """Return what was picked as the value of a field."""
+    return {} if value is None and field.default is None else {field.name: value}
 
 
 def is_choice_or_text(fields: Sequence[FormField]) -> bool:

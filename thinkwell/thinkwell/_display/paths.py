@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
@@ -14,6 +15,14 @@ PATH: Final = 500
 def relative(path: str, folder: str) -> str:
     """Return a path as seen from a folder, where it is in it; as a clean line."""
     return line(seen_from(path, folder), PATH)
+
+
+def from_home(folder: str) -> str:
+    """Return a folder as shells write it: ``~/shop``; as a clean line."""
+    shown = relative(folder, str(Path.home()))
+    if shown == ".":
+        return "~"
+    return shown if shown == line(folder) else f"~/{shown}"
 
 
 def seen_from(path: str, folder: str) -> str:

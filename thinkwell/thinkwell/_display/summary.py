@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell import errors
+from thinkwell._display import numbers
 from thinkwell._display.diffs import changes_of, total
 from thinkwell._display.numbers import plural
 from thinkwell._display.phases import OVER, durations
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
 RunStatus: TypeAlias = Literal["running", "done", "failed", "cancelled"]
+
+SHORTEST: Final = 0.05
+"""Seconds: what took less is not told of."""
+
+DENIED: Final = 10
+"""Titles of what was denied that are named."""
 
 ERROR: Final = 2_000
 """Characters of what is said of an error."""
@@ -82,6 +89,28 @@ class Summary:
         if self.denied:
             parts.append(f"{len(self.denied)} denied")
         return " · ".join(parts)
+
+    @property
+    def end(self) -> str:
+        """How it ended and what it came to, in a line: ``done in 2.1s · 3 tools · 18.2k/200k ctx``."""
+        how = {"done": "done in", "running": "left while it goes on, after"}.get(
+            self.status, f"{self.status} after"
+        )
+        return " · ".join(filter(None, (f"{how} {numbers.seconds(self.seconds)}", self.work)))
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What else is known of it, each with its name."""
+        times = (part for part in self.durations if part.seconds >= SHORTEST)
+        told = {
+            "work": self.work,
+            "denied": ", ".join(list(dict.fromkeys(self.denied))[:DENIED]),
+            "time": " · ".join(f"{part.word} {numbers.seconds(part.seconds)}" for part in times),
+            "usage": self.usage,
+            "session": self.session_id,
+            "replay": self.recording,
+        }
+        return tuple((name, value) for name, value in told.items() if value)
 
 
 def summary(view: RunView, seconds: float, recording: str | None = None) -> Summary:

@@ -27,6 +27,15 @@ _CONTROLS: Final = re.compile(
 """What arrows, function keys and Alt send, and control characters. The letters in it were never pressed."""
 
 
+_NAMED: Final = {
+    **dict.fromkeys(("\x1b[A", "\x1bOA", "\x1b[D", "\x1bOD"), "up"),
+    **dict.fromkeys(("\x1b[B", "\x1bOB", "\x1b[C", "\x1bOC"), "down"),
+    **dict.fromkeys(("\r", "\n"), "enter"),
+    "\x04": "leave",
+}
+"""What keys without a character of their own send."""
+
+
 class Keyboard(Protocol):
     """A keyboard. It is ours between `take` and `release`."""
 
@@ -44,8 +53,8 @@ class Keyboard(Protocol):
     def key(self) -> str | None:
         """Return the key that was pressed since the last look; ``None`` where none was.
 
-        Several at once are none: a person does not type so fast, but pastes so. Nor are arrows and their
-        like.
+        An arrow is ``up`` or ``down``, Enter ``enter``, and Ctrl-D ``leave``. Several keys at once are none:
+        a person does not type so fast, but pastes so. Nor are function keys and their like.
         """
         ...
 
@@ -84,8 +93,8 @@ if sys.platform == "win32":
             return True
 
         def key(self) -> str | None:
-            typed = [key for key in iter(self._next, None) if key.isprintable()]
-            return typed[0] if len(typed) == 1 and typed[0] else None
+            typed = [_NAMED.get(key, key) for key in iter(self._next, None)]
+            return typed[0] if len(typed) == 1 and typed[0].isprintable() and typed[0] else None
 
         def line(self) -> str | None:
             while (key := self._next()) is not None:
@@ -120,8 +129,7 @@ if sys.platform == "win32":
                 return None
             key = msvcrt.getwch()
             if key in ("\x00", "\xe0"):  # of a key without a character there are two
-                msvcrt.getwch()
-                return ""
+                return {"H": "\x1b[A", "K": "\x1b[A", "P": "\x1b[B", "M": "\x1b[B"}.get(msvcrt.getwch(), "")
             return key
 
     def find_keyboard() -> Keyboard | None:
@@ -168,6 +176,9 @@ else:
                 self._begun += self._read()
             except EOFError:
                 return None
+            if (named := _NAMED.get(self._begun)) is not None:
+                self._begun = ""
+                return named
             typed = _CONTROLS.sub("", self._begun)
             rest = typed.find("\x1b")
             self._begun = "" if rest < 0 else typed[rest:]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from thinkwell._core.exit import InOrder
 from thinkwell._display.choices import keys_of
-from thinkwell._display.explaining import change_lines
+from thinkwell._display.explaining import change_parts
 from thinkwell._display.filling import given_value, is_choice_or_text
 from thinkwell._display.numbers import plural
 from thinkwell._display.phases import OVER
@@ -283,7 +283,7 @@ def _code(told: Asked, question: QuestionView, view: RunView) -> Iterator[str]:
     tool = None if question.tool_id is None else view.tools.get(question.tool_id)
     for part in () if tool is None else tool.content:
         if isinstance(part, DiffContent):
-            yield "\n".join(change_lines(part))
+            yield "\n".join(each.text for each in change_parts(part))
     if told.arguments:
         yield told.arguments
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TextIO
 
 import anyio
 
 from thinkwell._display.choices import FILL_IN, keys_of
-from thinkwell._display.explaining import explanation
 from thinkwell._display.filling import fill_in, heading
 from thinkwell._display.questions import Putting
 from thinkwell._display.text import exact, line
@@ -17,12 +17,13 @@ from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.questions import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
+    from thinkwell._display.filling import Picking
     from thinkwell._display.questions import Asked
     from thinkwell._terminal.keyboard import Keyboard
     from thinkwell.progress._drawing import Drawing
-    from thinkwell.questions import Answer
+    from thinkwell.questions import Answer, FormValue
     from thinkwell.view import QuestionView
 
 GRACE: Final = 0.25
@@ -36,12 +37,14 @@ class Asking:
         drawing: Shows which question is asked.
         keyboard: Where the answers come from. It is closed at the end.
         out: The terminal.
+        picks: Whether the display can show a list from which a value is picked.
     """
 
-    def __init__(self, drawing: Drawing, keyboard: Keyboard, out: TextIO) -> None:
+    def __init__(self, drawing: Drawing, keyboard: Keyboard, out: TextIO, *, picks: bool = False) -> None:
         self._drawing = drawing
         self._keyboard = keyboard
         self._out = out
+        self._picks = picks
         self._answered: set[tuple[int, str]] = set()
         """What was answered; the log tells it a moment later."""
         self._putting = Putting()
@@ -96,13 +99,24 @@ class Asking:
 
         That is so, too, where it is not any more what was seen: keys are for that.
         """
+        chosen: int | None = None
         while self._is_open(index, question) and not self._again and not self._drawing.painter.ended:
             if not seen.same(self._putting.put(question, self._drawing.streams[index].view)):
                 return
             key = self._keyboard.key()
             if key is None:
                 await anyio.sleep(POLL_INTERVAL)
-            elif await self._press(key, index, question):
+                continue
+            keys = keys_of(seen)
+            if key in ("up", "down"):
+                # None is chosen at first: Enter may have been meant for something else.
+                step = 1 if key == "down" else -1
+                chosen = (chosen + step) % len(keys) if chosen is not None else min(step, 0) % len(keys)
+                self._drawing.ask((index, question.id), chosen=chosen)
+                continue
+            if key == "enter" and chosen is not None:
+                key = keys[chosen].key
+            if len(key) == 1 and await self._press(key, index, question):
                 self._answered.add((index, question.id))
                 return
 
@@ -123,8 +137,7 @@ class Asking:
             return self._answer(index, question, Reply(meant.answer, f"[{meant.key}] was pressed"))
         if meant.key == FILL_IN:
             return await self._fill_in(index, question, asked)
-        tool = None if question.tool_id is None else view.tools.get(question.tool_id)
-        await self._print(partial(explanation, asked, tool))
+        self._drawing.explain()
         await self._drawing.drawn()
         self._keyboard.forget()
         return False
@@ -141,39 +154,66 @@ class Asking:
         return True
 
     async def _fill_in(self, index: int, question: QuestionView, asked: Asked) -> bool:
-        """Fill in a form, line by line, and return whether the question has its answer."""
+        """Fill in a form, field by field, and return whether the question has its answer."""
 
-        async def read(prompt: str) -> str:
-            await self._write(lambda: prompt)
-            while (text := self._keyboard.line()) is None:
+        async def next_(look: Callable[[], str | None]) -> str:
+            while (found := look()) is None:
                 if self._again or not self._is_open(index, question):
                     raise _Gone
                 await anyio.sleep(POLL_INTERVAL)
-            return text
+            return found
 
-        async with self._drawing.away():
-            self._keyboard.take(lines=True)
+        async def read(prompt: str) -> str:
+            async with self._lines(anew=self._picks):
+                await self._write(prompt)
+                return await next_(self._keyboard.line)
+
+        async def pick(picking: Picking) -> FormValue | None:
+            while True:
+                self._drawing.ask((index, question.id), picking=picking)
+                match await next_(self._keyboard.key):
+                    case "enter":
+                        return picking.value
+                    case "leave":
+                        raise EOFError
+                    case key:
+                        picking = picking.pressed(key)
+
+        async with self._lines(anew=not self._picks):
             try:
-                await self._write(lambda: heading(asked))
-                values = await fill_in(question.fields, asked.fields, read)
+                async with self._drawing.away():
+                    await self._write(heading(asked))
+                values = await fill_in(question.fields, asked.fields, read, pick if self._picks else None)
                 return self._answer(index, question, Reply(values, "it was filled in"))
             except EOFError:
-                await self._write(lambda: "\n")
+                await self._write("\n")
             except _Gone:
-                await self._write(lambda: "\nThe question is gone.\n")
+                await self._write("\nThe question is gone.\n")
             except anyio.get_cancelled_exc_class():
                 self._drawing.painter.begin(partial(self._put_out, "\n"))
                 raise
-            self._keyboard.take()
-            return False
+        self._drawing.ask((index, question.id))
+        return False
 
-    async def _print(self, text: Callable[[], str]) -> None:
-        """Write something above what is drawn."""
+    @asynccontextmanager
+    async def _lines(self, *, anew: bool) -> AsyncGenerator[None]:
+        """Let lines be typed for the time of a block, in place of what is drawn.
+
+        Args:
+            anew: Whether that begins here; it goes on where the block is in another such block.
+        """
+        if not anew:
+            yield
+            return
         async with self._drawing.away():
-            await self._write(text)
+            self._keyboard.take(lines=True)
+            try:
+                yield
+            finally:
+                self._keyboard.take()
 
-    async def _write(self, text: Callable[[], str]) -> None:
-        await self._drawing.painter.do(lambda: self._put_out(text()))
+    async def _write(self, text: str) -> None:
+        await self._drawing.painter.do(partial(self._put_out, text))
 
     def _put_out(self, text: str) -> None:
         self._out.write(text)

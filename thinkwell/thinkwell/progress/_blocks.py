@@ -254,7 +254,9 @@ class Blocks:
 
     def _calls(self, calls: Calls, view: RunView) -> Iterator[RenderableType]:
         if len(calls.tools) > 1:
-            yield call_bar(tools.fold(calls.tools, view.cwd))
+            thought = 0.0 if calls.thought is None else calls.thought.seconds
+            more = f"thought for {whole(thought)}" if thought >= SHORTEST else ""
+            yield call_bar(tools.fold(calls.tools, view.cwd), more=more)
             if self._verbose:
                 for tool in calls.tools:
                     yield call_bar(tools.describe(tool, view.cwd), depth=1)

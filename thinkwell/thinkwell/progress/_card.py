@@ -13,6 +13,7 @@ from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers
 from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
+from thinkwell._display.usage import usage_parts
 from thinkwell.progress._blocks import Bar, Hanging, change_bar
 from thinkwell.progress._markdown import Code, Prose
 
@@ -42,9 +43,6 @@ COLUMNS: Final = 6
 
 VALUE: Final = 300
 """Characters of a value in a table."""
-
-SHORTEST: Final = 0.05
-"""Seconds: what took less time is not told of."""
 
 DETAIL: Final = 8
 """Lines of what else is known of an error, the last ones."""
@@ -91,6 +89,14 @@ def title_bar(told: Summary, label: str) -> Bar:
     )
 
 
+def end_row(shown: Shown) -> list[RenderableType]:
+    """Return how a run ended and what it came to, in one row."""
+    told = summary(shown.view, shown.now)
+    mark, style = _MARKS[told.status]
+    used = " · ".join(["", *usage_parts(shown.view)])
+    return [Bar(Text.assemble(" ", (mark, style), (f" {told.end}{used}", "dim")))]
+
+
 def _error(told: Summary) -> Iterator[RenderableType]:
     error = told.error
     if error is None or (told.status == "cancelled" and not error.detail):
@@ -105,27 +111,17 @@ def _error(told: Summary) -> Iterator[RenderableType]:
 
 def _facts(told: Summary) -> Iterator[RenderableType]:
     """Yield a row for each thing that is known."""
-    if told.work:
-        yield _fact("work", told.work)
-    if told.changes:
-        for change in told.changes[:FILES]:
-            yield change_bar(change, NAME + 3)
-        if len(told.changes) > FILES:
-            yield Text(f"{' ' * (NAME + 3)}… {numbers.plural(len(told.changes) - FILES, 'more file')}", "dim")
-    if told.denied:
-        yield _fact("denied", ", ".join(list(dict.fromkeys(told.denied))[:FILES]))
-    parts = [part for part in told.durations if part.seconds >= SHORTEST]
-    if parts:
-        yield _fact("time", " · ".join(f"{part.word} {numbers.seconds(part.seconds)}" for part in parts))
-    yield _fact("usage", told.usage)
-    if told.session_id:
-        yield _fact("session", told.session_id)
-    if told.recording:
-        yield _fact("replay", told.recording)
+    for name, value in told.facts:
+        yield Hanging(Text.assemble("   ", (f"{name:<{NAME}}", "dim")), value)
+        if name == "work":
+            yield from _changes(told)
 
 
-def _fact(name: str, value: str) -> Hanging:
-    return Hanging(Text.assemble("   ", (f"{name:<{NAME}}", "dim")), value)
+def _changes(told: Summary) -> Iterator[RenderableType]:
+    for change in told.changes[:FILES]:
+        yield change_bar(change, NAME + 3)
+    if len(told.changes) > FILES:
+        yield Text(f"{' ' * (NAME + 3)}… {numbers.plural(len(told.changes) - FILES, 'more file')}", "dim")
 
 
 def _result(result: str | None, *, verbose: bool) -> Iterator[RenderableType]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
     from thinkwell import ThoughtStream
+    from thinkwell._display.filling import Picking
     from thinkwell.progress._renderer import Renderer
 
 FRAME: Final = 1 / 12
@@ -32,6 +34,17 @@ wait for it. Frames that take long come less often, down to one in `TICK`."""
 LAST_FRAME_TIMEOUT: Final = 3.0
 """Seconds that a terminal gets for the last frame when the block is left. One that takes no output, because
 Ctrl-S was pressed or nothing reads, must not keep the program from going on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """The question that the keyboard answers, and how far that has come; see `Drawing.ask`."""
+
+    question: tuple[int, str] | None = None
+    problem: str = ""
+    chosen: int | None = None
+    picking: Picking | None = None
+    explained: int = 0
 
 
 class Drawing:
@@ -58,8 +71,7 @@ class Drawing:
         self._with_result = result
         self._results: dict[int, str] = {}
         self._going_on = len(streams)
-        self._asking: tuple[int, str] | None = None
-        self._problem = ""
+        self._asking = _Asking()
         self._away = 0
         """How many have the terminal for themselves."""
         self._news = anyio.Event()
@@ -124,15 +136,29 @@ class Drawing:
         await self._awaited.wait()
         return not self.painter.ended
 
-    def ask(self, question: tuple[int, str] | None, problem: str = "") -> None:
-        """Say which question the keyboard answers now, and what was wrong with the last answer to it.
+    def ask(
+        self,
+        question: tuple[int, str] | None,
+        problem: str = "",
+        *,
+        chosen: int | None = None,
+        picking: Picking | None = None,
+    ) -> None:
+        """Say which question the keyboard answers now, and how far that has come.
 
         Args:
             question: The number of its run and its id; ``None``: it answers none.
-            problem: Fit to be shown, on one line.
+            problem: What was wrong with the last answer: fit to be shown, on one line.
+            chosen: Which of its keys the arrows are at.
+            picking: The field of its form whose value is picked now.
         """
-        self._asking = question
-        self._problem = problem
+        explained = self._asking.explained if question == self._asking.question else 0
+        self._asking = _Asking(question, problem, chosen, picking, explained)
+        self._news.set()
+
+    def explain(self) -> None:
+        """Let everything be printed that there is to the question."""
+        self._asking = replace(self._asking, explained=self._asking.explained + 1)
         self._news.set()
 
     @asynccontextmanager
@@ -184,15 +210,19 @@ class Drawing:
     def _shown(self, index: int, stream: ThoughtStream[object]) -> Shown:
         view = stream.view
         presses = 0 if stream._log.ended else self.ctrl_c.presses
-        asking = self._asking is not None and self._asking[0] == index
+        asked = self._asking.question
+        asking = self._asking if asked is not None and asked[0] == index else _Asking()
         return Shown(
             label=self._labels[index],
             view=view,
             now=stream.elapsed,
             result=self._result(index, stream),
             recording=None if stream.recording is None else str(stream.recording),
-            asking=self._asking[1] if self._asking is not None and asking else None,
-            problem=self._problem if asking else "",
+            asking=None if asking.question is None else asking.question[1],
+            problem=asking.problem,
+            chosen=asking.chosen,
+            picking=asking.picking,
+            explained=asking.explained,
             cancelling=presses > 0,
             killed=presses > 1,
         )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
 from thinkwell._display import numbers, phases, tools
 from thinkwell._display.cells import cells, wrap
-from thinkwell._display.paths import relative
+from thinkwell._display.paths import from_home
 from thinkwell._display.plans import plan_line
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import context_share, usage_parts
@@ -97,10 +96,12 @@ class Frame:
 
     Args:
         settling: What of the run is not settled.
+        inner: Whether what holds the terminal tells what the run is of, and what it has used.
     """
 
-    def __init__(self, settling: Settling) -> None:
+    def __init__(self, settling: Settling, *, inner: bool = False) -> None:
         self._settling = settling
+        self._inner = inner
         self._held: tuple[tuple[ToolView, ...], Bar] | None = None
         self._known: dict[str, tuple[ToolView, Call]] = {}
         """Calls that go on, with what is said of them: finding that out may take long."""
@@ -117,7 +118,7 @@ class Frame:
         """
         width = min(width, WIDEST)
         running = self._settling.running
-        header = _Section([header_bar(shown, running)])
+        header = _Section(() if self._inner else [header_bar(shown, running)])
         plan = _Section(_plan(shown, width))
         thought = _Section(self._thought(shown, width), last=True)
         held = _Section(self._held_bar(shown))
@@ -126,7 +127,7 @@ class Frame:
         said = _Section(self._said(shown, width), last=True)
         waiting = _Section(_waiting(shown))
         asked = _Section(question, last=True)
-        usage = _Section(_usage(shown))
+        usage = _Section(() if self._inner else _usage(shown))
         told = bool(called or said.rows or thought.rows or waiting.rows or question)
         told = told and not (shown.cancelling or shown.killed)
         status = _Section(() if told or shown.view.phase in phases.OVER else [status_bar(shown)])
@@ -198,20 +199,11 @@ def header_bar(shown: Shown, running: Sequence[Running]) -> Bar:
     view = shown.view
     agent = line(view.agent)
     names = dict.fromkeys(filter(None, (line(shown.label), agent, line(view.model or ""))))
-    first, *others = [*names, *([f"[{line(view.mode)}]"] if view.mode else []), _home(view.cwd)]
+    first, *others = [*names, *([f"[{line(view.mode)}]"] if view.mode else []), from_home(view.cwd)]
     left = Text.assemble(" ", (first, "bold"), (" · ".join(["", *filter(None, others)]), "dim"))
     going_on = sum(not each.depth for each in running)
     count = [Text(f"{spinner(shown.now)} {numbers.plural(going_on, 'tool')}", "cyan")] if going_on else []
     return Bar(left, Text("  ").join([Text(numbers.clock(int(shown.now))), *count]))
-
-
-def _home(folder: str) -> str:
-    """Return a folder as shells write it."""
-    home = str(Path.home())
-    shown = relative(folder, home)
-    if shown == ".":
-        return "~"
-    return shown if shown == line(folder) else f"~/{shown}"
 
 
 def status_bar(shown: Shown) -> Bar:

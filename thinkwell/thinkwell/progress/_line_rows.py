@@ -113,6 +113,8 @@ def _calls(calls: st.Calls, view: RunView, *, verbose: bool) -> Iterator[Row]:
     tool, *others = calls.tools
     if others:
         yield _call_row(fold(calls.tools, view.cwd))
+        if calls.thought is not None:
+            yield _thought(calls.thought, verbose=verbose)
         return
     denied = any(each.tool_id == tool.id and questions.allowed(each) is False for each in view.answers)
     if denied and tool.status in ("pending", "cancelled"):

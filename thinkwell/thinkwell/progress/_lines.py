@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from thinkwell._display import numbers, phases
 from thinkwell._display.cells import cells, clip, cut, wrap
+from thinkwell._display.explaining import explanation
 from thinkwell._display.plans import plan_line
 from thinkwell._display.questions import Putting
 from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
+from thinkwell._display.usage import usage_parts
 from thinkwell.progress._line_rows import Row, key_rows, question_rows, rows_of
 from thinkwell.progress._settling import Settling
 
@@ -63,6 +65,7 @@ class LinesRenderer:
         width: Columns to break lines at; ``None``: they are not broken.
         verbose: Whether to tell all of the thoughts, and of what tools put out.
         github: Whether to fold long parts in the way of GitHub's logs.
+        brief: Whether the end is one line.
     """
 
     def __init__(
@@ -72,8 +75,10 @@ class LinesRenderer:
         width: int | None = None,
         verbose: bool = False,
         github: bool = False,
+        brief: bool = False,
     ) -> None:
         self._out = out
+        self._brief = brief
         self._width = width
         self._verbose = verbose
         self._github = github
@@ -113,7 +118,7 @@ class LinesRenderer:
 
     def _begin(self) -> _Run:
         room = PLAN if self._width is None else self._width - PREFIX
-        return _Run(room, verbose=self._verbose)
+        return _Run(room, verbose=self._verbose, brief=self._brief)
 
     def _lines(self, rows: Sequence[Row], label: str) -> Iterator[str]:
         """Yield rows as lines; those that belong to one before are folded where that is wanted."""
@@ -164,8 +169,9 @@ def _poor_encoding(out: TextIO) -> str | None:
 class _Run:
     """What was written of one run."""
 
-    def __init__(self, room: int, *, verbose: bool) -> None:
+    def __init__(self, room: int, *, verbose: bool, brief: bool) -> None:
         self._room = room
+        self._brief = brief
         self._settling = Settling(verbose=verbose)
         self._verbose = verbose
         self._phases = 0
@@ -178,6 +184,7 @@ class _Run:
         self._keyed = ""
         """Id of the question whose keys were told last."""
         self._problem = ""
+        self._explained = 0
         self._told_at = 0.0
         self._presses = 0
         self._stalled = False
@@ -193,7 +200,7 @@ class _Run:
             rows.append(Row("phase", f"{doing}, {numbers.seconds(shown.now)} so far"))
         if over:
             self._ended = True
-            rows += _end(shown, verbose=self._verbose)
+            rows += _end_row(shown) if self._brief else _end(shown, verbose=self._verbose)
         if rows:
             self._told_at = shown.now
         yield from rows
@@ -264,6 +271,14 @@ class _Run:
             if question.id == shown.asking and (changed or self._keyed != question.id):
                 self._keyed = question.id
                 yield from key_rows(put)
+        if shown.explained > self._explained:
+            found = next(each for each in view.questions if each.id == shown.asking)
+            tool = None if found.tool_id is None else view.tools.get(found.tool_id)
+            for part in explanation(self._asked[found.id], tool):
+                yield Row(
+                    "ask", part.text, how="cut", lead="    " if part.kind in ("code", "+", "-") else "  "
+                )
+        self._explained = shown.explained
         if shown.problem and shown.problem != self._problem:
             yield Row("ask", line(shown.problem), lead="  ")
         self._problem = shown.problem
@@ -276,23 +291,22 @@ def _steps(plan: Sequence[ev.PlanEntry]) -> list[tuple[str, str]]:
 # The end
 
 
+def _end_row(shown: Shown) -> list[Row]:
+    told = summary(shown.view, shown.now)
+    return [Row("done", " · ".join((told.end, *usage_parts(shown.view))))]
+
+
 def _end(shown: Shown, *, verbose: bool) -> Iterator[Row]:
     told = summary(shown.view, shown.now, shown.recording)
     yield Row("usage", told.usage)
     if (result := shown.untold_result) is not None:
         yield Row("result", clean(result))
-    how = {"done": "done in", "running": "left while it goes on, after"}.get(
-        told.status, f"{told.status} after"
-    )
-    yield Row("done", " · ".join(filter(None, (f"{how} {numbers.seconds(told.seconds)}", told.work))))
+    yield Row("done", told.end)
     yield from _error(told, verbose=verbose)
     if told.denied:
         yield Row("done", f"denied: {', '.join(told.denied)}")
-    parts = [
-        f"{part.word} {numbers.seconds(part.seconds)}" for part in told.durations if part.seconds >= 0.05
-    ]
-    if parts:
-        yield Row("done", f"time: {' · '.join(parts)}")
+    if time := dict(told.facts).get("time"):
+        yield Row("done", f"time: {time}")
     names = [f"session {told.session_id}"] * bool(told.session_id)
     names += [f"recorded in {told.recording}"] * bool(told.recording)
     if names:

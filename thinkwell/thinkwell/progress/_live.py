@@ -13,6 +13,7 @@ import anyio
 from thinkwell._display.json_lines import JsonLines
 from thinkwell._terminal.keyboard import find_keyboard
 from thinkwell._terminal.output import direct
+from thinkwell._terminal.shared import SharedTerminal
 from thinkwell.progress._drawing import Drawing
 from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._renderer import Deferred
@@ -101,10 +102,13 @@ class Live(anyio.AsyncContextManagerMixin):
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         keyed = self._answer and self._terminal and self._style in ("live", "lines")
-        keyboard = find_keyboard() if keyed else None
+        keyboard = None
+        if keyed:
+            keyboard = self._out.keyboard if isinstance(self._out, SharedTerminal) else find_keyboard()
         drawing = self._drawing()
         self._pressing = drawing.ctrl_c
-        async with showing(drawing, self._out, keyboard=keyboard, ctrl_c=self._ctrl_c):
+        picks = self._style == "live"
+        async with showing(drawing, self._out, keyboard=keyboard, ctrl_c=self._ctrl_c, picks=picks):
             yield self
 
     @property
@@ -139,7 +143,13 @@ class Live(anyio.AsyncContextManagerMixin):
         if self._style == "live":
             return Deferred(self._live)
         width = self._console.width if self._console is not None and self._terminal else None
-        return LinesRenderer(self._out, width=width, verbose=self._verbose, github=self._github)
+        return LinesRenderer(
+            self._out,
+            width=width,
+            verbose=self._verbose,
+            github=self._github,
+            brief=isinstance(self._out, SharedTerminal),
+        )
 
     def _live(self) -> Renderer:
         from thinkwell.progress._live_renderer import LiveRenderer  # needs rich

@@ -9,13 +9,14 @@ from rich.text import Text
 from thinkwell._display.phases import OVER
 from thinkwell._display.summary import status_of
 from thinkwell._display.text import line
+from thinkwell._terminal.shared import SharedTerminal
 from thinkwell.progress import _many
 from thinkwell.progress._blocks import Bar, Blocks
-from thinkwell.progress._card import card
+from thinkwell.progress._card import card, end_row
 from thinkwell.progress._frame import Frame, inner_room
 from thinkwell.progress._markdown import WIDEST
 from thinkwell.progress._question import Question
-from thinkwell.progress._screen import Screen
+from thinkwell.progress._screen import Screen, SharedScreen
 from thinkwell.progress._settling import Answered, Noticed, Settling
 
 if TYPE_CHECKING:
@@ -45,7 +46,14 @@ class LiveRenderer:
         verbose: bool = False,
         reflows: bool | None = None,
     ) -> None:
-        self._screen = Screen(console, reflows=reflows)
+        file = console.file
+        self._shared = isinstance(file, SharedTerminal)
+        """Whether something else holds the terminal, and tells there what stays the same from run to run."""
+        self._screen = (
+            SharedScreen(console, file)
+            if isinstance(file, SharedTerminal)
+            else Screen(console, reflows=reflows)
+        )
         self._verbose = verbose
         self._question = Question()
         self._runs: list[_Drawn] = []
@@ -65,7 +73,7 @@ class LiveRenderer:
         """Draw the end."""
         above = self._settled(runs, end=True)
         if len(runs) == 1:
-            above += card(runs[0], verbose=self._verbose)
+            above += end_row(runs[0]) if self._shared else card(runs[0], verbose=self._verbose)
         else:
             above += _many.closing(runs)
         try:
@@ -83,7 +91,7 @@ class LiveRenderer:
     def _settled(self, runs: Sequence[Shown], *, end: bool) -> list[RenderableType]:
         """Return what is to be printed of each run."""
         while len(self._runs) < len(runs):
-            self._runs.append(_Drawn(verbose=self._verbose))
+            self._runs.append(_Drawn(verbose=self._verbose, inner=self._shared))
         above: list[RenderableType] = []
         width = _many.labels_width(runs)
         for run, drawn in zip(runs, self._runs, strict=True):
@@ -99,7 +107,7 @@ class LiveRenderer:
                 above += _many.finished(run, width)
         return above
 
-    def _asked(self, runs: Sequence[Shown]) -> tuple[list[Bar], list[Bar]]:
+    def _asked(self, runs: Sequence[Shown]) -> tuple[list[RenderableType], list[Bar]]:
         """Return what of the question that the keyboard answers is to be printed, and its live rows."""
         for run in runs:
             if run.asking is not None:
@@ -115,8 +123,8 @@ class LiveRenderer:
 class _Drawn:
     """What is known of one run from what was drawn of it."""
 
-    def __init__(self, *, verbose: bool) -> None:
+    def __init__(self, *, verbose: bool, inner: bool) -> None:
         self.settling = Settling(verbose=verbose)
         self.blocks = Blocks(verbose=verbose)
-        self.frame = Frame(self.settling)
+        self.frame = Frame(self.settling, inner=inner)
         self.ended = False

@@ -11,6 +11,7 @@ from rich.text import Text
 from thinkwell._display import numbers, questions
 from thinkwell._display.cells import cells, clip, wrap
 from thinkwell._display.choices import keys_of
+from thinkwell._display.explaining import PartKind, explanation
 from thinkwell._display.text import line
 from thinkwell._display.tools import describe
 from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
@@ -18,10 +19,14 @@ from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.console import RenderableType
+
+    from thinkwell._display.choices import Key
     from thinkwell._display.diffs import DiffLine, FileChange
+    from thinkwell._display.filling import Picking
     from thinkwell._display.questions import Asked
     from thinkwell.progress._renderer import Shown
-    from thinkwell.view import QuestionView, RunView
+    from thinkwell.view import QuestionView, RunView, ToolView
 
 ROWS: Final = 2_000
 """Rows of a question that are drawn. What is longer says so, too."""
@@ -53,6 +58,19 @@ def _deadline(deadline: float | None, now: float) -> Text | None:
     return Text(f"({numbers.clock(int(left)).removeprefix('0')})", style)
 
 
+PICKED: Final = 3
+"""Rows of a list at least, from which a value is picked."""
+
+_PART_STYLES: Final[dict[PartKind, str]] = {
+    "title": "bold",
+    "text": "dim",
+    "name": "bold",
+    "code": "",
+    "@": "cyan",
+    "+": DIFF_STYLES["+"],
+    "-": DIFF_STYLES["-"],
+}
+
 CHANGED: Final = " ! the agent has changed what it asks:"
 
 
@@ -66,22 +84,37 @@ class Question:
     def __init__(self) -> None:
         self._printed: Asked | None = None
         """The question that was printed, as it was then."""
+        self._explained = 0
+        """How often it was explained."""
         self._putting = questions.Putting()
 
-    def draw(self, shown: Shown, width: int, room: int) -> tuple[list[Bar], list[Bar]]:
-        """Return the rows to print above the live zone, and those in it."""
+    def draw(self, shown: Shown, width: int, room: int) -> tuple[list[RenderableType], list[Bar]]:
+        """Return what to print above the live zone, and the rows in it."""
         found = next((each for each in shown.view.questions if each.id == shown.asking), None)
         if found is None:
             self._printed = None
+            self._explained = 0
             return [], []
         asked = self._putting.put(found, shown.view)
+        above, live = self._rows(asked, shown, width, room)
+        if shown.explained <= self._explained:
+            self._explained = shown.explained
+            return [*above], live
+        self._explained = shown.explained
+        tool = None if found.tool_id is None else shown.view.tools.get(found.tool_id)
+        return [*above, *_explanation(asked, tool, width)], live
+
+    def _rows(self, asked: Asked, shown: Shown, width: int, room: int) -> tuple[list[Bar], list[Bar]]:
+        """Return the rows of what is asked: those to print, and those in the live zone."""
         if self._printed is not None and self._printed.id != asked.id:
             self._printed = None
         title = Bar(
             Text.assemble((" ? ", "bold yellow"), (f"{_verb(asked):<{VERB}} ", "bold"), asked.title),
             _deadline(asked.deadline, shown.now),
         )
-        below = [*_notes(asked, shown, width), *_keys(asked, width)]
+        if shown.picking is not None:
+            return [], [title, *_picking(shown.picking, width, room - 1)]
+        below = [*_notes(asked, shown, width), *_keys(asked, shown.chosen, width)]
         if self._printed is not None and self._printed.same(asked):
             return [], [title, *below]
         short = self._in_one(asked, shown, width)
@@ -101,9 +134,9 @@ class Question:
         if asked.command is None or "\n" in asked.command:
             return None
         left = Text.assemble((" ? ", "bold yellow"), ("allow ", "bold"), " ", asked.command, "   ")
-        for key in keys_of(asked):
-            left.append(f"[{key.key}]", "bold cyan")
-            left.append(f" {key.label} ")
+        for number, key in enumerate(keys_of(asked)):
+            left.append_text(_key(key, chosen=number == shown.chosen))
+            left.append(" ")
         right = _deadline(asked.deadline, shown.now) or Text("")
         return Bar(left, right) if left.cell_len + right.cell_len + 1 <= width else None
 
@@ -220,14 +253,52 @@ def _notes(asked: Asked, shown: Shown, width: int) -> list[Bar]:
     return rows
 
 
-def _keys(asked: Asked, width: int) -> list[Bar]:
+def _key(key: Key, *, chosen: bool) -> Text:
+    """Return a key with what it does; reversed where the arrows are at it."""
+    text = Text.assemble((f"[{key.key}]", "bold cyan"), f" {key.label}")
+    if chosen:
+        text.stylize("reverse")
+    return text
+
+
+def _keys(asked: Asked, chosen: int | None, width: int) -> list[Bar]:
     """Return what the keys mean."""
     rows = [Text("  ")]
-    for key in keys_of(asked):
-        text = Text.assemble((f" [{key.key}]", "bold cyan"), f" {key.label} ")
+    for number, key in enumerate(keys_of(asked)):
+        text = Text.assemble(" ", _key(key, chosen=number == chosen), " ")
         if rows[-1].cell_len + text.cell_len > width and len(rows[-1]) > 2:
             rows.append(Text("  "))
         rows[-1].append_text(text)
     if asked.more_options:
         rows.append(Text(f"   … {numbers.plural(asked.more_options, 'more option')} without a key", "yellow"))
     return [Bar(row) for row in rows]
+
+
+def _picking(picking: Picking, width: int, room: int) -> list[Bar]:
+    """Return the list from which a value is picked: the rows around the one that the arrows are at."""
+    field = picking.field
+    rows = [Bar(Text.assemble("   ", (field.label, "bold"), f"  {field.hint}"))]
+    if field.description:
+        rows.append(Bar(Text(f"   {line(field.description)}", "dim")))
+    most = max(room - len(rows) - 1, PICKED)
+    begin = max(min(picking.at - most // 2, len(picking.rows) - most), 0)
+    for number, (_, label) in enumerate(picking.rows[begin : begin + most], begin):
+        box = ("[x] " if number in picking.picked else "[ ] ") if picking.several else ""
+        at = number == picking.at
+        row = f"   {'❯' if at else ' '} {number + 1}  {box}{label}"
+        rows.append(Bar(Text(row, "bold cyan" if at else "")))
+    if picking.problem:
+        rows.append(Bar(Text(f" ! {picking.problem}", "yellow")))
+    space = "Space marks  " if picking.several else ""
+    keys = f"   ↑ ↓ choose  {space}Enter takes it  Ctrl-D leaves"
+    return [*rows, Bar(Text(keys, "dim"), Text(f"{picking.at + 1}/{len(picking.rows)}", "dim"))]
+
+
+def _explanation(asked: Asked, tool: ToolView | None, width: int) -> Iterator[RenderableType]:
+    """Yield everything that there is to a question: cut where rows are full, and nothing left out."""
+    yield Text("")
+    for part in explanation(asked, tool):
+        indent = "     " if part.kind in ("code", "+", "-") else "   "
+        rows = _cut(part.text, width - len(indent))
+        yield Text("\n".join(f"{indent}{row}" for row in rows), _PART_STYLES[part.kind], no_wrap=True)
+    yield Text("")

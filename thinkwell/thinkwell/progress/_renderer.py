@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from thinkwell._display.filling import Picking
     from thinkwell.view import RunView
 
 
@@ -30,6 +31,12 @@ class Shown:
     The others wait their turn. ``None`` where the keyboard answers none of this run's."""
     problem: str = ""
     """What was wrong with the last key or answer to that question; clean, one line."""
+    chosen: int | None = None
+    """Which of its keys the arrows are at; ``None``: none yet."""
+    picking: Picking | None = None
+    """The field of a form whose value is picked from a list now."""
+    explained: int = 0
+    """How often an explanation of the question was wanted."""
     cancelling: bool = False
     """Whether Ctrl-C was pressed once."""
     killed: bool = False

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
+    from thinkwell._terminal.shared import SharedTerminal
+
 _BEGIN: Final = "\x1b[?2026h\x1b[?7l"
 """Show nothing before all of it is there; and what a terminal takes for wider than we do must not wrap."""
 _END: Final = "\x1b[?7h\x1b[?2026l"
@@ -191,6 +193,42 @@ class Screen:
             self._file.flush()
         except BlockingIOError:  # a child process has made the terminal so; what it shows now is not known
             self._width = 0
+
+
+class SharedScreen:
+    """Draws above what holds the terminal of a console.
+
+    Args:
+        console: Whose terminal it is.
+        terminal: The same, which shows what is drawn.
+    """
+
+    def __init__(self, console: Console, terminal: SharedTerminal) -> None:
+        self._console = console
+        self._terminal = terminal
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal."""
+        return max(self._terminal.size[0], 1)
+
+    @property
+    def height(self) -> int:
+        """Rows of the terminal."""
+        return max(self._terminal.size[1], 1)
+
+    def draw(self, above: Iterable[RenderableType], live: Sequence[RenderableType]) -> None:
+        """Print what is settled, and draw the live zone anew."""
+        width = self.width
+        settled, rows = (
+            [row.text for each in part for row in rows_of(self._console, each, width)]
+            for part in (above, live)
+        )
+        self._terminal.draw("".join(f"{row}\n" for row in settled), rows)
+
+    def release(self) -> None:
+        """Take the live zone away."""
+        self._terminal.draw("", ())
 
 
 def wraps_again(environ: Mapping[str, str]) -> bool:

@@ -15,6 +15,8 @@ from thinkwell.progress._prose import BACKLOG, TAIL, Prose
 from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from thinkwell._display.view_changes import ViewChange
     from thinkwell.progress._prose import Piece
     from thinkwell.view import RunView, ToolView
@@ -39,6 +41,8 @@ class Calls:
     tools: tuple[ToolView, ...]
     inner: tuple[tuple[int, ToolView], ...] = ()
     """The calls of a sub-agent, with how deep each stands in it, from 1."""
+    thought: Thought | None = None
+    """What was thought between those that share the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +161,10 @@ class Settling:
         """What began last."""
         self._resumable: dict[Block, _Open] = {}
         """Settled messages with a name, of which more may come."""
-        self._mused: list[Thought] = []
+        self._between: list[Thought] = []
         """Thoughts between the calls that are held."""
+        self._mused: list[Thought] = []
+        """Thoughts after them."""
         self._reports: list[tuple[float, Settled]] = []
         """News with their times, in order, which are told before what came after them."""
         self._found: list[Settled] = []
@@ -284,6 +290,9 @@ class Settling:
         if calls.inner or not folds(calls.tools[0]):
             self._put(calls)
             return
+        if self.held:
+            self._between += self._mused
+            self._mused = []
         self.held += calls.tools
         if len(self.held) >= FOLDED:
             self._let_go()
@@ -300,12 +309,18 @@ class Settling:
     def _let_go(self) -> None:
         """Settle what is held."""
         if self.held:
-            self._found.append(Calls(tools=self.held))
+            between = _joined(self._between) if self._between else None
+            self._found.append(Calls(tools=self.held, thought=between))
             self.held = ()
+            self._between = []
         if self._mused:
-            texts = "\n\n".join(each.text for each in self._mused)
-            self._found.append(Thought(text=texts, seconds=sum(each.seconds for each in self._mused)))
+            self._found.append(_joined(self._mused))
             self._mused = []
+
+
+def _joined(thoughts: Sequence[Thought]) -> Thought:
+    text = "\n\n".join(each.text for each in thoughts)
+    return Thought(text=text, seconds=sum(each.seconds for each in thoughts))
 
 
 def _end_of(found: list[Settled]) -> list[Settled]:

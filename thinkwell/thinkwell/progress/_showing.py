@@ -13,6 +13,7 @@ import anyio
 
 from thinkwell._core.exit import background_tasks
 from thinkwell._terminal.ctrl_c import signal_received
+from thinkwell._terminal.shared import SharedTerminal
 from thinkwell.progress._asking import Asking
 
 if TYPE_CHECKING:
@@ -31,7 +32,12 @@ FOREGROUND_INTERVAL: Final = 0.5
 
 @asynccontextmanager
 async def showing(
-    drawing: Drawing, out: TextIO, *, keyboard: Keyboard | None = None, ctrl_c: bool = False
+    drawing: Drawing,
+    out: TextIO,
+    *,
+    keyboard: Keyboard | None = None,
+    ctrl_c: bool = False,
+    picks: bool = False,
 ) -> AsyncGenerator[None]:
     """Show runs for the time of a block.
 
@@ -40,13 +46,14 @@ async def showing(
         out: Where it draws to.
         keyboard: Where questions are answered; ``None``: they are not. It is closed at the end.
         ctrl_c: Whether Ctrl-C is received.
+        picks: Whether the display can show a list from which a value is picked.
     """
-    asking = None if keyboard is None else Asking(drawing, keyboard, out)
+    asking = None if keyboard is None else Asking(drawing, keyboard, out, picks=picks)
     async with background_tasks() as tasks:
         with ExitStack() as signals:
             if ctrl_c:
                 signals.enter_context(drawing.ctrl_c.received())
-            if sys.platform != "win32" and out.isatty():
+            if sys.platform != "win32" and out.isatty() and not isinstance(out, SharedTerminal):
                 stops = Stops(drawing, asking)
                 hear = signal_received(signal.SIGTSTP, lambda: tasks.start_soon(stops.stop))
                 signals.enter_context(hear)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from thinkwell.cli._errors import told
+from thinkwell.cli._errors import needing, told
 from thinkwell.cli._launch import chosen_agent, read_permissions
 from thinkwell.cli._options import (
     AgentOption,
@@ -52,9 +52,9 @@ def chat(
 ) -> None:
     """Talk with an agent, turn by turn; it knows what was said before.
 
-    /help lists the commands, those of the agent among them, and Tab completes them. A line that ends with a
-    backslash goes on in the next one; lines between two lines of three quotes are one text. Ctrl-C cancels
-    what the agent does, a second one kills it; Ctrl-D leaves.
+    /help lists the commands, those of the agent among them, and Tab completes them and the names of files.
+    Alt-Enter begins another line. What you type while the agent works waits for its turn. Ctrl-C cancels what
+    the agent does, a second one kills it; Ctrl-D leaves.
 
     Where standard input is no terminal, each line of it is a turn, and the answers go to standard output.
 
@@ -66,7 +66,7 @@ def chat(
     """
     if load is not None and resume is not None:
         raise typer.BadParameter("give --load or --resume, not both", param_hint="--resume")
-    with told():
+    with told(), needing("chat", {"prompt_toolkit": "cli"}):
         from thinkwell.cli.chat._conversation import ChatOptions, hold_chat
 
         how = How(verbose=verbose, style=style)

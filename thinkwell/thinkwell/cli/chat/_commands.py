@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
 from thinkwell import history_to_json
-from thinkwell._display.text import clean, is_clean, line
+from thinkwell._display.cells import clip, wrap
+from thinkwell._display.summary import summary
+from thinkwell._display.text import clean, line
 from thinkwell._display.usage import usage_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from thinkwell import HistoryMessage, SessionOption
-    from thinkwell.sync import Agent, Session, ThoughtStream
+    from thinkwell import Agent, HistoryMessage, Session, SessionOption, ThoughtStream
 
 __all__ = ("ChatCommands", "Entry", "Ours", "Prompted", "Unknown", "UsageError")
 
@@ -41,6 +41,20 @@ SWITCH: Final = ("on", "off")
 
 ROOM: Final = 24
 """Columns of a command in the list of them."""
+
+WIDEST: Final = 100
+"""Columns of a line at most."""
+
+DEEP: Final = "    "
+"""Stands before what goes on below a long command."""
+
+NAME: Final = 10
+"""Columns of the name of what is known of a turn."""
+
+THOUGHT: Final = 54
+"""Columns of a thought that are shown."""
+
+FILES: Final = "as @name of those in the agent's folder"
 
 _COMMAND: Final = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -78,21 +92,23 @@ class ChatCommands:
     Args:
         agent: The agent.
         session: What is talked in.
+        write: Shows lines, which are clean.
+        columns: Returns how many columns there are; ``None`` where there is no terminal.
     """
 
-    def __init__(self, agent: Agent, session: Session) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        session: Session,
+        write: Callable[[str], object],
+        columns: Callable[[], int | None],
+    ) -> None:
         self._agent = agent
         self._session = session
+        self._write = write
+        self._columns = columns
         self.stream: ThoughtStream[str] | None = None
         """The last turn."""
-        self._functions = {
-            "help": self._help,
-            "mode": self._mode,
-            "option": self._option,
-            "usage": self._usage,
-            "history": self._history,
-            "save": self._save,
-        }
 
     def greeting(self) -> str:
         """Return what is said at the beginning."""
@@ -119,8 +135,8 @@ class ChatCommands:
         is_theirs = any(command.name == name for command in self._session.commands)
         return Prompted(entry) if is_theirs else Unknown(name)
 
-    def completions(self, before: str, word: str) -> list[str]:
-        """Return how a word can go on.
+    def completions(self, before: str, word: str) -> list[tuple[str, str]] | None:
+        """Return what a word can be, each with a line about it; ``None`` where it may be anything.
 
         Args:
             before: The line as far as the cursor.
@@ -129,21 +145,19 @@ class ChatCommands:
         session = self._session
         match before.split(" ")[:-1]:
             case [] if word.startswith("/"):
-                names = [*OURS, *(command.name for command in session.commands)]
-                ways = [f"/{name} " for name in dict.fromkeys(names)]
+                theirs = {f"/{command.name}": line(command.description) for command in session.commands}
+                return [*{**theirs, **{f"/{name}": about for name, (_, about) in OURS.items()}}.items()]
             case ["/mode"]:
-                ways = [f"{mode.id} " for mode in session.modes]
+                return [(mode.id, line(mode.name)) for mode in session.modes]
             case ["/option"]:
-                ways = [f"{option.id} " for option in session.options]
+                return [(option.id, line(option.name)) for option in session.options]
             case ["/option", wanted]:
                 options = (option for option in session.options if option.id == wanted)
-                ways = [f"{value} " for option in options for value in _values_of(option)]
+                return [(value, "") for option in options for value in _values_of(option)]
             case _:
-                ways = []
-        # What an agent calls something is typed for the user: no name may hold more than what it shows.
-        return [way for way in ways if way.startswith(word) and is_clean(way)]
+                return None
 
-    def do(self, name: str, rest: str) -> None:
+    async def do(self, name: str, rest: str) -> None:
         """Do what a command says.
 
         Raises:
@@ -151,12 +165,33 @@ class ChatCommands:
             AgentError: The agent did not do its part.
             OSError: A file cannot be written.
         """
-        self._functions[name](rest)
+        match name:
+            case "mode":
+                await self._mode(rest)
+            case "option":
+                await self._option(rest)
+            case "usage":
+                self._usage()
+            case "history":
+                self._show(_as_text(self._session.history()) or "Nothing was said yet")
+            case "save":
+                self._save(rest)
+            case _:
+                self._help()
 
-    def _help(self, _rest: str) -> None:
-        lines = [_help_line(f"/{name} {arguments}", about) for name, (arguments, about) in OURS.items()]
+    def _show(self, text: str) -> None:
+        self._write(f"{clean(text)}\n")
+
+    def _help(self) -> None:
+        columns = self._columns()
+        room = ROOM if columns is None else min(ROOM, columns // 3)
+
+        def row(command: str, about: str) -> str:
+            return _hanging(f"  {command.strip():{room}}  ", about, columns)
+
+        lines = [row(f"/{name} {arguments}", about) for name, (arguments, about) in OURS.items()]
         theirs = [
-            _help_line(f"/{line(command.name)} {line(command.hint or '')}", line(command.description))
+            row(f"/{line(command.name)} {line(command.hint or '')}", line(command.description))
             for command in self._session.commands
         ]
         if theirs:
@@ -164,67 +199,92 @@ class ChatCommands:
         hidden = [command.name for command in self._session.commands if command.name in OURS]
         if hidden:
             lines.append(f"  (the agent's own /{line(hidden[0])} is //{line(hidden[0])} here)")
-        lines += [
-            "",
+        about = [
             'A line that ends with \\ goes on in the next one. Lines between two lines of """ are one text.',
             "Ctrl-C cancels what the agent does; a second one kills it.",
         ]
-        _show("\n".join(lines))
+        if columns is not None:
+            about.insert(0, f"Alt-Enter begins a new line, Tab completes commands and files, {FILES}.")
+        lines += ["", *(_hanging("", each, columns) for each in about)]
+        self._show("\n".join(lines))
 
-    def _mode(self, rest: str) -> None:
+    async def _mode(self, rest: str) -> None:
         modes = self._session.modes
         if not modes:
             raise UsageError("This agent has no modes")
         if not rest:
             for mode in modes:
                 about = f": {line(mode.description)}" if mode.description else ""
-                _show(f"{_mark(mode.id == self._session.mode)} {line(mode.id)}  {line(mode.name)}{about}")
+                self._show(
+                    f"{_mark(mode.id == self._session.mode)} {line(mode.id)}  {line(mode.name)}{about}"
+                )
             return
         if rest not in {mode.id for mode in modes}:
             raise UsageError(f"There is no mode {rest!r}, but {_listed(mode.id for mode in modes)}")
-        self._session.set_mode(rest)
-        _show(f"The mode is {line(rest)}")
+        await self._session.set_mode(rest)
+        self._show(f"The mode is {line(rest)}")
 
-    def _option(self, rest: str) -> None:
+    async def _option(self, rest: str) -> None:
         options = {option.id: option for option in self._session.options}
         if not options:
             raise UsageError("This agent has no options")
         name, _, value = rest.partition(" ")
         if not name:
             for option in options.values():
-                _show(_summary(option))
+                self._show(_summary(option))
         elif name not in options:
             raise UsageError(f"There is no option {name!r}, but {_listed(options)}")
         elif not value:
-            _show_choices(options[name])
+            self._show_choices(options[name])
         else:
-            self._set(options[name], value.strip())
+            await self._set(options[name], value.strip())
 
-    def _set(self, option: SessionOption, value: str) -> None:
+    async def _set(self, option: SessionOption, value: str) -> None:
         if value not in _values_of(option):
             values = _listed(_values_of(option))
             raise UsageError(f"The option {line(option.id)!r} cannot be {value!r}, but {values}")
-        self._session.set_option(option.id, value == SWITCH[0] if option.type == "boolean" else value)
-        _show(f"{line(option.id)} is {line(value)}")
+        await self._session.set_option(option.id, value == SWITCH[0] if option.type == "boolean" else value)
+        self._show(f"{line(option.id)} is {line(value)}")
 
-    def _usage(self, _rest: str) -> None:
-        if self.stream is None:
+    def _show_choices(self, option: SessionOption) -> None:
+        """Show what an option can be set to."""
+        if option.type == "boolean":
+            self._show(_summary(option))
+            return
+        for choice in option.choices:
+            about = f": {line(choice.description)}" if choice.description else ""
+            mark = _mark(choice.value == option.value)
+            self._show(f"{mark} {line(choice.value)}  {line(choice.name)}{about}")
+
+    def _usage(self) -> None:
+        stream = self.stream
+        if stream is None:
             raise UsageError("There was no turn yet")
-        _show(usage_words(self.stream.view))
-
-    def _history(self, _rest: str) -> None:
-        _show(_as_text(self._session.history()) or "Nothing was said yet")
+        columns = self._columns()
+        if columns is None:
+            self._show(usage_words(stream.view))
+            return
+        recording = None if stream.recording is None else str(stream.recording)
+        told = summary(stream.view, stream.elapsed, recording)
+        facts = (_hanging(f"  {name:{NAME}}", value, columns) for name, value in told.facts)
+        self._show("\n".join([_hanging("  ", told.end, columns), *facts]))
 
     def _save(self, rest: str) -> None:
         if not rest:
             raise UsageError("/save FILE: give the name of a new file; .json for JSON")
         path = _saved(self._session.history(), rest, self._agent.name, self._session.title)
-        _show(f"Saved: {path}")
+        self._show(f"Saved: {path}")
 
 
-def _show(text: str) -> None:
-    sys.stdout.write(f"{clean(text)}\n")
-    sys.stdout.flush()
+def _hanging(before: str, text: str, columns: int | None) -> str:
+    """Return a text beside what stands before it, broken at words where there is a terminal."""
+    if columns is None:
+        return f"{before}{text}".rstrip()
+    if len(before) > ROOM + len(DEEP):  # it takes the room of the text
+        before = f"{before.rstrip()}\n{DEEP}"
+    indent = " " * len(before.rpartition("\n")[2])
+    rows = wrap(text, min(columns, WIDEST) - len(indent) - 1)
+    return "\n".join(f"{indent if number else before}{row}".rstrip() for number, row in enumerate(rows))
 
 
 def _mark(chosen: bool) -> str:
@@ -241,33 +301,21 @@ def _summary(option: SessionOption) -> str:
     return f"  {line(option.id)} = {line(value)}{about}"
 
 
-def _show_choices(option: SessionOption) -> None:
-    """Show what an option can be set to."""
-    if option.type == "boolean":
-        _show(_summary(option))
-        return
-    for choice in option.choices:
-        about = f": {line(choice.description)}" if choice.description else ""
-        _show(f"{_mark(choice.value == option.value)} {line(choice.value)}  {line(choice.name)}{about}")
-
-
-def _help_line(command: str, about: str) -> str:
-    return f"  {command.strip():{ROOM}}  {about}".rstrip()
-
-
 def _values_of(option: SessionOption) -> Sequence[str]:
     """Return what an option can be set to, as it is typed."""
     return SWITCH if option.type == "boolean" else [choice.value for choice in option.choices]
 
 
 def _as_text(history: Sequence[HistoryMessage]) -> str:
-    """Return a conversation as a chat shows it; thoughts are left out."""
+    """Return a conversation as a chat shows it; of a thought, its first words."""
     blocks: list[str] = []
     for message in history:
         if message.role == "user":
             blocks.append("\n".join(f"> {part}" for part in clean(message.text).splitlines()))
         elif message.role == "assistant":
             blocks.append(clean(message.text).strip())
+        elif message.role == "thought":
+            blocks.append(f"  ┆ {clip(line(message.text), THOUGHT)}")
         elif message.tool is not None:
             blocks.append(f"  {line(message.tool.title)} ({message.tool.status})")
     return "\n\n".join(blocks)

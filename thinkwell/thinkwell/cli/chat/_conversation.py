@@ -1,9 +1,8 @@
 """A chat: what is typed goes to the agent, turn by turn.
 
-It is built on `thinkwell.sync`, whose event loop runs in a thread of its own, and not on that loop, with a
-worker thread that waits for the keyboard. The line editor has to be in the main thread: only there does
-Ctrl-C interrupt it, and a thread that waits for the keyboard cannot be stopped, so that leaving the chat
-would wait for one more line.
+In a terminal the prompt is there all the time, and both are in one event loop, asyncio's, as prompt-toolkit
+needs it. Without a terminal each line is waited for in the main thread, and the agent is in another: a thread
+that waits for a line cannot be stopped, so that leaving the chat would wait for one more line.
 """
 
 from __future__ import annotations
@@ -11,20 +10,23 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from contextlib import ExitStack, suppress
-from importlib.util import find_spec
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, TextIO, assert_never, cast
 
+import anyio
 import typer
+from anyio.from_thread import start_blocking_portal
 from msgspec import Struct
 
+from thinkwell import open_agent
 from thinkwell._display.text import line
 from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
 from thinkwell.cli._launch import asked_in_vain, launching_shown, leaves_open
 from thinkwell.cli._options import Style
 from thinkwell.cli._output import write_result
-from thinkwell.cli._process import log_held
+from thinkwell.cli._process import Ending, log_held
 from thinkwell.cli.chat._commands import (
     ChatCommands,
     Ours,
@@ -32,20 +34,26 @@ from thinkwell.cli.chat._commands import (
     Unknown,
     UsageError,
 )
-from thinkwell.cli.chat._entries import LineReader, Lines, read_entry
+from thinkwell.cli.chat._entries import Lines, read_entry
 from thinkwell.errors import AgentClosed, AgentError, AgentExited, SessionUnusable, ThoughtCancelled
-from thinkwell.sync import open_agent
-from thinkwell.sync.progress import Live
+from thinkwell.progress import Live
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
-    from thinkwell import PermissionMode, PermissionPolicy
+    from anyio.from_thread import BlockingPortal
+    from rich.console import Console
+
+    from thinkwell import Agent, PermissionMode, PermissionPolicy, Session
+    from thinkwell._terminal.shared import SharedTerminal
     from thinkwell.agents import AgentProfile
     from thinkwell.cli._options import How
-    from thinkwell.sync import Agent, Session
+    from thinkwell.cli.chat._prompt import Prompt
 
 __all__ = ("ChatOptions", "hold_chat")
+
+SIGNALLED: Final = 128
+"""With the number of a signal, the exit code of what it has ended."""
 
 FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
 """What no other turn can follow."""
@@ -74,25 +82,35 @@ def hold_chat(options: ChatOptions) -> int:
         OSError: The file for the recording cannot be written.
         typer.BadParameter: The session was begun in another folder.
     """
+    if options.how.can_ask and os.environ.get("TERM") not in ("dumb", "unknown"):
+        return anyio.run(_prompted, options)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_opened(options)) as chat:
+        return _line_by_line(portal, chat)
+
+
+@asynccontextmanager
+async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
+    """Open an agent and a session for the time of a block."""
     in_vain = leaves_open(options.permissions) and not options.how.can_ask
-    with ExitStack() as stack:
-        write_log = stack.enter_context(log_held(options.how.verbose))
-        with launching_shown(options.profile.name, options.how) as on_phase:
-            opened = open_agent(
-                options.profile,
-                cwd=options.cwd,
-                permissions=options.permissions,
-                on_question=asked_in_vain if in_vain else None,
-                record=options.record,
-                on_phase=on_phase,
-            )
-            agent = stack.enter_context(opened)
-            _check_folder(agent, options)
-            session = stack.enter_context(agent.session(load=options.load, resume=options.resume))
-        return _Chat(agent, session, options, write_log).hold()
+    opened = partial(
+        open_agent,
+        options.profile,
+        cwd=options.cwd,
+        permissions=options.permissions,
+        on_question=asked_in_vain if in_vain else None,
+        record=options.record,
+    )
+    with log_held(options.how.verbose) as write_log:
+        launching = launching_shown(options.profile.name, options.how)
+        with launching as on_phase:
+            async with opened(on_phase=on_phase) as agent:
+                await _check_folder(agent, options)
+                async with agent.session(load=options.load, resume=options.resume) as session:
+                    on_phase.done()
+                    yield _Chat(agent, session, options, write_log)
 
 
-def _check_folder(agent: Agent, options: ChatOptions) -> None:
+async def _check_folder(agent: Agent, options: ChatOptions) -> None:
     """Check that an old session is gone on with in its own folder, as far as the agent tells which that is.
 
     It is not just taken: the folder decides what rules for permissions mean, and an agent may say any.
@@ -103,14 +121,88 @@ def _check_folder(agent: Agent, options: ChatOptions) -> None:
     wanted = options.load or options.resume
     if wanted is None or options.cwd is not None or agent.capabilities.session_capabilities.list is None:
         return
-    here = Path.cwd()
     with suppress(AgentError):  # then it opens, or does not, and says why
-        for info in agent.list_sessions():
-            if info.id == wanted and os.path.abspath(info.cwd) != str(here):  # noqa: PTH100 - it may be gone
+        for info in await agent.list_sessions():
+            if info.id == wanted and not _is_here(info.cwd):
                 raise typer.BadParameter(
                     f"the session {line(wanted)!r} was begun in another folder; "
                     f"go on there: --cwd {shlex.quote(line(info.cwd))}"
                 )
+
+
+def _is_here(folder: str) -> bool:
+    return os.path.abspath(folder) == str(Path.cwd())  # noqa: PTH100 - it may be gone
+
+
+async def _prompted(options: ChatOptions) -> int:
+    """Hold a chat at a prompt, and return the exit code."""
+    from thinkwell.cli.chat._completion import ChatCompleter
+    from thinkwell.cli.chat._history import HistoryFile, history_path
+    from thinkwell.cli.chat._prompt import Prompt, prompt_output
+    from thinkwell.cli.chat._status import status_line
+
+    ending, code = Ending(), OK
+    with ending.signals(), ending.scope, prompt_output():
+        async with _opened(options) as chat:
+            prompt = Prompt(
+                history=HistoryFile(history_path() if options.history else None),
+                completer=ChatCompleter(chat.commands, chat.session.cwd),
+                status=partial(status_line, chat.agent, chat.session),
+                interrupt=chat.interrupt,
+            )
+            chat.shows_at(prompt)
+            async with anyio.create_task_group() as tasks:
+                with prompt.beside():
+                    tasks.start_soon(prompt.run)
+                    try:
+                        code = await _hold(prompt, chat)
+                    finally:
+                        prompt.close()
+            chat.tell_how_to_go_on()
+    return code if ending.signal is None else SIGNALLED + ending.signal
+
+
+async def _hold(prompt: Prompt, chat: _Chat) -> int:
+    chat.tell(chat.commands.greeting())
+    while True:
+        try:
+            entry = await prompt.next_entry()
+        except EOFError:
+            return OK
+        code = await chat.follow(entry)
+        if code is not None:
+            return code
+
+
+def _line_by_line(portal: BlockingPortal, chat: _Chat) -> int:
+    """Hold a chat whose lines come from a file, a pipe, or a terminal that can do no more."""
+    lines = Lines(sys.stdin, echo=sys.stderr if chat.person else None)
+    chat.tell(chat.commands.greeting())
+    while True:
+        try:
+            entry = read_entry(lines)
+            code = _followed(portal, chat, entry) if entry.strip() else None
+        except EOFError:
+            chat.tell("")
+            code = OK
+        except KeyboardInterrupt:
+            if not chat.person:
+                raise
+            chat.tell("\n(Ctrl-D or /exit leaves)")
+            continue
+        if code is not None:
+            chat.tell_how_to_go_on()
+            return code
+
+
+def _followed(portal: BlockingPortal, chat: _Chat, entry: str) -> int | None:
+    """Do what an entry means; Ctrl-C cancels it, and a second one kills the agent."""
+    following = portal.start_task_soon(chat.follow, entry)
+    while True:
+        try:
+            return following.result()
+        except KeyboardInterrupt:
+            portal.call(chat.interrupt)
 
 
 class _Left(Exception):  # noqa: N818 - not an error
@@ -134,122 +226,120 @@ class _Chat:
     def __init__(
         self, agent: Agent, session: Session, options: ChatOptions, write_log: Callable[[], None]
     ) -> None:
-        self._agent = agent
-        self._session = session
+        self.agent = agent
+        self.session = session
         self._options = options
         self._write_log = write_log
-        self._person = options.how.can_ask
+        self.person = options.how.can_ask
         """Whether there is a person."""
-        self._plain = not (self._person and sys.stdout.isatty())
+        self._plain = not (self.person and sys.stdout.isatty())
         """Whether answers go to standard output by themselves, and nothing else does."""
-        self._commands = ChatCommands(agent, session)
+        self._terminal: SharedTerminal | None = None
+        self._console: Console | None = None
+        self.commands = ChatCommands(agent, session, self._write, self._columns)
         self._turns = 0
-        self._reader = self._line_reader()
+        self._live: Live | None = None
+        """Shows the turn that goes on."""
+        self._doing: anyio.CancelScope | None = None
+        """Around a command that goes on."""
 
-    def _line_reader(self) -> LineReader:
-        # The line editor writes to standard output; and there is none on Windows, whose console has its own.
-        if self._plain or find_spec("readline") is None:
-            return Lines(sys.stdin, echo=sys.stderr if self._person else None)
-        from thinkwell.cli.chat._keyboard import Keyboard, history_path
+    def shows_at(self, prompt: Prompt) -> None:
+        """Show everything above a prompt from now on."""
+        from rich.console import Console
 
-        return Keyboard(history_path() if self._options.history else None, self._commands.completions)
+        self._terminal = prompt.terminal
+        self._console = Console(file=cast("TextIO", prompt.terminal), force_terminal=True)
 
-    def hold(self) -> int:
-        """Go on until the person leaves, or the agent is gone; return the exit code."""
-        self._tell(self._commands.greeting())
-        while True:
-            try:
-                entry = read_entry(self._reader)
-                self._reader.remember(entry)
-                code = self._follow(entry) if entry.strip() else None
-            except EOFError:
-                self._tell("")
-                return self._leave()
-            except KeyboardInterrupt:  # at the prompt, or in the moment before what was typed is done
-                if not self._person:
-                    raise
-                self._tell("\n(Ctrl-D or /exit leaves)")
-                continue
-            if code is not None:
-                return code
+    def interrupt(self) -> bool:
+        """Do what Ctrl-C does, and return whether anything went on."""
+        if self._live is not None:
+            self._live.press_ctrl_c()
+        elif self._doing is not None:
+            self._doing.cancel()
+        return (self._live or self._doing) is not None
 
-    def _follow(self, entry: str) -> int | None:
-        """Do what was typed; return an exit code where the chat is over."""
+    async def follow(self, entry: str) -> int | None:
+        """Do what was entered; return an exit code where the chat is over."""
         try:
-            self._do(entry)
+            return await self._do(entry)
         except _Left:
-            return self._leave()
-        except _Killed:  # pragma: no cover - tested in a terminal, where Ctrl-C is pressed twice
-            self._tell(f"Killed\n{self._how_to_go_on() or ''}".rstrip())
+            return OK
+        except _Killed:
+            self.tell("Killed")
             return INTERRUPTED
-        except KeyboardInterrupt:
-            if not self._person:
-                raise  # pragma: no cover - tested; it may come a moment later, where a line is waited for
         except UsageError as exc:
             sys.stderr.write(f"{exc}\n")
-            return None if self._person else WRONG_USAGE
+            return None if self.person else WRONG_USAGE
         except Exception as exc:
             if not is_expected(exc):  # pragma: no cover - a mistake of ours
                 raise
             return self._failed(exc)
-        return None
 
-    def _do(self, entry: str) -> None:
-        meant = self._commands.meaning(entry)
+    async def _do(self, entry: str) -> int | None:
+        meant = self.commands.meaning(entry)
         match meant:
             case Prompted(text):
-                self._turn(text)
+                await self._turn(text)
             case Ours("exit"):
                 raise _Left
             case Ours(name, rest):
-                self._commands.do(name, rest)
+                with anyio.CancelScope() as self._doing:
+                    await self.commands.do(name, rest)
+                cancelled, self._doing = self._doing.cancelled_caught, None
+                return INTERRUPTED if cancelled and not self.person else None
             case Unknown(name):
                 raise UsageError(f"There is no command /{name}: see /help. //{name} is sent as it is")
             case _:
                 assert_never(meant)
+        return None
 
-    def _turn(self, text: str) -> None:
+    async def _turn(self, text: str) -> None:
         how = self._options.how
-        style = how.style if self._person or how.style is not Style.AUTO else Style.LINES
-        # Ctrl-C in the moment before the display receives it cancels the turn, too.
-        with self._session.think().text(text).stream() as stream:
-            self._turns += 1
-            self._commands.stream = stream
-            with Live(stream, style=style.value, verbose=how.verbose, result=False, ctrl_c=True) as live:
-                stream.wait()
+        style = how.style if self.person or how.style is not Style.AUTO else Style.LINES
+        stream = self.session.think().text(text).stream()
+        self._turns += 1
+        self.commands.stream = stream
+        live = Live(stream, console=self._console, style=style.value, verbose=how.verbose, result=False)
+        self._live = live
+        try:
+            async with live:
+                await stream.wait()
+                self._live = None  # there is nothing more to cancel
+        finally:
+            self._live = None
         self._write_log()
         if live.killed:
             raise _Killed
-        answer = stream.result()
+        answer = await stream.result
         if self._plain:
             write_result(answer)
-        else:
-            self._tell("")
 
     def _failed(self, error: Exception) -> int | None:
         """Tell of an error; return an exit code where the chat is over."""
         fatal = isinstance(error, FATAL)
-        if self._person and isinstance(error, ThoughtCancelled) and not fatal:
-            self._tell("Cancelled")
+        if self.person and isinstance(error, ThoughtCancelled) and not fatal:
+            self.tell("Cancelled")
             return None
         tell(error)
-        if fatal:
-            self._tell(self._how_to_go_on())
-        return exit_code(error) if fatal or not self._person else None
+        return exit_code(error) if fatal or not self.person else None
 
-    def _leave(self) -> int:
-        self._tell(self._how_to_go_on())
-        return OK
+    def tell_how_to_go_on(self) -> None:
+        """Tell what to type to go on another time, where the agent loads sessions."""
+        if self._turns and self.agent.capabilities.load_session:
+            again = ["thinkwell", "chat", *self._options.agent, "--load", line(self.session.id)]
+            self.tell(f"To go on another time, type: {shlex.join(again)}")
 
-    def _how_to_go_on(self) -> str | None:
-        """Return what to type to go on another time; nothing where the agent does not load sessions."""
-        if not self._turns or not self._agent.capabilities.load_session:
-            return None
-        again = ["thinkwell", "chat", *self._options.agent, "--load", line(self._session.id)]
-        return f"To go on another time, type: {shlex.join(again)}"
-
-    def _tell(self, text: str | None) -> None:
+    def tell(self, text: str) -> None:
         """Tell a person something, if there is one."""
-        if self._person and text is not None:
+        if self.person:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
+
+    def _write(self, text: str) -> None:
+        """Write what a command shows."""
+        out = sys.stdout
+        out.write(text)
+        out.flush()
+
+    def _columns(self) -> int | None:
+        return None if self._terminal is None or self._plain else self._terminal.size[0]

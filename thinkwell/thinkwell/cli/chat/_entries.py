@@ -1,38 +1,35 @@
-"""What is typed in a chat, line by line."""
+"""What is typed in a chat as entries: a line, lines that belong together, or a block."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ("LineReader", "Lines", "read_entry")
+__all__ = ("BACKSLASH", "Lines", "begins_block", "read_entry", "unquoted")
 
 FIRST: Final = "> "
 MORE: Final = ". "
 QUOTES: Final = '"""'
 """A line of these begins a block of lines, and ends it."""
+BACKSLASH: Final = "\\"
+"""Stands at the end of a line that goes on in the next one."""
 
 
-class LineReader(Protocol):
-    """Where lines come from."""
-
-    def read_line(self, prompt: str) -> str:
-        """Return the next line.
-
-        Raises:
-            EOFError: There is none.
-            KeyboardInterrupt: Ctrl-C was pressed.
-        """
-        ...
-
-    def remember(self, entry: str) -> None:
-        """Keep what was read as one entry."""
-        ...
+def begins_block(text: str) -> bool:
+    """Return whether a text is a block that has no end yet."""
+    first, *lines = text.split("\n")
+    return first.strip() == QUOTES and not (lines and lines[-1].strip() == QUOTES)
 
 
-def read_entry(reader: LineReader) -> str:
+def unquoted(text: str) -> str:
+    """Return the lines of a block, or a text that is none as it is."""
+    first, *lines = text.split("\n")
+    return "\n".join(lines[:-1]) if first.strip() == QUOTES and lines else text
+
+
+def read_entry(lines: Lines) -> str:
     r"""Return what is to be sent: a line; lines that end with ``\``, and the next one; or a block.
 
     The end of the input ends what was begun.
@@ -41,23 +38,23 @@ def read_entry(reader: LineReader) -> str:
         EOFError: There is nothing more.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
-    line = reader.read_line(FIRST)
-    lines: list[str] = []
+    line = lines.read(FIRST)
+    taken: list[str] = []
     try:
         if line.strip() == QUOTES:
-            while (line := reader.read_line(MORE)).strip() != QUOTES:
-                lines.append(line)
-            return "\n".join(lines)
-        while line.endswith("\\"):
-            lines.append(line[:-1])
-            line = reader.read_line(MORE)
+            while (line := lines.read(MORE)).strip() != QUOTES:
+                taken.append(line)
+            return "\n".join(taken)
+        while line.endswith(BACKSLASH):
+            taken.append(line[:-1])
+            line = lines.read(MORE)
     except EOFError:
-        return "\n".join(lines)
-    return "\n".join([*lines, line])
+        return "\n".join(taken)
+    return "\n".join([*taken, line])
 
 
 class Lines:
-    """Reads a file, a pipe, or a terminal without a line editor of ours.
+    """Reads a file, a pipe, or a terminal that can do no more.
 
     Args:
         source: What to read.
@@ -68,8 +65,13 @@ class Lines:
         self._source = source
         self._echo = echo
 
-    def read_line(self, prompt: str) -> str:
-        """Return the next line."""
+    def read(self, prompt: str) -> str:
+        """Return the next line.
+
+        Raises:
+            EOFError: There is none.
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
         if self._echo is not None:
             self._echo.write(prompt)
             self._echo.flush()
@@ -77,6 +79,3 @@ class Lines:
         if not line:
             raise EOFError
         return line.removesuffix("\n")
-
-    def remember(self, entry: str) -> None:
-        """Keep nothing: it is kept where it came from."""

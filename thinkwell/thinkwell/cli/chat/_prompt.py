@@ -1,0 +1,386 @@
+"""The foot of a terminal while a chat goes on: what runs, what waits, an input area and a status line."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import anyio.from_thread
+from anyio.lowlevel import current_token
+from prompt_toolkit.application import Application, create_app_session
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.layout import (
+    BufferControl,
+    CompletionsMenu,
+    ConditionalContainer,
+    Dimension,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    VerticalAlign,
+    Window,
+)
+from prompt_toolkit.output import create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from thinkwell._display.cells import clip
+from thinkwell._display.text import clean, line
+from thinkwell._terminal.shared import SharedTerminal
+from thinkwell.cli.chat._answers import Answers, Wanted
+from thinkwell.cli.chat._completion import is_completed_while_typed
+from thinkwell.cli.chat._entries import unquoted
+from thinkwell.cli.chat._keys import key_bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.filters import FilterOrBool
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.history import History
+    from prompt_toolkit.output import Output
+
+    from thinkwell._terminal.keyboard import Keyboard
+
+__all__ = ("Prompt", "prompt_output")
+
+FIRST: Final = "> "
+"""Stands before what is typed, and before what was."""
+
+MORE: Final = "  "
+
+TYPED: Final = 10
+"""Rows of the input area at most."""
+
+OFFERED: Final = 7
+"""Rows of the list of completions."""
+
+WAITING: Final = 3
+"""Entries that wait that are shown."""
+
+_BEGIN: Final = "\x1b[?2026h"
+"""Show nothing before all of it is there."""
+_END: Final = "\x1b[?2026l"
+
+STYLE: Final = Style.from_dict(
+    {
+        "rule": "ansibrightblack",
+        "waits": "ansibrightblack",
+        "hint": "ansiyellow",
+        "status": "ansibrightblack",
+        "prompt": "ansicyan bold",
+        "completion-menu": "noinherit",
+        "completion-menu.completion": "noinherit",
+        "completion-menu.completion.current": "noinherit reverse",
+        "completion-menu.meta.completion": "noinherit ansibrightblack",
+        "completion-menu.meta.completion.current": "noinherit reverse",
+        "scrollbar.background": "noinherit",
+        "scrollbar.button": "noinherit reverse",
+    }
+)
+
+
+@contextmanager
+def prompt_output() -> Generator[None]:
+    """Let prompts stand on standard error for the time of a block, where standard output is no terminal."""
+    if sys.stdout.isatty():
+        yield
+        return
+    with create_app_session(output=create_output(sys.stderr)):
+        yield
+
+
+class Prompt:
+    """What is typed, and above it what the agent does.
+
+    Args:
+        history: What was typed before.
+        completer: How what is typed can go on.
+        status: Returns the status line, for so many columns.
+        interrupt: Cancels what goes on, and returns whether anything did.
+    """
+
+    def __init__(
+        self,
+        *,
+        history: History,
+        completer: Completer,
+        status: Callable[[int], str],
+        interrupt: Callable[[], bool],
+    ) -> None:
+        self.buffer = Buffer(
+            history=history,
+            completer=completer,
+            complete_while_typing=Condition(self._completes),
+            multiline=True,
+        )
+        self.waiting: deque[str] = deque()
+        """What was entered and is to be done yet."""
+        self.on_question = False
+        """Whether the keys are for a question, and not for the input area."""
+        self._status = status
+        self._interrupt = interrupt
+        self._left = False
+        self._closed = False
+        self._draft = ""
+        """What was being typed when a line was wanted for a question."""
+        self._wanted: Wanted = None
+        """What the question before waited for."""
+        self._news = anyio.Event()
+        self._live: Sequence[str] = ()
+        self.terminal = _Above(self._draw, self._size)
+        self.answers = Answers(self._answering, self.terminal.write)
+        self.terminal.answers = self.answers
+        self._app: Application[None] = Application(
+            self._layout(),
+            style=STYLE,
+            key_bindings=key_bindings(self),
+            erase_when_done=True,
+            before_render=lambda _: self._shrink(),
+            after_render=lambda _: self._raw(_END),
+        )
+        self._app.ttimeoutlen = 0.05
+        self._app.timeoutlen = 0.3
+        if isinstance(self._app.output, Vt100_Output):  # pragma: no branch - else a console of Windows
+            self._app.output.enable_cpr = False  # the layout is as high as what it shows
+
+    # What others ask
+
+    async def run(self) -> None:
+        """Show it until `close`, or until the terminal is gone."""
+        try:
+            if not self._closed:
+                await self._app.run_async(set_exception_handler=False)
+        except EOFError:
+            self.waiting.clear()
+            self._left = True
+            self._news.set()
+            self._interrupt()
+
+    def close(self) -> None:
+        """Take it off the terminal."""
+        self._closed = True
+        if self._app.is_running and not self._app.is_done:
+            self._app.exit()
+
+    async def next_entry(self) -> str:
+        """Return what was entered next, which then stands above.
+
+        Raises:
+            EOFError: The person leaves.
+        """
+        while not self.waiting:
+            if self._left:
+                raise EOFError
+            self._news = anyio.Event()
+            await self._news.wait()
+        entry = self.waiting.popleft()
+        rows = clean(entry).split("\n")
+        self.terminal.write("".join(f"{MORE if number else FIRST}{row}\n" for number, row in enumerate(rows)))
+        return entry
+
+    @contextmanager
+    def beside(self) -> Generator[None]:
+        """Let what the program writes stand above, for the time of a block."""
+        with ExitStack() as redirected:
+            redirected.enter_context(redirect_stderr(self.terminal))
+            if sys.stdout.isatty():
+                redirected.enter_context(redirect_stdout(self.terminal))
+            yield
+
+    # What the keys do
+
+    def enter(self) -> None:
+        """Take what stands in the input area."""
+        text = self.buffer.text
+        if self.answers.wanted == "lines":
+            self.buffer.reset()
+            self.answers.enter(text)
+            return
+        entry = self.buffer.text = unquoted(text)
+        self.buffer.reset(append_to_history=True)
+        if entry.strip():
+            self.waiting.append(entry)
+            self._news.set()
+
+    def take_back(self) -> None:
+        """Put the last entry that waits back into the input area."""
+        self._put(self.waiting.pop())
+
+    def leave(self) -> None:
+        """Leave when what waits is done; or leave a form."""
+        if self.answers.wanted == "lines":
+            self.answers.enter(None)
+            return
+        self._left = True
+        self._news.set()
+
+    def interrupt(self) -> None:
+        """Cancel what goes on, and put what waits back into the input area; or clear that."""
+        if self._interrupt():
+            texts = [*self.waiting, *filter(None, (self.buffer.text,))]
+            self.waiting.clear()
+            self._put("\n".join(texts))
+            return
+        self.buffer.reset()
+        self.terminal.write("(Ctrl-D or /exit leaves)\n")
+
+    def _answering(self) -> None:
+        """Give the keys to a question, or take them back."""
+        before, self._wanted = self._wanted, self.answers.wanted
+        if self._wanted == "lines":
+            self._draft = self.buffer.text
+            self.buffer.reset()
+        elif before == "lines":
+            self._put(self._draft)
+        if self._wanted != "keys":
+            self.on_question = False
+        elif before is None:
+            self.on_question = not self.buffer.text  # what is being typed was meant for the agent
+        else:
+            self.on_question = True
+        self._app.invalidate()
+
+    def _put(self, text: str) -> None:
+        """Put a text into the input area."""
+        self.buffer.text = text
+        self.buffer.cursor_position = len(text)
+
+    def _completes(self) -> bool:
+        before = self.buffer.document.current_line_before_cursor
+        return self.answers.wanted != "lines" and is_completed_while_typed(before)
+
+    # What is shown
+
+    def _layout(self) -> Layout:
+        search = SearchToolbar()
+        typed = Window(
+            BufferControl(self.buffer, search_buffer_control=search.control, preview_search=True),
+            height=Dimension(min=1, max=TYPED),
+            dont_extend_height=True,
+            wrap_lines=True,
+            get_line_prefix=self._before,
+        )
+        return Layout(
+            HSplit(
+                [
+                    _rows(lambda: ANSI("\n".join(self._live)), Condition(lambda: bool(self._live))),
+                    _rows(self._waits, Condition(lambda: bool(self.waiting))),
+                    _rows(self._hint, Condition(lambda: self.answers.wanted is not None)),
+                    Window(height=1, char="─", style="class:rule"),
+                    typed,
+                    search,
+                    CompletionsMenu(max_height=OFFERED),
+                    _rows(lambda: [("class:status", f" {self._status(self._size()[0] - 2)}")]),
+                ],
+                align=VerticalAlign.TOP,
+            ),
+            focused_element=typed,
+        )
+
+    def _before(self, number: int, wrapped: int) -> StyleAndTextTuples:
+        return [("class:prompt", MORE if number or wrapped else FIRST)]
+
+    def _waits(self) -> StyleAndTextTuples:
+        width = self._size()[0] - 10
+        shown = [f" waits  {clip(line(each), width)}" for each in (*self.waiting,)[:WAITING]]
+        if (more := len(self.waiting) - WAITING) > 0:
+            shown.append(f"        … and {more} more")
+        return [("class:waits", "\n".join(shown))]
+
+    def _hint(self) -> StyleAndTextTuples:
+        if self.answers.wanted == "lines":
+            told = "Enter gives the answer; Ctrl-D leaves the form"
+        elif self.on_question:
+            told = "the keys answer the question; Esc goes to the message"
+        else:
+            told = "Esc goes to the question"
+        return [("class:hint", f" {told}")]
+
+    def _size(self) -> tuple[int, int]:
+        size = self._app.output.get_size()
+        return size.columns, size.rows
+
+    def _draw(self, above: str, live: Sequence[str] | None) -> None:
+        if live is not None:
+            self._live = live
+        if above:
+            self._raw(_BEGIN)
+            if self._app.is_running:
+                self._app.renderer.erase()
+            self._app.output.write_raw(above.replace("\n", "\r\n"))
+            self._app.output.flush()
+        self._app.invalidate()
+
+    def _shrink(self) -> None:
+        """Erase what is shown where it becomes lower: it would keep its height."""
+        output, renderer = self._app.output, self._app.renderer
+        size = output.get_size()
+        wanted = self._app.layout.container.preferred_height(size.columns, size.rows).preferred
+        drawn = renderer.last_rendered_screen
+        if drawn is not None and wanted < drawn.height:
+            self._raw(_BEGIN)
+            renderer.erase()
+
+    def _raw(self, sequence: str) -> None:
+        output: Output = self._app.output
+        if isinstance(output, Vt100_Output):  # pragma: no branch - as above
+            output.write_raw(sequence)
+            output.flush()
+
+
+class _Above(SharedTerminal):
+    """What stands above the prompt. It may be written in any thread."""
+
+    answers: Keyboard
+
+    def __init__(
+        self,
+        draw: Callable[[str, Sequence[str] | None], None],
+        size: Callable[[], tuple[int, int]],
+    ) -> None:
+        super().__init__()
+        self._draw = draw
+        self._size = size
+        self._token = current_token()
+        self._thread = threading.get_ident()
+        self._unfinished = ""
+
+    @property
+    def keyboard(self) -> Keyboard:
+        return self.answers
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._size()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a text stream's own has no getter there
+        return "utf-8"
+
+    def draw(self, above: str, live: Sequence[str]) -> None:
+        self._in_loop(above, live)
+
+    def write(self, text: str, /) -> int:
+        done, ended, self._unfinished = (self._unfinished + text).rpartition("\n")
+        self._in_loop(done + ended, None)
+        return len(text)
+
+    def _in_loop(self, above: str, live: Sequence[str] | None) -> None:
+        if threading.get_ident() == self._thread:
+            self._draw(above, live)
+        else:
+            anyio.from_thread.run_sync(self._draw, above, live, token=self._token)
+
+
+def _rows(text: Callable[[], ANSI | StyleAndTextTuples], shown: FilterOrBool = True) -> ConditionalContainer:
+    """Return rows of text, as many as it has."""
+    return ConditionalContainer(Window(FormattedTextControl(text), dont_extend_height=True), shown)

@@ -1,0 +1,60 @@
+"""The status line of a chat: who is talked with, and how."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from thinkwell._display.cells import cells, clip
+from thinkwell._display.numbers import count
+from thinkwell._display.paths import from_home
+from thinkwell._display.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from thinkwell import Agent, Session
+
+__all__ = ("status_line",)
+
+BETWEEN: Final = " · "
+
+
+def status_line(agent: Agent, session: Session, width: int) -> str:
+    """Return the agent, the model, the mode, the folder and how full the context is, as far as they fit.
+
+    Args:
+        agent: The agent.
+        session: The session.
+        width: Columns there are. Where they are few, the folder is left out first, and the agent last.
+    """
+    parts = {
+        "agent": line(agent.name),
+        "model": line(_model(session) or ""),
+        "mode": line(session.mode or ""),
+        "folder": from_home(session.cwd),
+        "context": _context(session),
+    }
+    for least in ("folder", "mode", "model", "context"):
+        if cells(_joined(parts)) > width:
+            del parts[least]
+    return clip(_joined(parts), width)
+
+
+def _joined(parts: Mapping[str, str]) -> str:
+    return BETWEEN.join(filter(None, parts.values()))
+
+
+def _model(session: Session) -> str | None:
+    """Return what the agent calls the model that is set, where that is an option."""
+    for option in session.options:
+        if "model" in (option.category, option.id):
+            names = {each.value: each.name for each in option.choices}
+            return names.get(str(option.value), str(option.value))
+    return None
+
+
+def _context(session: Session) -> str:
+    usage = session.usage
+    if usage is None or usage.size <= 0:
+        return ""
+    return f"{min(max(usage.used, 0), usage.size) / usage.size:.0%} of {count(usage.size)} used"
