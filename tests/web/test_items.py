@@ -247,6 +247,63 @@ async def test_calls_that_only_looked_share_a_line_and_those_asked_about_do_not(
     assert [item[2] for item in items.inside("timeline")] == ["f1", "c5", "f7", "q11", "final"]
 
 
+async def test_thoughts_and_reads_next_to_each_other_share_a_line() -> None:
+    def read(number: int, at: float) -> tuple[ev.ThoughtEvent, ...]:
+        return (
+            ev.ToolStart(id=str(number), title=f"{number}.py", kind="read", at=at),
+            ev.ToolDone(id=str(number), status="completed", at=at + 0.5),
+        )
+
+    items = await told(
+        ev.Thought(text="Hm.", at=1),
+        *read(1, 3.0),
+        ev.Thought(text="Aha.", at=4),
+        *read(2, 5.0),
+        message("So it is.", at=6),
+        ev.Thought(text="One.", at=7),
+        message("Yes.", at=8),
+        ev.Thought(text="Two", message_id="a", at=9),
+        ev.Thought(text="three", message_id="b", at=10),
+        ev.PhaseChanged(phase="responding", at=10.5),
+    )
+    assert [item[2] for item in items.inside("timeline")] == ["f1", "m7", "t8", "m9", "f10", "final"]
+    assert [item[2] for item in items.inside("f1")] == ["t1", "c2", "t4", "c5"]
+    line = [item[2] for item in items.seen if item[2] == "f1"]
+    assert items.text().startswith("read1.py, 2.pythought 3.0s2.5s")
+    assert items.inside("f10")[1][2] == "t11"
+    # A run that is drawn at its end has had its line from its beginning: nothing is missing at a moment of it.
+    assert len(line) == 2
+    assert min(item[1] for item in items.seen if item[2] == "f1") == 1
+
+
+async def test_a_thought_that_goes_on_leaves_its_line() -> None:
+    gate = anyio.Event()
+
+    async def goes_on(turn: Turn) -> None:
+        for piece, block in (("One.", "a"), ("Two.", "b"), ("Three.", "c")):
+            turn.think(piece, message_id=block)
+        await gate.wait()
+        turn.think("More.", message_id="a")
+        await anyio.sleep_forever()
+
+    async with browser(goes_on) as (client, stage):
+        run = await stage.start(caller="")
+        items = Items()
+        async with frames_of(client, run.id) as frames:
+            async for frame in frames:
+                if frame.event is None:
+                    items.take(frame)
+                thoughts = [item[2] for item in items.values() if item[2][0] in "ft" and "." not in item[2]]
+                if len(thoughts) == 4 and not gate.is_set():
+                    line = next(each for each in thoughts if each[0] == "f")
+                    assert len(items.inside(line)) == 2
+                    gate.set()
+                if "More." in items.text():
+                    break
+        assert items.inside(line) == []
+        assert line not in items
+
+
 async def test_calls_of_a_sub_agent_stand_in_its_place() -> None:
     items = await told(
         ev.ToolStart(id="a", title="Look", kind="think"),

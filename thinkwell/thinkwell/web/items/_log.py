@@ -116,6 +116,8 @@ class RunItems:
         match change:
             case ch.BlockGrown(block=block, text=text, at=at):
                 row = self._texts[block]
+                if row.folds:
+                    self._regrouped.add(None)
                 row.add(text, at)
                 self._dirty[row] = None
             case ch.BlockBegun(block=block, seq=seq, at=at):
@@ -127,6 +129,8 @@ class RunItems:
                 row = self._texts[block]
                 row.end(seq, at)
                 self._dirty[row] = None
+                if row.folds:
+                    self._regrouped.add(None)
             case ch.Media(content=content, seq=seq, at=at):
                 self._add(Fixed("p", seq, at, element("div", "text", rows.media(content))))
             case ch.CallBegun() | ch.CallChanged() | ch.CallEnded():
@@ -227,6 +231,8 @@ class RunItems:
                 text.end(seq, at)
             text.is_over = True
             self._dirty[text] = None
+            if text.folds:
+                self._regrouped.add(None)
         self._texts.clear()
 
     def _end(self, end: RunEnded) -> None:
@@ -247,8 +253,8 @@ class RunItems:
         """Make the items of what has changed, the newest first, as far as that does not take too long."""
         until = time.monotonic() + WORK
         over = self.end is not None
-        for call in self._folds.draw(self.store, self._cwd, self._regrouped):
-            self._move(call)
+        for row in self._folds.draw(self.store, self._cwd, self._regrouped):
+            self._move(row)
         self._regrouped.clear()
         if self._is_behind:
             self._draw_panels()
@@ -262,11 +268,11 @@ class RunItems:
         self._drawn = self.store.seq, self.store.at
         self._panels.draw(self._now(), self.store)
 
-    def _move(self, call: Call) -> None:
-        """Have a call drawn in its new place, where it was drawn."""
-        if call.id in self.store and call not in self._dirty:
-            call.again(self.store.seq, self.store.at)
-            self._dirty[call] = None
+    def _move(self, row: Call | Text) -> None:
+        """Have a row drawn in its new place, where it was drawn."""
+        if row.id in self.store and row not in self._dirty:
+            row.again(self.store.seq, self.store.at)
+            self._dirty[row] = None
 
     def _now(self) -> Now:
         return Now(
