@@ -19,7 +19,7 @@ from web_stage import Client, Stage, served, written
 
 from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal, RunRecord
-from thinkwell.web import RunEnded, web_app
+from thinkwell.web import RunEnded, ShownError, web_app
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -274,6 +274,26 @@ async def test_thoughts_and_reads_next_to_each_other_share_a_line() -> None:
     # A run that is drawn at its end has had its line from its beginning: nothing is missing at a moment of it.
     assert len(line) == 2
     assert min(item[1] for item in items.seen if item[2] == "f1") == 1
+
+
+async def test_the_end_of_a_run_that_failed_says_why_and_offers_another_one() -> None:
+    error = ShownError(name="AgentExited", message="it has ended", exit_code=3, stderr="a\n" * 30 + "no model")
+    log = (
+        *(ev.ToolStart(id=str(n), title="a.py", kind="read", at=0) for n in range(2)),
+        ev.ToolStart(id="r", title="return_result"),
+        *(ev.ToolStart(id=f"c{n}", title=f"make {n}", kind="execute") for n in range(22)),
+    )
+    items = await told(*log, end=RunEnded(seq=0, at=1, status="failed", error=error))
+    final = items["final"][6]
+    (button,) = [each for each in elements(final) if each[0] == "button"]
+    assert button[2]["does"] == "again"
+    assert button[2]["value"][:2] == ["read a.py (2 times)", "run make 0"]
+    assert button[2]["value"][-1] == "and 3 more calls"
+    assert "exit code 3" in items.text()
+    (tail,) = [each for each in elements(final) if each[0] == "pre"]
+    assert tail[3].splitlines() == ["a"] * 19 + ["no model"]
+    items = await told(*log)
+    assert not [each for each in elements(items["final"][6]) if each[0] == "button"]
 
 
 async def test_a_thought_that_goes_on_leaves_its_line() -> None:

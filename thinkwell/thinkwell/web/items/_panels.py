@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell._display import phases
+from thinkwell._display import numbers, phases, tools
 from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.nodes import element
 from thinkwell.web.items._rows import SAID, TIMELINE, More, Shown, Text
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from thinkwell.web.items._rows import Question, Row, Sink
 
 __all__ = ("Now", "Panels", "draft_of")
+
+STDERR: Final = 20
+"""Lines of the end of a program's standard error."""
+
+TOOLS: Final = 20
+"""Calls that are listed before a run is started again."""
 
 LAST: Final = 1 << 50
 """A place behind all rows."""
@@ -177,7 +184,27 @@ def _final(now: Now, end: RunEnded) -> Node:
     error = ""
     if end.error is not None and end.status != "cancelled":
         error = f"{end.error.name}: {end.error.message}"
-    return panels.final(now.view, end.status, end.stop_reason or "", end.at, error)
+    about: list[Node] = []
+    if end.error is not None and end.error.exit_code is not None:
+        about.append(element("div", "minus", f"exit code {end.error.exit_code}"))
+    if end.error is not None and end.error.stderr:
+        lines = "\n".join(end.error.stderr.splitlines()[-STDERR:])
+        about.append(element("pre", "wrap", lines, attributes={"label": "The end of its standard error"}))
+    if end.status != "completed":
+        run = {"does": "again", "value": _tools_run(now.view)}
+        about.append(element("button", "button small", "Run again", attributes=run))
+    return panels.final(now.view, end.status, end.stop_reason or "", end.at, error, *about)
+
+
+def _tools_run(view: RunView) -> list[str]:
+    """Return what the tools of a run have done, each with how often."""
+    told = (
+        tools.describe(tool, view.cwd) for tool in view.tools.values() if not _RESULT_TOOL.fullmatch(tool.name or tool.title)
+    )
+    done = Counter(f"{each.verb} {each.target}" for each in told if each.status != "cancelled")
+    shown = [f"{line} ({count} times)" if count > 1 else line for line, count in done.items()]
+    more = [f"and {numbers.plural(len(shown) - TOOLS, 'more call')}"] if len(shown) > TOOLS else []
+    return [*shown[:TOOLS], *more]
 
 
 def _badges(now: Now) -> dict[str, str]:
