@@ -170,7 +170,7 @@ async def kept(
     at = log[-1].at if log else 0.0
     end = RunEnded(seq=0, at=at, status="completed", result="Done.") if end is None else end
     async with browser(journal=journal) as (client, _):
-        record = RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go", **about)
+        record = RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="", **about)
         await keep_run(journal, record, log, end)
         yield client
 
@@ -459,7 +459,7 @@ async def kept_running(*log: ev.ThoughtEvent) -> AsyncGenerator[Client]:
     """A client of a server that has a run with this log, called ``kept``, which goes on elsewhere."""
     journal = MemoryJournal()
     async with browser(journal=journal) as (client, _):
-        await journal.create(RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go"))
+        await journal.create(RunRecord(id="kept", agent="scripted", created=1.0, caller="", title=""))
         entries = [written(replace(each, seq=seq)) for seq, each in enumerate(log, 1)]
         await journal.append("kept", entries)
         yield client
@@ -830,7 +830,7 @@ async def test_those_who_follow_get_the_same_as_those_who_lack_what_has_left_mem
             assert {**first.now(), **back.now()} == (await items_of(client, run.id)).now()
         assert len(seen) == 4
         assert all(items.now() == seen[0].now() for items in seen)
-        assert len(seen[0].inside("timeline")) == 49
+        assert len(seen[0].inside("timeline")) == 50  # with what was asked
 
 
 @pytest.mark.long

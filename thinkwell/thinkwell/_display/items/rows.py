@@ -59,6 +59,9 @@ LINES: Final = 40
 LONGEST: Final = 4 * tools.OUTPUT
 """Characters of such a part."""
 
+PROMPT: Final = 100_000
+"""Characters of a prompt."""
+
 THINKING: Final = 240
 """Characters of the end of a thought that is shown while it goes on."""
 
@@ -153,6 +156,18 @@ def thinking(text: str) -> Node:
     """Return the end of a thought that goes on."""
     rows = clean(text[-4 * THINKING :]).strip().split("\n")[-2:]
     return element("div", "thinking", "\n".join(rows)[-THINKING:])
+
+
+def prompt(text: str) -> Node:
+    """Return what the agent was asked."""
+    told = element("p", "", clean(shortened(text, PROMPT)))
+    return element("div", "", element("span", "unseen", "You: "), element("div", "bubble prose", told))
+
+
+def wait(words: str, at: float) -> Node:
+    """Return what a run waits for, and since when."""
+    row = (mark("running"), element("span", "wait", words), element("span", "end", since(at)))
+    return element("div", "fold dim", *row)
 
 
 def media(block: ev.ContentBlock) -> Node:

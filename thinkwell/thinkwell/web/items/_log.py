@@ -48,12 +48,19 @@ class RunItems:
     Args:
         agent: The agent that has the run.
         schema: What its result has to fit; ``None``: it is not known.
+        prompt: What it was asked; empty: it is not known.
         alone: Whether it belongs to no conversation.
         most: Bytes of items that are kept, about; the oldest ones go.
     """
 
     def __init__(
-        self, agent: str, schema: JsonValue = None, *, alone: bool = False, most: float = math.inf
+        self,
+        agent: str,
+        schema: JsonValue = None,
+        *,
+        prompt: str = "",
+        alone: bool = False,
+        most: float = math.inf,
     ) -> None:
         self.end: RunEnded | None = None
         """How the run has ended."""
@@ -75,7 +82,7 @@ class RunItems:
         self._commands: set[Call] = set()
         self._not_understood = 0
         self._folds = Folds()
-        self._panels = Panels(schema, alone=alone)
+        self._panels = Panels(schema, prompt, alone=alone)
         self._dirty: dict[Row, None] = {}
         """Rows that have changed, those that changed last at the end."""
         self._regrouped: set[Call | None] = set()

@@ -80,11 +80,13 @@ class Panels:
 
     Args:
         schema: What its result has to fit; ``None``: it is not known.
+        prompt: What it was asked; empty: it is not known.
         alone: Whether it belongs to no conversation.
     """
 
-    def __init__(self, schema: JsonValue, *, alone: bool) -> None:
+    def __init__(self, schema: JsonValue, prompt: str, *, alone: bool) -> None:
         self._schema = schema
+        self._prompt = rows.prompt(prompt) if prompt else None
         self._conversation = "none: it cannot be gone on with" if alone else ""
         self._docked: set[Question] = set()
         """The open questions."""
@@ -97,7 +99,11 @@ class Panels:
         def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = SILENT) -> None:
             sink.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
 
-        put("head", "bar", _head(now))
+        sink.put(Shown("prompt", (TIMELINE, -1), self._prompt, 0, 0.0, 0.0))
+        words, since = _doing(now)
+        status: Status = end.status if end is not None else "ask" if view.questions else "running"
+        put("head", "bar", element("div", "head", rows.mark(status), element("span", "words", words)))
+        put("wait", TIMELINE, None if since is None else rows.wait(words, since), LAST)
         if end is not None:
             error = "" if end.error is None else end.error.message
             more = More(say=f"The run is {rows.word(end.status)}. {error}"[:SAID])
@@ -153,22 +159,19 @@ class Panels:
             parts.append(element("p", "empty", nothing))
         if refused:
             parts.append(panels.refused(refused))
-        return element("div", "", *parts)
+        is_typed = schema is not None or bool(view.attempts) or now.draft is not None
+        return element("div", "typed" if is_typed else "", *parts)
 
 
-def _head(now: Now) -> Node:
-    """Return what the run is doing, and since when, where nothing in the timeline shows that."""
+def _doing(now: Now) -> tuple[str, float | None]:
+    """Return what the run is doing, and since when, where nothing else in the timeline shows that."""
     view, end = now.view, now.end
     if end is not None:
-        return element("div", "head", rows.mark(end.status), element("span", "words", rows.word(end.status)))
-    status: Status = "ask" if view.questions else "running"
+        return rows.word(end.status), None
     doing = "waiting for your answer" if view.questions else phases.words(view)
-    words = element("span", "words", doing)
-    if _shows(now):
-        return element("div", "head", rows.mark(status), words)
     phase = view.phases[-1] if view.phases else None
     since = phase.at if phase is not None and phase.phase != "responding" else now.at
-    return element("div", "head waits", rows.mark(status), words, rows.since(since))
+    return doing, None if _shows(now) else since
 
 
 def _shows(now: Now) -> bool:

@@ -2,7 +2,7 @@
 /** Fields of a form, as they are filled in. */
 
 import { el, set } from "./elements.js";
-import { json, line, table } from "./text.js";
+import { line } from "./text.js";
 
 /** @import {Json} from "./text.js" */
 
@@ -31,37 +31,25 @@ export class FieldInput {
   constructor(field, question) {
     this.field = field;
     this.id = `field-${question}-${field.name}`.replace(/[^\w-]/g, "_");
-    this.wrong = el("span", {
-      class: "wrong",
-      id: `${this.id}-wrong`,
-      role: "alert",
-      hidden: true,
-    });
+    this.wrong = el("span.wrong", { id: `${this.id}-wrong`, role: "alert", hidden: true });
     const { label } = field;
     const hint = el(
-      "span",
-      { class: "hint", id: `${this.id}-hint` },
+      "span.hint",
+      { id: `${this.id}-hint` },
       [field.description, field.hint].filter(Boolean).join("\n"),
     );
     const inner = this.make();
     const isGroup = inner.classList.contains("pickable");
     this.node = isGroup
       ? el(
-          "fieldset",
-          { class: "field", "aria-describedby": hint.id },
-          el("legend", {}, label),
+          "fieldset.field",
+          { "aria-describedby": hint.id },
+          el("legend", label),
           hint,
           inner,
           this.wrong,
         )
-      : el(
-          "div",
-          { class: "field" },
-          el("label", { for: this.id }, label),
-          hint,
-          inner,
-          this.wrong,
-        );
+      : el("div.field", el("label", { for: this.id }, label), hint, inner, this.wrong);
   }
 
   /** @returns {HTMLElement} */
@@ -79,13 +67,12 @@ export class FieldInput {
       /** @type {string} */ value,
       /** @type {string} */ label,
       /** @type {boolean} */ checked,
-    ) => el("label", {}, el("input", { type, name: this.id, value, checked }), line(label, 200));
+    ) => el("label", el("input", { type, name: this.id, value, checked }), line(label, 200));
     const title = (/** @type {{value: string, title: string, description?: string}} */ each) =>
       (each.title || each.value) + (each.description ? ` – ${each.description}` : "");
     if (field.type === "boolean") {
       return el(
-        "div",
-        { class: "pickable" },
+        "div.pickable",
         box("radio", "true", "yes", given === true),
         box("radio", "false", "no", given === false),
       );
@@ -95,8 +82,7 @@ export class FieldInput {
       const isGiven = (/** @type {string} */ value) =>
         Array.isArray(given) ? given.includes(value) : given === value;
       return el(
-        "div",
-        { class: "pickable" },
+        "div.pickable",
         ...choices.map((each) => box(type, each.value, title(each), isGiven(each.value))),
       );
     }
@@ -111,15 +97,19 @@ export class FieldInput {
         ? ""
         : typeof given === "string"
           ? given
-          : json(given, 0);
+          : JSON.stringify(given);
     if (field.type === "string" && !field.format && (field.maximum ?? Infinity) > 200) {
       const area = /** @type {HTMLTextAreaElement} */ (el("textarea", { ...about, rows: 1 }));
       area.value = value;
       return area;
     }
-    const formats = table({ email: "email", uri: "url", date: "date" });
+    const formats = new Map([
+      ["email", "email"],
+      ["uri", "url"],
+      ["date", "date"],
+    ]);
     const isNumber = field.type === "number" || field.type === "integer";
-    const type = isNumber ? "number" : (formats[field.format ?? ""] ?? "text");
+    const type = isNumber ? "number" : (formats.get(field.format ?? "") ?? "text");
     return el("input", {
       ...about,
       type,
