@@ -224,8 +224,8 @@ def test_all_of_it_works_by_keyboard(browser: Browser) -> None:
         assert tab.value("document.activeElement.parentElement.open")
         tab.do("focus", "#tabs [aria-selected=true]")
         tab.press("ArrowRight")
-        tab.see("#tab-usage[aria-selected=true]")
-        assert tab.value("document.activeElement.id") == "tab-usage"
+        tab.see("#tab-plan[aria-selected=true]")
+        assert tab.value("document.activeElement.id") == "tab-plan"
         tab.press("[")
         tab.see("#tab-result[aria-selected=true]")
         tab.press("?")
@@ -245,6 +245,15 @@ def test_focus_is_seen(browser: Browser) -> None:
             width = tab.value("getComputedStyle(document.activeElement).outlineWidth")
             tag = tab.value("document.activeElement.id || document.activeElement.tagName")
             assert width == "2px" or tag in ("prompt", "BODY"), tag  # the prompt's frame is marked instead
+        tab.go(stage.start())
+        tab.see("#panel .steps")
+        for name in ("timeline", "panel"):  # half of the page has a line at its side, not a frame
+            tab.do("focus", f"#{name}")
+            tab.press("Shift+Tab")
+            tab.press("Tab")
+            look = tab.value(f"(({{outlineStyle, boxShadow}}) => [outlineStyle, boxShadow])(getComputedStyle(document.querySelector('#{name}:focus')))")
+            assert look[0] == "none"
+            assert "3px 0px" in look[1]
 
 
 def test_what_matters_is_said_and_not_every_word(browser: Browser) -> None:

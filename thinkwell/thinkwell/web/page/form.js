@@ -25,8 +25,9 @@ export function wireForm(form, field, send) {
     send();
   };
   byId(form).onsubmit = sends;
-  byId(field).onkeydown = (/** @type {KeyboardEvent} */ event) =>
-    event.key === "Enter" && (event.ctrlKey || event.metaKey) && sends(event);
+  byId(field).onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) sends(event);
+  };
 }
 
 /** Offer what the operator lets callers choose. Agents are called as the operator calls them: two may have one title. */

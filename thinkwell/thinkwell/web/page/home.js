@@ -6,7 +6,6 @@ import { drawChoices, restoreDraft, showProblem } from "./form.js";
 import { say } from "./notices.js";
 import { plural, seconds } from "./numbers.js";
 import { about, request } from "./requests.js";
-import { page } from "./screen.js";
 import { runAddress, runPath } from "./server.js";
 import { Sources } from "./storage.js";
 import { line } from "./text.js";
@@ -28,6 +27,8 @@ export class Home {
     /** @type {string | null} */
     this.next = null;
     this.pages = 1;
+    /** The run that is open; null: none is. @type {string | null} */
+    this.beside = null;
     this.sources = new Sources();
     /** Ids of the runs that waited for an answer when the list was drawn. @type {Set<string>} */
     this.waiting = new Set();
@@ -35,9 +36,10 @@ export class Home {
     this.load();
   }
 
-  /** Show it: by itself, or beside the run that was opened. */
-  open() {
-    if (page.run === null) byId("title").textContent = "";
+  /** Show it: by itself, or beside a run. @param {string | null} run */
+  open(run) {
+    this.beside = run;
+    if (this.beside === null) byId("title").textContent = "";
     this.draw();
     this.look();
   }
@@ -58,10 +60,10 @@ export class Home {
     try {
       if (byId("home").checkVisibility()) await this.list(); // in a hidden tab too: its title says who waits
       if (this.runs.some((run) => run.status === "running")) wait = LOOK_AGAIN[0];
-      if (page.run === null) reconnecting(false);
+      if (this.beside === null) reconnecting(false);
     } catch {
       wait = PATIENCE[0] * 1000;
-      if (page.run === null) reconnecting(true);
+      if (this.beside === null) reconnecting(true);
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.look(), wait);
@@ -93,7 +95,7 @@ export class Home {
     const rows = this.runs.map(({ id, status, title, input_required: asks }) =>
       [id, status, title, asks].join(" "),
     );
-    if (!this.sources.changed("runs", [page.run?.id, Math.floor(now / 30), ...rows])) return;
+    if (!this.sources.changed("runs", [this.beside, Math.floor(now / 30), ...rows])) return;
     const focused = document.activeElement?.closest("li")?.dataset.run;
     const empty = byId("filter").value
       ? "There are no such runs."
@@ -108,8 +110,8 @@ export class Home {
 
   /** Say which runs have begun to wait for an answer. The one that is open says it itself. */
   tellWaiting() {
-    const waiting = this.runs.filter((run) => run.input_required && run.id !== page.run?.id);
-    if (page.run === null) document.title = waiting.length ? "? thinkwell" : "thinkwell";
+    const waiting = this.runs.filter((run) => run.input_required && run.id !== this.beside);
+    if (this.beside === null) document.title = waiting.length ? "? thinkwell" : "thinkwell";
     for (const run of waiting)
       if (!this.waiting.has(run.id))
         say(`${line(run.title, 100) || "A run"} is waiting for your answer`);
@@ -122,7 +124,7 @@ export class Home {
     const began = new Date(created * 1000);
     const link = el(
       "a",
-      { href: runAddress(id), "aria-current": id === page.run?.id && "page" },
+      { href: runAddress(id), "aria-current": id === this.beside && "page" },
       mark(asks ? "ask" : status),
       el("span.name", line(title, 300) || "a run"),
       el(

@@ -76,7 +76,7 @@ async function route() {
   }
   if (saved) return;
   page.home ??= new Home();
-  page.home.open();
+  page.home.open(run);
 }
 
 wireLogin();
