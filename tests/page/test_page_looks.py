@@ -222,12 +222,14 @@ def test_all_of_it_works_by_keyboard(browser: Browser) -> None:
         tab.press("Enter")
         tab.see(".thought-body")
         assert tab.value("document.activeElement.parentElement.open")
-        tab.do("focus", "#tabs [aria-selected=true]")
-        tab.press("ArrowRight")
+        tab.press("]")
         tab.see("#tab-plan[aria-selected=true]")
-        assert tab.value("document.activeElement.id") == "tab-plan"
-        tab.press("[")
+        tab.do("focus", "#tabs [aria-selected=true]")
+        tab.press("ArrowLeft")
         tab.see("#tab-result[aria-selected=true]")
+        assert tab.value("document.activeElement.id") == "tab-result"
+        tab.press("[")
+        tab.see("#tab-usage[aria-selected=true]")
         tab.press("?")
         tab.see("#help[open]")
         tab.press("Escape")
@@ -251,7 +253,9 @@ def test_focus_is_seen(browser: Browser) -> None:
             tab.do("focus", f"#{name}")
             tab.press("Shift+Tab")
             tab.press("Tab")
-            look = tab.value(f"(({{outlineStyle, boxShadow}}) => [outlineStyle, boxShadow])(getComputedStyle(document.querySelector('#{name}:focus')))")
+            look = tab.value(
+                f"(({{outlineStyle, boxShadow}}) => [outlineStyle, boxShadow])(getComputedStyle(document.querySelector('#{name}:focus')))"
+            )
             assert look[0] == "none"
             assert "3px 0px" in look[1]
 

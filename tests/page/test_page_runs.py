@@ -58,7 +58,9 @@ def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerK
         assert tab.text("#phase") == "done"
         assert tab.text(".row[data-kind=prompt]").endswith("Type the orders, and test that.")
         looked = tab.text(".row[data-kind=tool] .fold:has-text('orders.py, ')")
-        assert re.fullmatch(r"read\n.*/orders.py, .*/views.py \(\+1\)\nthought( [0-9.]+s)?(\n[0-9.]+s)?", looked)
+        assert re.fullmatch(
+            r"read\n.*/orders.py, .*/views.py \(\+1\)\nthought( [0-9.]+s)?(\n[0-9.]+s)?", looked
+        )
         assert tab.texts(".prose strong") == ["one"]
         assert tab.texts(".text td") == ["1", "2"]
         assert "6 tools · 2 files changed, +2 −1 · 48k/200k ctx · $0.06 (agent)" in tab.text(".final")

@@ -271,13 +271,15 @@ async def test_thoughts_and_reads_next_to_each_other_share_a_line() -> None:
     line = [item[2] for item in items.seen if item[2] == "f1"]
     assert items.text().startswith("read1.py, 2.pythought 3.0s2.5s")
     assert items.inside("f10")[1][2] == "t11"
-    # A run that is drawn at its end has had its line from its beginning: nothing is missing at a moment of it.
+    # Drawn at the end, the line was there from its beginning: nothing is missing at a moment of the run.
     assert len(line) == 2
     assert min(item[1] for item in items.seen if item[2] == "f1") == 1
 
 
 async def test_the_end_of_a_run_that_failed_says_why_and_offers_another_one() -> None:
-    error = ShownError(name="AgentExited", message="it has ended", exit_code=3, stderr="a\n" * 30 + "no model")
+    error = ShownError(
+        name="AgentExited", message="it has ended", exit_code=3, stderr="a\n" * 30 + "no model"
+    )
     log = (
         *(ev.ToolStart(id=str(n), title="a.py", kind="read", at=0) for n in range(2)),
         ev.ToolStart(id="r", title="return_result"),
@@ -308,7 +310,7 @@ async def test_a_thought_that_goes_on_leaves_its_line() -> None:
 
     async with browser(goes_on) as (client, stage):
         run = await stage.start(caller="")
-        items = Items()
+        items, line = Items(), ""
         async with frames_of(client, run.id) as frames:
             async for frame in frames:
                 if frame.event is None:

@@ -260,8 +260,8 @@ class RunItems:
         """Make the items of what has changed, the newest first, as far as that does not take too long."""
         until = time.monotonic() + WORK
         over = self.end is not None
-        for row in self._folds.draw(self.store, self._cwd, self._regrouped):
-            self._move(row)
+        for moved in self._folds.draw(self.store, self._cwd, self._regrouped):
+            self._move(moved)
         self._regrouped.clear()
         if self._is_behind:
             self._draw_panels()

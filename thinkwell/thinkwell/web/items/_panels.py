@@ -202,7 +202,9 @@ def _final(now: Now, end: RunEnded) -> Node:
 def _tools_run(view: RunView) -> list[str]:
     """Return what the tools of a run have done, each with how often."""
     told = (
-        tools.describe(tool, view.cwd) for tool in view.tools.values() if not _RESULT_TOOL.fullmatch(tool.name or tool.title)
+        tools.describe(tool, view.cwd)
+        for tool in view.tools.values()
+        if not _RESULT_TOOL.fullmatch(tool.name or tool.title)
     )
     done = Counter(f"{each.verb} {each.target}" for each in told if each.status != "cancelled")
     shown = [f"{line} ({count} times)" if count > 1 else line for line, count in done.items()]

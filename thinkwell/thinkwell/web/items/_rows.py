@@ -358,7 +358,7 @@ class Question(Row):
 
 
 class Folds:
-    """Finds the rows that share a line: calls that only looked at something, and thoughts, next to each other."""
+    """Finds rows next to each other that share a line: thoughts, and calls that only looked at something."""
 
     def __init__(self) -> None:
         self._rows: dict[Call | None, list[Row]] = {}

@@ -28,9 +28,7 @@ def begun_items(record: RunRecord, most: float = math.inf) -> RunItems:
     kept = about if is_object(about) else {}  # the page has kept it with the run, if it is not too long
     prompt = kept.get("prompt")
     asked = EntryWriter().text(prompt) if isinstance(prompt, str) else record.title
-    return RunItems(
-        record.agent, kept.get("output"), prompt=asked, alone=record.thread is None, most=most
-    )
+    return RunItems(record.agent, kept.get("output"), prompt=asked, alone=record.thread is None, most=most)
 
 
 async def made_items(watcher: Watcher, last: int) -> RunItems:
