@@ -111,7 +111,7 @@ class Row:
         self.seq = seq
         self.began = at
         self.ended: float | None = None
-        self.place = (TIMELINE, seq)
+        self.place: tuple[str, int] = (TIMELINE, seq)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
         """Give what has changed.
