@@ -85,6 +85,7 @@ def test_each_panel_tells_its_part(browser: Browser) -> None:
         tab.see("#panel .diff .path:has-text('orders.py')")
         assert tab.texts("#panel td.code.added") == ["def total(orders: list[int]) -> int:"]
         assert tab.texts("#panel td.code.added mark")[0] == ": list[int]"
+        assert tab.texts("#panel td.code.added > .keyword") == ["def"]
         tab.click("#tab-terminal")
         tab.see("#panel .shell")
         assert tab.text("#panel .command") == "$\npytest -q"

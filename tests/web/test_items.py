@@ -353,6 +353,21 @@ async def test_changes_of_files_come_by_hunks_and_by_files() -> None:
     assert "a.py+2−2-0" in items.text().replace("\n", "")
 
 
+@pytest.mark.parametrize(
+    ("path", "looks"),
+    [
+        ("/a.py", ["removed keyword", "removed marked number", "added keyword", "added marked number"]),
+        ("/a.txt", ["removed marked", "added marked"]),
+    ],
+)
+async def test_changes_have_the_colours_of_their_language(path: str, looks: list[str]) -> None:
+    diff = ev.DiffContent(path=path, old_text="return 1\n", new_text="return 23\n")
+    items = await told(ev.ToolStart(id="1", title="Edit", kind="edit", content=(diff,)))
+    lines = items.inside("c1.d0")[0][6][2]
+    assert lines["text"] == "-return 1\n+return 23"
+    assert [look for look in lines["runs"][1::2] if " " in look] == looks
+
+
 async def test_a_result_stands_in_its_panel_by_its_fields() -> None:
     items = await told(
         ev.ResultAttempt(accepted=False, value={"a": 1}, errors=("a: too small",)),
