@@ -281,6 +281,16 @@ def test_an_agent_that_was_killed_is_started_again(home: Path) -> None:
         assert client.get("/healthz").status_code == 200
 
 
+def test_only_the_operator_reads_what_an_agent_wrote_to_standard_error(home: Path) -> None:
+    command = f"{sys.executable} -c 'import sys; sys.exit(\"no model\")'"
+    for token in (None, ADA):
+        env = {} if token is None else {"THINKWELL_SERVE_TOKEN": token}
+        with serving_web("--command", command, env=env) as web, web.client(token) as client:
+            error = watched(client, started(client))[-1]["error"]
+            assert error.get("stderr") == ("no model" if token is None else None)
+            assert error["exit_code"] == 1
+
+
 def agent_pid(home: Path) -> int:
     """Return which process plays the script."""
     (pid,) = [

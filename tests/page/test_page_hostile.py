@@ -156,7 +156,7 @@ def test_a_long_line_does_not_widen_the_page(browser: Browser) -> None:
 
     with served_page(writes) as stage, browser.tab(viewport={"width": 360, "height": 740}) as tab:
         tab.go(stage.start("t" * 3000))
-        tab.see(".final")
+        tab.see(".final", attached=True)
         for name in ("timeline", "plan", "changes", "terminal"):
             tab.click(f"#tab-{name}")
             tab.see(f"#tab-{name}[aria-selected=true]")

@@ -222,12 +222,14 @@ def test_all_of_it_works_by_keyboard(browser: Browser) -> None:
         tab.press("Enter")
         tab.see(".thought-body")
         assert tab.value("document.activeElement.parentElement.open")
+        tab.press("]")
+        tab.see("#tab-plan[aria-selected=true]")
         tab.do("focus", "#tabs [aria-selected=true]")
-        tab.press("ArrowRight")
-        tab.see("#tab-usage[aria-selected=true]")
-        assert tab.value("document.activeElement.id") == "tab-usage"
-        tab.press("[")
+        tab.press("ArrowLeft")
         tab.see("#tab-result[aria-selected=true]")
+        assert tab.value("document.activeElement.id") == "tab-result"
+        tab.press("[")
+        tab.see("#tab-usage[aria-selected=true]")
         tab.press("?")
         tab.see("#help[open]")
         tab.press("Escape")
@@ -245,6 +247,15 @@ def test_focus_is_seen(browser: Browser) -> None:
             width = tab.value("getComputedStyle(document.activeElement).outlineWidth")
             tag = tab.value("document.activeElement.id || document.activeElement.tagName")
             assert width == "2px" or tag in ("prompt", "BODY"), tag  # the prompt's frame is marked instead
+        tab.go(stage.start())
+        tab.see("#panel .steps")
+        for name in ("timeline", "panel"):  # half of the page has a line at its side, not a frame
+            tab.do("focus", f"#{name}")
+            tab.press("Shift+Tab")
+            tab.press("Tab")
+            style = f"getComputedStyle(document.querySelector('#{name}:focus'))"
+            assert tab.value(f"{style}.outlineStyle") == "none"
+            assert "3px 0px" in tab.value(f"{style}.boxShadow")
 
 
 def test_what_matters_is_said_and_not_every_word(browser: Browser) -> None:

@@ -107,6 +107,7 @@ def test_it_plays_from_the_beginning_to_the_end(browser: Browser) -> None:
                 if (seen.at(-1) !== text) seen.push(text);
             }).observe(document.querySelector('#timeline'), {childList: true, subtree: true})"""
         )
+        tab.click("#unroll")
         tab.choose("#speed", "4")
         tab.press("p")
         tab.see("#play[aria-label=Pause]")
@@ -184,6 +185,8 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
     with served_page(goes_on) as stage, browser.tab() as tab:
         tab.go(stage.start())
         tab.see(".fold:has-text('make')")
+        tab.miss("#lanes canvas")
+        tab.click("#unroll")
         tab.until("document.querySelector('#lane-names').innerText === 'thought\\nanswer\\nrun'")
         drawn = (
             "(each => each.getContext('2d').getImageData(0, 0, each.width, each.height).data.some(Boolean))"
@@ -191,3 +194,7 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
         assert tab.value(f"{drawn}(document.querySelector('canvas'))")
         gate.open()
         tab.see(".final")
+        tab.reload()
+        tab.see("#unroll[aria-expanded=true]")
+        tab.click("#unroll")
+        tab.miss("#lanes canvas")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +57,10 @@ def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerK
         assert tab.text("#title") == "Type the orders, and test that."
         assert tab.text("#phase") == "done"
         assert tab.text(".row[data-kind=prompt]").endswith("Type the orders, and test that.")
-        assert tab.text(".row[data-kind=thought]").startswith("thought")
-        assert "read" in tab.text(".fold:has-text('orders.py, ')")
-        assert "(+1)" in tab.text(".fold:has-text('orders.py, ')")
+        looked = tab.text(".row[data-kind=tool] .fold:has-text('orders.py, ')")
+        assert re.fullmatch(
+            r"read\n.*/orders.py, .*/views.py \(\+1\)\nthought( [0-9.]+s)?(\n[0-9.]+s)?", looked
+        )
         assert tab.texts(".prose strong") == ["one"]
         assert tab.texts(".text td") == ["1", "2"]
         assert "6 tools · 2 files changed, +2 −1 · 48k/200k ctx · $0.06 (agent)" in tab.text(".final")
@@ -83,6 +85,7 @@ def test_each_panel_tells_its_part(browser: Browser) -> None:
         tab.see("#panel .diff .path:has-text('orders.py')")
         assert tab.texts("#panel td.code.added") == ["def total(orders: list[int]) -> int:"]
         assert tab.texts("#panel td.code.added mark")[0] == ": list[int]"
+        assert tab.texts("#panel td.code.added > .keyword") == ["def"]
         tab.click("#tab-terminal")
         tab.see("#panel .shell")
         assert tab.text("#panel .command") == "$\npytest -q"
@@ -286,6 +289,7 @@ def test_what_the_result_has_to_fit_is_known_late(browser: Browser) -> None:
         tab.see("#runs li")
         line.cut(stay=True)
         tab.value(f"void (location.hash = '{address.partition('#')[2]}')")
+        tab.press("]")
         tab.click("#tab-result")
         tab.see("#panel:has-text('There is no result so far.')")
         line.mend()
@@ -461,7 +465,7 @@ def test_a_run_that_is_not_there(browser: Browser, width: int) -> None:
         browser.tab(clean=False, viewport={"width": width, "height": 800}) as tab,
     ):
         tab.go(stage.start("One that is there"))
-        tab.see(".final")
+        tab.see(".final", attached=True)
         tab.go(f"{stage.url}/#run=run-nothing")
         tab.see("text=There is no such run here")
         assert tab.text("#title") == "No such run"
@@ -469,7 +473,7 @@ def test_a_run_that_is_not_there(browser: Browser, width: int) -> None:
             tab.miss(part)
         tab.click("#timeline a")
         tab.click("#runs a")
-        tab.see(".final")  # and nothing of it stays
+        tab.see(".final", attached=True)  # and nothing of it stays
         tab.see("#replay")
 
 
@@ -477,6 +481,7 @@ def test_nothing_of_another_run_is_shown_while_one_is_loaded(browser: Browser) -
     with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(stage.start("The one").replace(stage.url, line.url))
         tab.see(".final")
+        tab.click("#unroll")
         tab.until("document.querySelector('#lane-names').innerText !== ''")
         line.cut(stay=True)
         tab.value("void (location.hash = 'run=run-other')")
@@ -484,7 +489,7 @@ def test_nothing_of_another_run_is_shown_while_one_is_loaded(browser: Browser) -
         assert tab.value("document.querySelector('#lane-names').innerText") == ""
         assert tab.value("document.querySelector('#scrub').disabled") is True
         assert [tab.text(each) for each in ("#title", "#elapsed", "#moment")] == ["Run", "", ""]
-        assert tab.text("#panel") == "The agent has made no plan so far."
+        tab.miss("#panel")
         tab.miss("#plan-strip")
 
 
@@ -506,6 +511,133 @@ def test_a_run_that_fails_says_why(browser: Browser) -> None:
         tab.see(".final.failed")
         assert "ResultRefused" in tab.text(".final .error")
         assert tab.text(".final .words") == "failed\n(refusal)"
+
+
+def test_a_run_that_failed_is_run_again_after_a_look_at_what_its_tools_did(browser: Browser) -> None:
+    async def refuses(turn: Turn) -> str | None:
+        runs(turn, "make release")
+        return "refusal"
+
+    with served_page(refuses, works) as stage, browser.tab() as tab:
+        tab.go(stage.url)
+        tab.type("#prompt", "Release it.")
+        tab.click("#go")
+        tab.see(".final.failed")
+        first = tab.value("location.hash")
+        tab.click(".final button")
+        assert tab.texts("#again-tools li") == ["run make release"]
+        assert faults(tab) == []
+        tab.press("Escape")
+        tab.miss("#again")
+        assert tab.value("location.hash") == first
+        tab.click(".final button")
+        tab.click("#again button.main")
+        tab.until(f"location.hash !== '{first}'")
+        tab.see(".final.completed")
+        assert tab.count(".final button") == 0
+        assert [prompt.text for prompt in stage.agent.sent.prompts] == ["Release it."] * 2
+        assert len(stage.agent.sent.sessions) == 1
+        tab.go(stage.start("By a program."))  # what it has sent is not known here
+        tab.see(".final")
+        tab.miss(".final button")
+
+
+@pytest.mark.quick
+def test_the_schema_goes_with_the_prompt(browser: Browser) -> None:
+    with served_page(works) as stage, browser.tab() as tab:
+        tab.go(stage.url)
+        tab.type("#prompt", "Look.")
+        tab.miss("#schema-set")
+        tab.click("#schema-box summary")
+        tab.type("#schema", '{"type": "object"}')
+        tab.reload()
+        tab.see("#schema-set")
+        tab.see("#agent option", attached=True)
+        assert tab.value("document.querySelector('#prompt').value") == "Look."
+        tab.click("#go")
+        tab.see("#stop, .final", attached=True)
+        tab.click("#brand")
+        tab.miss("#schema-set")
+        assert tab.value("document.querySelector('#schema').value") == ""
+
+
+def test_agents_are_called_by_the_names_that_the_operator_gave_them(browser: Browser) -> None:
+    served = ServedAgent(open=lambda permissions: scripted(works, permissions=permissions), title="Same")
+    with served_page(works, agents={"fast": served, "careful": served}) as stage, browser.tab() as tab:
+        tab.go(stage.url)
+        tab.see("#agent option", attached=True)
+        assert tab.texts("#agent option") == ["scripted", "fast", "careful"]
+
+
+def test_panels_are_there_when_something_is_in_them(browser: Browser) -> None:
+    gate = Gate()
+
+    async def plans_late(turn: Turn) -> None:
+        turn.say("Yes.")
+        await gate.wait()
+        plans(turn, "Look")
+        await gate.wait()
+
+    with served_page(plans_late) as stage, browser.tab() as tab:
+        tab.go(stage.start())
+        tab.see(".text")
+        for part in ("#tabs", "#panel", "#splitter"):
+            tab.miss(part)
+        gate.open()
+        tab.see("#panel .steps")
+        tab.click("#details[aria-pressed=true]")
+        tab.miss("#panel")
+        tab.reload()
+        tab.see("#details[aria-pressed=false]")
+        tab.miss("#panel")
+        tab.click("#details")
+        tab.see("#panel .steps")
+        gate.open()
+
+
+def test_the_result_comes_first_on_a_phone(browser: Browser) -> None:
+    gate = Gate()
+
+    async def answers(turn: Turn) -> None:
+        turn.say("\n\n".join(map(str, range(90))))
+        await gate.wait()
+
+    with served_page(answers) as stage, browser.tab(viewport={"width": 390, "height": 844}) as tab:
+        address = stage.start()
+        tab.go(address)
+        tab.see("#tab-timeline[aria-selected=true]")
+        tab.see(".text")
+        gate.open()
+        tab.see("#tab-result[aria-selected=true]")
+        tab.see("#panel .prose")
+        tab.click("#tab-timeline")
+        tab.see(".final")
+        tab.reload()
+        tab.see(".final")  # it was chosen
+
+
+def test_the_other_runs_stand_beside_a_run_in_a_wide_window(browser: Browser) -> None:
+    async def answers(turn: Turn) -> None:
+        turn.say("Yes.")
+
+    wide = {"width": 1400, "height": 900}
+    with served_page(answers) as stage, browser.tab(viewport=wide) as tab:
+        for prompt in ("First", "Second"):
+            tab.go(stage.start(prompt))
+            tab.see(".final")
+        tab.see("#runs li:has-text('First')")
+        assert tab.texts("#runs [aria-current=page] .name") == ["Second"]
+        assert tab.value("document.title").startswith("✔ Second")
+        assert faults(tab) == []
+        tab.click("#runs a:has-text('First')")
+        tab.see("#title:has-text('First')")
+        assert tab.texts("#runs [aria-current=page] .name") == ["First"]
+        tab.miss("#start")
+        tab.do("setViewportSize", {"width": 1200, "height": 800})
+        tab.miss("#runs")
+        tab.click("#brand")
+        tab.see("#start")
+        assert tab.value("document.title") == "thinkwell"
 
 
 def test_calls_of_a_sub_agent_stand_below_it(browser: Browser) -> None:

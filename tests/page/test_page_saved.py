@@ -58,6 +58,7 @@ def test_a_saved_run_needs_no_server(browser: Browser, tmp_path: Path) -> None:
         assert messages(tab) == ["First."]
         tab.click("#tab-plan")
         assert tab.texts("#panel .completed .what") == ["Think"]
+        tab.click("#unroll")
         tab.choose("#speed", "16")
         tab.press("p")
         tab.see(".final")

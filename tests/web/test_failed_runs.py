@@ -84,6 +84,16 @@ async def test_an_agent_that_ends_in_the_middle_of_a_run(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize("shown", [False, True])
+async def test_what_a_program_wrote_to_standard_error_is_for_those_who_may_read_it(shown: bool) -> None:
+    key = "sk-ant-api03-Zk3bV9qLm2XyT7wR5uP1"
+    dies = f"import sys; sys.exit('in /home/ada: \\x1b[31mno model\\x1b[0m, key {key}')"
+    error = await failure(served_agent(command=[sys.executable, "-c", dies], show_stderr=shown))
+    assert error.exit_code == 1
+    assert error.stderr.startswith("in /home/ada: no model, key ") is shown
+    assert "sk-ant" not in error.stderr
+
+
 async def test_an_agent_that_is_no_agent() -> None:
     error = await failure(served_agent(command=["true"]))
     assert (error.name, error.message) == (

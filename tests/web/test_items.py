@@ -19,7 +19,7 @@ from web_stage import Client, Stage, served, written
 
 from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal, RunRecord
-from thinkwell.web import RunEnded, web_app
+from thinkwell.web import RunEnded, ShownError, web_app
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ async def kept(
     at = log[-1].at if log else 0.0
     end = RunEnded(seq=0, at=at, status="completed", result="Done.") if end is None else end
     async with browser(journal=journal) as (client, _):
-        record = RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go", **about)
+        record = RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="", **about)
         await keep_run(journal, record, log, end)
         yield client
 
@@ -247,6 +247,85 @@ async def test_calls_that_only_looked_share_a_line_and_those_asked_about_do_not(
     assert [item[2] for item in items.inside("timeline")] == ["f1", "c5", "f7", "q11", "final"]
 
 
+async def test_thoughts_and_reads_next_to_each_other_share_a_line() -> None:
+    def read(number: int, at: float) -> tuple[ev.ThoughtEvent, ...]:
+        return (
+            ev.ToolStart(id=str(number), title=f"{number}.py", kind="read", at=at),
+            ev.ToolDone(id=str(number), status="completed", at=at + 0.5),
+        )
+
+    items = await told(
+        ev.Thought(text="Hm.", at=1),
+        *read(1, 3.0),
+        ev.Thought(text="Aha.", at=4),
+        *read(2, 5.0),
+        message("So it is.", at=6),
+        ev.Thought(text="One.", at=7),
+        message("Yes.", at=8),
+        ev.Thought(text="Two", message_id="a", at=9),
+        ev.Thought(text="three", message_id="b", at=10),
+        ev.PhaseChanged(phase="responding", at=10.5),
+    )
+    assert [item[2] for item in items.inside("timeline")] == ["f1", "m7", "t8", "m9", "f10", "final"]
+    assert [item[2] for item in items.inside("f1")] == ["t1", "c2", "t4", "c5"]
+    line = [item[2] for item in items.seen if item[2] == "f1"]
+    assert items.text().startswith("read1.py, 2.pythought 3.0s2.5s")
+    assert items.inside("f10")[1][2] == "t11"
+    # Drawn at the end, the line was there from its beginning: nothing is missing at a moment of the run.
+    assert len(line) == 2
+    assert min(item[1] for item in items.seen if item[2] == "f1") == 1
+
+
+async def test_the_end_of_a_run_that_failed_says_why_and_offers_another_one() -> None:
+    error = ShownError(
+        name="AgentExited", message="it has ended", exit_code=3, stderr="a\n" * 30 + "no model"
+    )
+    log = (
+        *(ev.ToolStart(id=str(n), title="a.py", kind="read", at=0) for n in range(2)),
+        ev.ToolStart(id="r", title="return_result"),
+        *(ev.ToolStart(id=f"c{n}", title=f"make {n}", kind="execute") for n in range(22)),
+    )
+    items = await told(*log, end=RunEnded(seq=0, at=1, status="failed", error=error))
+    final = items["final"][6]
+    (button,) = [each for each in elements(final) if each[0] == "button"]
+    assert button[2]["does"] == "again"
+    assert button[2]["value"][:2] == ["read a.py (2 times)", "run make 0"]
+    assert button[2]["value"][-1] == "and 3 more calls"
+    assert "exit code 3" in items.text()
+    (tail,) = [each for each in elements(final) if each[0] == "pre"]
+    assert tail[3].splitlines() == ["a"] * 19 + ["no model"]
+    items = await told(*log)
+    assert not [each for each in elements(items["final"][6]) if each[0] == "button"]
+
+
+async def test_a_thought_that_goes_on_leaves_its_line() -> None:
+    gate = anyio.Event()
+
+    async def goes_on(turn: Turn) -> None:
+        for piece, block in (("One.", "a"), ("Two.", "b"), ("Three.", "c")):
+            turn.think(piece, message_id=block)
+        await gate.wait()
+        turn.think("More.", message_id="a")
+        await anyio.sleep_forever()
+
+    async with browser(goes_on) as (client, stage):
+        run = await stage.start(caller="")
+        items, line = Items(), ""
+        async with frames_of(client, run.id) as frames:
+            async for frame in frames:
+                if frame.event is None:
+                    items.take(frame)
+                thoughts = [item[2] for item in items.values() if item[2][0] in "ft" and "." not in item[2]]
+                if len(thoughts) == 4 and not gate.is_set():
+                    line = next(each for each in thoughts if each[0] == "f")
+                    assert len(items.inside(line)) == 2
+                    gate.set()
+                if "More." in items.text():
+                    break
+        assert items.inside(line) == []
+        assert line not in items
+
+
 async def test_calls_of_a_sub_agent_stand_in_its_place() -> None:
     items = await told(
         ev.ToolStart(id="a", title="Look", kind="think"),
@@ -272,6 +351,21 @@ async def test_changes_of_files_come_by_hunks_and_by_files() -> None:
     (edit,) = items.inside("changes")
     assert edit[6][:3] == ["div", "edit", {"path": "a.py", "value": [2, 2]}]
     assert "a.py+2−2-0" in items.text().replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "looks"),
+    [
+        ("/a.py", ["removed keyword", "removed marked number", "added keyword", "added marked number"]),
+        ("/a.txt", ["removed marked", "added marked"]),
+    ],
+)
+async def test_changes_have_the_colours_of_their_language(path: str, looks: list[str]) -> None:
+    diff = ev.DiffContent(path=path, old_text="return 1\n", new_text="return 23\n")
+    items = await told(ev.ToolStart(id="1", title="Edit", kind="edit", content=(diff,)))
+    lines = items.inside("c1.d0")[0][6][2]
+    assert lines["text"] == "-return 1\n+return 23"
+    assert [look for look in lines["runs"][1::2] if " " in look] == looks
 
 
 async def test_a_result_stands_in_its_panel_by_its_fields() -> None:
@@ -382,7 +476,7 @@ async def kept_running(*log: ev.ThoughtEvent) -> AsyncGenerator[Client]:
     """A client of a server that has a run with this log, called ``kept``, which goes on elsewhere."""
     journal = MemoryJournal()
     async with browser(journal=journal) as (client, _):
-        await journal.create(RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="Go"))
+        await journal.create(RunRecord(id="kept", agent="scripted", created=1.0, caller="", title=""))
         entries = [written(replace(each, seq=seq)) for seq, each in enumerate(log, 1)]
         await journal.append("kept", entries)
         yield client
@@ -753,7 +847,7 @@ async def test_those_who_follow_get_the_same_as_those_who_lack_what_has_left_mem
             assert {**first.now(), **back.now()} == (await items_of(client, run.id)).now()
         assert len(seen) == 4
         assert all(items.now() == seen[0].now() for items in seen)
-        assert len(seen[0].inside("timeline")) == 49
+        assert len(seen[0].inside("timeline")) == 50  # with what was asked
 
 
 @pytest.mark.long

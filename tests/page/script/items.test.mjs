@@ -134,7 +134,7 @@ test("each tool has a lane, and the rest share one", () => {
 });
 
 test("only rows near the visible part are in a long list", () => {
-  const rows = Array.from({ length: 10000 }, (_, i) => ({ key: String(i) }));
+  const rows = Array.from({ length: 10000 }, (_, i) => ({ id: String(i) }));
   const tops = topsOf(rows, new Map([["3", 100]]), 40);
   assert.equal(tops[4], 220);
   const [from, to] = windowOf(tops, tops[5000], 800);

@@ -3,7 +3,6 @@
 export * from "../../../thinkwell/thinkwell/web/page/files.js";
 export * from "../../../thinkwell/thinkwell/web/page/items.js";
 export * from "../../../thinkwell/thinkwell/web/page/lanes.js";
-export * from "../../../thinkwell/thinkwell/web/page/links.js";
 export * from "../../../thinkwell/thinkwell/web/page/numbers.js";
 export * from "../../../thinkwell/thinkwell/web/page/text.js";
 export * from "../../../thinkwell/thinkwell/web/page/windows.js";

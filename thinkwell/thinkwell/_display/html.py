@@ -316,7 +316,10 @@ class _Steps:
         parts = (
             *(element("div", "answer", questions.answered(answer)) for answer in answers[-LISTED:]),
             rows.arguments(tool, cwd, tools.describe(tool, cwd).target),
-            *(rows.change(each, *map(rows.hunk, each.hunks)) for each in changes[:FILES]),
+            *(
+                rows.change(each, *(rows.hunk(hunk, each.path) for hunk in each.hunks))
+                for each in changes[:FILES]
+            ),
             _more(len(changes) - FILES, "file"),
             element("pre", "wrap", shortened(output, OUTPUT)) if output else "",
             *self._calls(self._children.get(tool.id, []), depth + 1),
@@ -333,7 +336,7 @@ class _Steps:
     def _fold(self, shared: Sequence[ToolView]) -> Node:
         shown = shared[:LISTED]
         lines = (rows.call(tool, self._view.cwd, over=self._over, unfolds=False, inner="") for tool in shown)
-        return filled(rows.calls(shared, self._view.cwd), (*lines, _more(len(shared) - LISTED, "call")))
+        return filled(rows.looked(shared, (), self._view.cwd), (*lines, _more(len(shared) - LISTED, "call")))
 
 
 @lru_cache(TEXTS)

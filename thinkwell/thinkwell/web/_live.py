@@ -191,7 +191,8 @@ class LiveRun:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await self.turn.end()
                 if kept:
-                    await self._finish(journal, ends, error, leaving=stopped or is_leaving())
+                    leaving = stopped or is_leaving()
+                    await self._finish(journal, ends, served, error, leaving=leaving)
 
     async def _tell(self, journal: Journal, phase: ev.PhaseChanged) -> None:
         """Tell what it waits for."""
@@ -267,7 +268,9 @@ class LiveRun:
             await keep_waiting(journal, self.record.id, waits=waits)
             self._waits = waits
 
-    async def _end(self, journal: Journal, error: Exception | None, *, leaving: bool) -> None:
+    async def _end(
+        self, journal: Journal, served: ServedAgent, error: Exception | None, *, leaving: bool
+    ) -> None:
         at, stop_reason, result = anyio.current_time() - self._began, None, None
         stream = self._stream
         if stream is not None and self._reader is not None:
@@ -295,7 +298,7 @@ class LiveRun:
             status=status,
             stop_reason=stop_reason,
             result=result,
-            error=None if error is None else error_shown(error),
+            error=None if error is None else error_shown(error, stderr=served.show_stderr),
         )
         entry = await self._writer.ended(ended)
         self._waiting.clear()
@@ -303,12 +306,14 @@ class LiveRun:
         await journal.finish(self.record.id, entry, status, time.time())
         self.tail.push([entry])
 
-    async def _finish(self, journal: Journal, ends: Ends, error: Exception | None, *, leaving: bool) -> None:
+    async def _finish(
+        self, journal: Journal, ends: Ends, served: ServedAgent, error: Exception | None, *, leaving: bool
+    ) -> None:
         """End it, also where there is no room for more of it."""
         try:
             if isinstance(error, JournalUnwritable):
                 raise error
-            await self._end(journal, error, leaving=leaving)
+            await self._end(journal, served, error, leaving=leaving)
         except JournalUnwritable as exc:
             logger.error("Run %s goes no further, as its log cannot be stored: %s", self.record.id, exc)
             at = anyio.current_time() - self._began

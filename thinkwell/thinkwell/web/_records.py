@@ -53,12 +53,16 @@ _END: Final = b'{"type":"end",'
 """How the end of a log begins. No event has that type."""
 
 
-class ShownError(Struct, frozen=True, kw_only=True):
+class ShownError(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a run has failed, as far as callers may know."""
 
     name: str
     """The class of the error; see `thinkwell.errors`."""
     message: str
+    exit_code: int | None = None
+    """The exit code of the agent's program, where that has ended."""
+    stderr: str = ""
+    """The end of what it wrote to standard error, where callers may read that; see `ServedAgent`."""
 
 
 class RunEnded(Struct, frozen=True, kw_only=True, tag="end", omit_defaults=True):
@@ -135,7 +139,8 @@ class EntryWriter:
         """Return the last entry of a run."""
         result, error = self._redactor.redact(end.result), end.error
         if error is not None:
-            error = ShownError(name=error.name, message=self._redactor.text(error.message))
+            message, stderr = map(self._redactor.text, (error.message, error.stderr))
+            error = replace(error, message=message, stderr=stderr)
         return Entry(end.seq, _encoded(replace(end, at=round(end.at, 6), result=result, error=error)))
 
 

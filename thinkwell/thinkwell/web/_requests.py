@@ -80,6 +80,9 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     """Seconds that an agent may be silent; see `ThinkBuilder.stream`."""
     budget: Callable[[], Budget] | None = None
     """Creates the budget of a run."""
+    show_stderr: bool = False
+    """Whether callers may read the end of what its program wrote to standard error, where a run fails because
+    that has ended. There may be paths of the server in it; secrets are taken out."""
 
 
 def served_agent(
@@ -94,6 +97,7 @@ def served_agent(
     timeout: float | None = 3600.0,
     idle_timeout: float | None = 600.0,
     budget: Callable[[], Budget] | None = None,
+    show_stderr: bool = False,
 ) -> ServedAgent:
     """Return an agent for callers, whose questions are left to them: ``served_agent("claude")``.
 
@@ -107,6 +111,7 @@ def served_agent(
         timeout: Maximum seconds for a run.
         idle_timeout: Maximum seconds of silence of the agent.
         budget: Creates the budget of a run.
+        show_stderr: Whether callers may read the end of what it wrote to standard error when it has died.
 
     Raises:
         AgentNotFound: The agent is unknown.
@@ -140,6 +145,7 @@ def served_agent(
         timeout=timeout,
         idle_timeout=idle_timeout,
         budget=budget,
+        show_stderr=show_stderr,
     )
 
 

@@ -47,10 +47,19 @@ _MISSING: Final = {
 """Why there is no result, by how the turn has ended."""
 
 
-def error_shown(error: Exception) -> ShownError:
-    """Return an error as callers may see it."""
+def error_shown(error: Exception, *, stderr: bool = False) -> ShownError:
+    """Return an error as callers may see it.
+
+    Args:
+        error: The error.
+        stderr: Whether they may read what the agent's program wrote to standard error.
+    """
     name = type(error).__name__ if isinstance(error, errors.ThinkwellError) else "ServerError"
-    return ShownError(name=name, message=clean(_words(error))[:MESSAGE])
+    message = clean(_words(error))[:MESSAGE]
+    if not isinstance(error, errors.AgentExited | errors.AgentStartFailed):
+        return ShownError(name=name, message=message)
+    tail = clean(error.stderr_tail.rstrip())[-MESSAGE:] if stderr else ""
+    return ShownError(name=name, message=message, exit_code=error.exit_code, stderr=tail)
 
 
 def _words(error: Exception) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
@@ -28,6 +29,9 @@ LANGUAGES: Final = frozenset((
     "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh",
 ))  # fmt: skip
 """The languages whose code is coloured. An agent may name any, and some take very long to be looked at."""
+
+_ENDINGS: Final = {"cjs": "js", "h": "c", "hpp": "cpp", "kt": "kotlin", "mjs": "js", "pyi": "python"}
+"""The languages of files whose names end otherwise than their languages are called."""
 
 _LOOKS: Final[tuple[tuple[_TokenType, str], ...]] = (
     (Token.Comment, "comment"),
@@ -63,6 +67,23 @@ def coloured_lines(text: str, language: str, lines: int) -> Iterator[Node]:
                 part, ends = [], 0
     if part:
         yield styled(part)
+
+
+@lru_cache(64)
+def coloured_by_line(text: str, path: str) -> list[list[tuple[str, str]]]:
+    """Return the pieces of each line of code with their looks, where the language of its file is known.
+
+    Args:
+        text: The code.
+        path: The file that it is from.
+    """
+    ending = PurePosixPath(path).suffix.removeprefix(".").casefold()
+    lines: list[list[tuple[str, str]]] = [[]]
+    for piece, look in _pieces(text, _ENDINGS.get(ending, ending)) or ((text, ""),):
+        first, *others = piece.split("\n")
+        lines[-1].append((first, look))
+        lines += ([(other, look)] for other in others)
+    return lines
 
 
 def _pieces(text: str, language: str) -> list[tuple[str, str]] | None:

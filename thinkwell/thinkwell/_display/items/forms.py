@@ -84,7 +84,7 @@ def about(asked: Asked, question: QuestionView) -> Sequence[Node]:
 
 def whole_change(changed: FileChange) -> Node:
     """Return a file's change with its hunks."""
-    return element("div", "", change(changed, *map(hunk, changed.hunks)))
+    return element("div", "", change(changed, *(hunk(each, changed.path) for each in changed.hunks)))
 
 
 def options(question: QuestionView) -> list[JsonValue]:

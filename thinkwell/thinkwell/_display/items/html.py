@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NewType, cast
 
 from thinkwell._display import numbers
@@ -147,5 +148,7 @@ def _changed_lines(attributes: Attributes) -> Iterator[Node]:
         before, after = next(places)
         number = before if after is None else after
         begin = "" if number is None else f"{number:>4} "
-        inner = (("marked", "", text) if "marked" in style else text for text, style in rest)
+        by_mark = groupby(rest, key=lambda piece: "marked" in piece[1])
+        words = ((is_marked, "".join(text for text, _ in pieces)) for is_marked, pieces in by_mark)
+        inner = (("marked", "", text) if is_marked else text for is_marked, text in words)
         yield ("span", look, f"{begin}{signed[:1]} {signed[1:]}", *inner, "\n")

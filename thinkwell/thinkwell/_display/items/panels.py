@@ -320,7 +320,7 @@ def kind_of(value: ev.JsonValue) -> str:
 # The end
 
 
-def final(view: RunView, status: Status, reason: str, seconds: float, error: str) -> Node:
+def final(view: RunView, status: Status, reason: str, seconds: float, error: str, *about: Node) -> Node:
     """Return what a run came to.
 
     Args:
@@ -329,6 +329,7 @@ def final(view: RunView, status: Status, reason: str, seconds: float, error: str
         reason: Why its last turn has ended, in the protocol's words.
         seconds: How long it took.
         error: What went wrong, in words; may be empty.
+        about: What else is to be said of that, and what can be done.
     """
     sums = summary.summary(view, seconds)
     work = (f"in {numbers.seconds(seconds)}", sums.work, *usage.usage_parts(view))
@@ -339,6 +340,7 @@ def final(view: RunView, status: Status, reason: str, seconds: float, error: str
         f"final {status}",
         head,
         element("div", "error", clean(shortened(error, 4_000))) if error else "",
+        *about,
         element("div", "", INTERRUPTED) if status == "interrupted" else "",
         element("div", "dim", " · ".join(filter(None, work))),
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import chain
+from bisect import bisect_right
+from importlib.util import find_spec
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from thinkwell._core.policy.arguments import command_line
@@ -56,6 +58,9 @@ LINES: Final = 40
 
 LONGEST: Final = 4 * tools.OUTPUT
 """Characters of such a part."""
+
+PROMPT: Final = 100_000
+"""Characters of a prompt."""
 
 THINKING: Final = 240
 """Characters of the end of a thought that is shown while it goes on."""
@@ -153,6 +158,18 @@ def thinking(text: str) -> Node:
     return element("div", "thinking", "\n".join(rows)[-THINKING:])
 
 
+def prompt(text: str) -> Node:
+    """Return what the agent was asked."""
+    told = element("p", "", clean(shortened(text, PROMPT)))
+    return element("div", "", element("span", "unseen", "You: "), element("div", "bubble prose", told))
+
+
+def wait(words: str, at: float) -> Node:
+    """Return what a run waits for, and since when."""
+    row = (mark("running"), element("span", "wait", words), element("span", "end", since(at)))
+    return element("div", "fold dim", *row)
+
+
 def media(block: ev.ContentBlock) -> Node:
     """Return content other than text, as far as it can be shown."""
     match block:
@@ -231,10 +248,21 @@ def is_open(tool: ToolView, cwd: str, *, over: bool) -> bool:
     return tool.status == "failed" or bool(changes and changed <= SHORT) or (goes_on and bool(tool.content))
 
 
-def calls(shared: Sequence[ToolView], cwd: str) -> Node:
-    """Return the line that several calls share."""
-    told = tools.fold(shared, cwd)
-    return fold("card done", *_line(told, "done", element("span", "end", spent(told.seconds))))
+def looked(calls: Sequence[ToolView], thoughts: Sequence[float], cwd: str) -> Node:
+    """Return the line that calls share with the thoughts between them.
+
+    Args:
+        calls: The calls; where there are none, only thoughts share the line.
+        thoughts: How many seconds each thought took.
+        cwd: The session's folder.
+    """
+    thought = sum(thoughts)
+    words = f"thought {numbers.seconds(thought)}" if thought >= LEAST else "thought" if thoughts else ""
+    if not calls:
+        return fold("thoughts", icon("think"), element("span", "verb", words))
+    told = tools.fold(calls, cwd)
+    times = (element("span", "", words) if words else "", spent(told.seconds))
+    return fold("card done", *_line(told, "done", element("span", "end", *times)))
 
 
 def arguments(tool: ToolView, cwd: str, line_says: str = "") -> Node:
@@ -277,9 +305,9 @@ def _head(change: FileChange, told: str = "") -> Node:
     return element("div", "path", name, state, counts(change.added, change.removed))
 
 
-def hunk(hunk: Hunk) -> Node:
-    """Return lines that changed, with some around them."""
-    lines = styled(_diff_pieces(hunk.lines), "changed")
+def hunk(hunk: Hunk, path: str) -> Node:
+    """Return lines of a file that changed, with some around them."""
+    lines = styled(_diff_pieces(hunk.lines, path), "changed")
     assert not isinstance(lines, str)
     tag, look, attributes, _ = parts_of(lines)
     places = [[each.before, each.number if each.sign != "-" else None] for each in hunk.lines]
@@ -294,17 +322,29 @@ def hunk(hunk: Hunk) -> Node:
 _SIGNS: Final = {"+": "added", "-": "removed", " ": "same"}
 
 
-def _diff_pieces(lines: Sequence[DiffLine]) -> Iterator[tuple[str, str]]:
+def _diff_pieces(lines: Sequence[DiffLine], path: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of the lines. The first one of each is its sign."""
+    before, after = (_code([each.text for each in lines if each.sign != other], path) for other in "+-")
     for number, each in enumerate(lines):
         look = _SIGNS[each.sign]
         yield ("\n" if number else "") + each.sign, look
-        done = 0
-        for begin, end in each.spans:
-            yield each.text[done:begin], look
-            yield each.text[begin:end], f"{look} marked"
-            done = end
-        yield each.text[done:], look
+        old = next(before) if each.sign != "+" else []
+        words = next(after) if each.sign != "-" else old
+        ends = [*accumulate(len(word) for word, _ in words)]
+        points = sorted({0, *ends, *chain.from_iterable(each.spans)})
+        for begin, end in pairwise(points):
+            marked = any(first <= begin < last for first, last in each.spans)
+            _, kind = words[bisect_right(ends, begin)]
+            yield each.text[begin:end], " ".join(filter(None, (look, "marked" if marked else "", kind)))
+
+
+def _code(lines: Sequence[str], path: str) -> Iterator[list[tuple[str, str]]]:
+    """Yield lines of a file as pieces with their looks."""
+    if find_spec("pygments") is None:
+        return iter([[(each, "")] for each in lines])
+    from thinkwell._display.items import code  # an extra brings what it needs
+
+    return iter(code.coloured_by_line("\n".join(lines), path))
 
 
 def output(tool: ToolView) -> list[Node]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell import Budget, PermissionMode, PermissionPolicy
 from thinkwell._core.exit import QUESTION_TIMEOUT, find_starter
@@ -124,7 +125,8 @@ def read_plan(
         access = _access(tokens, place, file)
         kept, where = _journal(journal, file)
     return Plan(
-        agents={each.name: each.agent for each in served},
+        # Where it makes the only secret itself, it is the operator who reads.
+        agents={each.name: replace(each.agent, show_stderr=secret is not None) for each in served},
         missing=tuple(each.missing for each in served if each.missing is not None),
         access=access,
         secret=secret,

@@ -48,12 +48,19 @@ class RunItems:
     Args:
         agent: The agent that has the run.
         schema: What its result has to fit; ``None``: it is not known.
+        prompt: What it was asked; empty: it is not known.
         alone: Whether it belongs to no conversation.
         most: Bytes of items that are kept, about; the oldest ones go.
     """
 
     def __init__(
-        self, agent: str, schema: JsonValue = None, *, alone: bool = False, most: float = math.inf
+        self,
+        agent: str,
+        schema: JsonValue = None,
+        *,
+        prompt: str = "",
+        alone: bool = False,
+        most: float = math.inf,
     ) -> None:
         self.end: RunEnded | None = None
         """How the run has ended."""
@@ -75,7 +82,7 @@ class RunItems:
         self._commands: set[Call] = set()
         self._not_understood = 0
         self._folds = Folds()
-        self._panels = Panels(schema, alone=alone)
+        self._panels = Panels(schema, prompt, alone=alone)
         self._dirty: dict[Row, None] = {}
         """Rows that have changed, those that changed last at the end."""
         self._regrouped: set[Call | None] = set()
@@ -116,6 +123,8 @@ class RunItems:
         match change:
             case ch.BlockGrown(block=block, text=text, at=at):
                 row = self._texts[block]
+                if row.folds:
+                    self._regrouped.add(None)
                 row.add(text, at)
                 self._dirty[row] = None
             case ch.BlockBegun(block=block, seq=seq, at=at):
@@ -127,6 +136,8 @@ class RunItems:
                 row = self._texts[block]
                 row.end(seq, at)
                 self._dirty[row] = None
+                if row.folds:
+                    self._regrouped.add(None)
             case ch.Media(content=content, seq=seq, at=at):
                 self._add(Fixed("p", seq, at, element("div", "text", rows.media(content))))
             case ch.CallBegun() | ch.CallChanged() | ch.CallEnded():
@@ -227,6 +238,8 @@ class RunItems:
                 text.end(seq, at)
             text.is_over = True
             self._dirty[text] = None
+            if text.folds:
+                self._regrouped.add(None)
         self._texts.clear()
 
     def _end(self, end: RunEnded) -> None:
@@ -247,8 +260,8 @@ class RunItems:
         """Make the items of what has changed, the newest first, as far as that does not take too long."""
         until = time.monotonic() + WORK
         over = self.end is not None
-        for call in self._folds.draw(self.store, self._cwd, self._regrouped):
-            self._move(call)
+        for moved in self._folds.draw(self.store, self._cwd, self._regrouped):
+            self._move(moved)
         self._regrouped.clear()
         if self._is_behind:
             self._draw_panels()
@@ -262,11 +275,11 @@ class RunItems:
         self._drawn = self.store.seq, self.store.at
         self._panels.draw(self._now(), self.store)
 
-    def _move(self, call: Call) -> None:
-        """Have a call drawn in its new place, where it was drawn."""
-        if call.id in self.store and call not in self._dirty:
-            call.again(self.store.seq, self.store.at)
-            self._dirty[call] = None
+    def _move(self, row: Call | Text) -> None:
+        """Have a row drawn in its new place, where it was drawn."""
+        if row.id in self.store and row not in self._dirty:
+            row.again(self.store.seq, self.store.at)
+            self._dirty[row] = None
 
     def _now(self) -> Now:
         return Now(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell._display import phases
+from thinkwell._display import numbers, phases, tools
 from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.nodes import element
 from thinkwell.web.items._rows import SAID, TIMELINE, More, Shown, Text
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from thinkwell.web.items._rows import Question, Row, Sink
 
 __all__ = ("Now", "Panels", "draft_of")
+
+STDERR: Final = 20
+"""Lines of the end of a program's standard error."""
+
+TOOLS: Final = 20
+"""Calls that are listed before a run is started again."""
 
 LAST: Final = 1 << 50
 """A place behind all rows."""
@@ -73,11 +80,13 @@ class Panels:
 
     Args:
         schema: What its result has to fit; ``None``: it is not known.
+        prompt: What it was asked; empty: it is not known.
         alone: Whether it belongs to no conversation.
     """
 
-    def __init__(self, schema: JsonValue, *, alone: bool) -> None:
+    def __init__(self, schema: JsonValue, prompt: str, *, alone: bool) -> None:
         self._schema = schema
+        self._prompt = rows.prompt(prompt) if prompt else None
         self._conversation = "none: it cannot be gone on with" if alone else ""
         self._docked: set[Question] = set()
         """The open questions."""
@@ -90,7 +99,11 @@ class Panels:
         def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = SILENT) -> None:
             sink.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
 
-        put("head", "bar", _head(now))
+        sink.put(Shown("prompt", (TIMELINE, -1), self._prompt, 0, 0.0, 0.0))
+        words, since = _doing(now)
+        status: Status = end.status if end is not None else "ask" if view.questions else "running"
+        put("head", "bar", element("div", "head", rows.mark(status), element("span", "words", words)))
+        put("wait", TIMELINE, None if since is None else rows.wait(words, since), LAST)
         if end is not None:
             error = "" if end.error is None else end.error.message
             more = More(say=f"The run is {rows.word(end.status)}. {error}"[:SAID])
@@ -146,22 +159,19 @@ class Panels:
             parts.append(element("p", "empty", nothing))
         if refused:
             parts.append(panels.refused(refused))
-        return element("div", "", *parts)
+        is_typed = schema is not None or bool(view.attempts) or now.draft is not None
+        return element("div", "typed" if is_typed else "", *parts)
 
 
-def _head(now: Now) -> Node:
-    """Return what the run is doing, and since when, where nothing in the timeline shows that."""
+def _doing(now: Now) -> tuple[str, float | None]:
+    """Return what the run is doing, and since when, where nothing else in the timeline shows that."""
     view, end = now.view, now.end
     if end is not None:
-        return element("div", "head", rows.mark(end.status), element("span", "words", rows.word(end.status)))
-    status: Status = "ask" if view.questions else "running"
+        return rows.word(end.status), None
     doing = "waiting for your answer" if view.questions else phases.words(view)
-    words = element("span", "words", doing)
-    if _shows(now):
-        return element("div", "head", rows.mark(status), words)
     phase = view.phases[-1] if view.phases else None
     since = phase.at if phase is not None and phase.phase != "responding" else now.at
-    return element("div", "head waits", rows.mark(status), words, rows.since(since))
+    return doing, None if _shows(now) else since
 
 
 def _shows(now: Now) -> bool:
@@ -177,7 +187,29 @@ def _final(now: Now, end: RunEnded) -> Node:
     error = ""
     if end.error is not None and end.status != "cancelled":
         error = f"{end.error.name}: {end.error.message}"
-    return panels.final(now.view, end.status, end.stop_reason or "", end.at, error)
+    about: list[Node] = []
+    if end.error is not None and end.error.exit_code is not None:
+        about.append(element("div", "minus", f"exit code {end.error.exit_code}"))
+    if end.error is not None and end.error.stderr:
+        lines = "\n".join(end.error.stderr.splitlines()[-STDERR:])
+        about.append(element("pre", "wrap", lines, attributes={"label": "The end of its standard error"}))
+    if end.status != "completed":
+        run = {"does": "again", "value": _tools_run(now.view)}
+        about.append(element("button", "button small", "Run again", attributes=run))
+    return panels.final(now.view, end.status, end.stop_reason or "", end.at, error, *about)
+
+
+def _tools_run(view: RunView) -> list[str]:
+    """Return what the tools of a run have done, each with how often."""
+    told = (
+        tools.describe(tool, view.cwd)
+        for tool in view.tools.values()
+        if not _RESULT_TOOL.fullmatch(tool.name or tool.title)
+    )
+    done = Counter(f"{each.verb} {each.target}" for each in told if each.status != "cancelled")
+    shown = [f"{line} ({count} times)" if count > 1 else line for line, count in done.items()]
+    more = [f"and {numbers.plural(len(shown) - TOOLS, 'more call')}"] if len(shown) > TOOLS else []
+    return [*shown[:TOOLS], *more]
 
 
 def _badges(now: Now) -> dict[str, str]:

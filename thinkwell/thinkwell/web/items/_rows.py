@@ -14,7 +14,7 @@ from thinkwell._display.items.growth import GrowingText
 from thinkwell._display.items.nodes import element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from thinkwell import events as ev
     from thinkwell._display.changes import BlockKind
@@ -35,7 +35,7 @@ SAID: Final = 300
 """Characters of what is read out to those who do not see the page."""
 
 SHARED: Final = 200
-"""Calls that share a line at most."""
+"""Calls and thoughts that share a line at most."""
 
 OUTPUT: Final = 1_000
 """Where the output of a call stands among its parts, behind its changes."""
@@ -92,6 +92,10 @@ class Sink(Protocol):
         """Take it, if it has changed."""
         ...
 
+    def __contains__(self, id_: str, /) -> bool:
+        """Return whether there is an item with an id, or was one."""
+        ...
+
 
 class Row:
     """A row of the timeline.
@@ -107,7 +111,7 @@ class Row:
         self.seq = seq
         self.began = at
         self.ended: float | None = None
-        self.place = (TIMELINE, seq)
+        self.place: tuple[str, int] = (TIMELINE, seq)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
         """Give what has changed.
@@ -159,6 +163,11 @@ class Text(Row):
         self._is_begun = False
         """Whether it was drawn as it began."""
 
+    @property
+    def folds(self) -> bool:
+        """Whether it may share a line with those next to it."""
+        return self.kind == "thought" and self.ended is not None
+
     def add(self, text: str, at: float) -> None:
         """Add a piece."""
         self.ended = None
@@ -174,6 +183,10 @@ class Text(Row):
     def end(self, seq: int, at: float) -> None:
         """Say that something else comes next."""
         self.ended = at
+        self._ends = seq, at
+
+    def again(self, seq: int, at: float) -> None:
+        """Have it drawn once more."""
         self._ends = seq, at
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
@@ -284,7 +297,7 @@ class Call(Row):
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
             yield f"{id_}.d{number}", ((id_, 1 + number), rows.change(change, rows.slot()))
             for place, hunk in enumerate(change.hunks):
-                yield f"{id_}.d{number}.{place}", ((f"{id_}.d{number}", place), rows.hunk(hunk))
+                yield f"{id_}.d{number}.{place}", ((f"{id_}.d{number}", place), rows.hunk(hunk, change.path))
         if pictures := rows.pictures(self.view):
             yield f"{id_}.p", ((id_, OUTPUT - 1), pictures)
         if output := rows.output(self.view):
@@ -345,55 +358,75 @@ class Question(Row):
 
 
 class Folds:
-    """Finds the calls that share a line: those that only looked at something, next to each other."""
+    """Finds rows next to each other that share a line: thoughts, and calls that only looked at something."""
 
     def __init__(self) -> None:
         self._rows: dict[Call | None, list[Row]] = {}
         """The rows that replace each call with calls of its own, and those of the timeline."""
-        self._known: dict[str, tuple[ToolView, ...]] = {}
+        self._lines: dict[str, dict[str, tuple[ToolView | float | None, ...]]] = {}
+        """The lines in each place, with what was drawn of their rows."""
 
     def add(self, row: Row) -> None:
         """Add a row behind all that are there."""
         parent = row.parent if isinstance(row, Call) else None
         self._rows.setdefault(parent, []).append(row)
 
-    def draw(self, sink: Sink, cwd: str, parents: set[Call | None]) -> list[Call]:
-        """Give the lines that calls share, and return the calls that have moved.
+    def draw(self, sink: Sink, cwd: str, parents: set[Call | None]) -> list[Call | Text]:
+        """Give the lines that rows share, and return the rows that have moved.
 
         Args:
             sink: Takes them.
             cwd: The session's folder.
             parents: In whose places something has changed.
         """
-        moved: list[Call] = []
+        moved: list[Call | Text] = []
         for parent in parents:
             home = TIMELINE if parent is None else f"{parent.id}.calls"
-            shared: list[Call] = []
+            shared: list[Call | Text] = []
+            before = self._lines.pop(home, {})
             for row in [*self._rows.get(parent, ()), None]:
-                if isinstance(row, Call) and row.folds and len(shared) < SHARED:
+                if isinstance(row, Call | Text) and row.folds and len(shared) < SHARED:
                     shared.append(row)
                     continue
-                moved += self._share(sink, cwd, home, shared)
-                shared = [row] if isinstance(row, Call) and row.folds else []
-                if isinstance(row, Call) and not row.folds and row.place[0] != home:
+                moved += self._share(sink, cwd, home, shared, before)
+                shared = [row] if isinstance(row, Call | Text) and row.folds else []
+                if isinstance(row, Call | Text) and not row.folds and row.place[0] != home:
                     row.place = (home, row.seq)
                     moved.append(row)
+            for line in before.keys() - self._lines.get(home, {}).keys():
+                sink.put(Shown(line, (home, 0), None, sink.seq, sink.at, sink.at, kept=True))
         return moved
 
-    def _share(self, sink: Sink, cwd: str, home: str, shared: Sequence[Call]) -> Iterator[Call]:
-        if not shared:
-            return
-        first = shared[0]
-        line = f"f{first.seq}"
+    def _share(
+        self,
+        sink: Sink,
+        cwd: str,
+        home: str,
+        shared: Sequence[Call | Text],
+        before: Mapping[str, tuple[ToolView | float | None, ...]],
+    ) -> Iterator[Call | Text]:
+        line = f"f{shared[0].seq}" if shared else ""
         parent = line if len(shared) > 1 else home
-        for call in shared:
-            if call.place[0] != parent:
-                call.place = (parent, call.seq)
-                yield call
-        views = tuple(call.view for call in shared)
-        if len(shared) > 1 and self._known.get(line) != views:
-            self._known[line] = views
-            node = rows.calls(views, cwd)
-            sink.put(Shown(line, (home, first.seq), node, sink.seq, sink.at, first.began, kept=True))
-        elif len(shared) == 1 and self._known.pop(line, ()):
-            sink.put(Shown(line, (home, first.seq), None, sink.seq, sink.at, first.began, kept=True))
+        for row in shared:
+            if row.place[0] != parent:
+                row.place = (parent, row.seq)
+                yield row
+        if len(shared) < 2:
+            return
+        first, last = shared[0], shared[-1]
+        place = (home, first.seq)
+        known = tuple(row.view if isinstance(row, Call) else row.ended for row in shared)
+        self._lines.setdefault(home, {})[line] = known
+        if before.get(line) == known:
+            return
+        if first.id not in sink:  # it was never seen by itself: its line was there as soon as it was
+            begun = _looked(shared[:1], cwd)
+            sink.put(Shown(line, place, begun, first.seq, first.began, first.began, kept=True))
+        at = sink.at if last.ended is None else last.ended
+        sink.put(Shown(line, place, _looked(shared, cwd), sink.seq, at, first.began, kept=True))
+
+
+def _looked(shared: Sequence[Call | Text], cwd: str) -> Node:
+    calls = [row.view for row in shared if isinstance(row, Call)]
+    thoughts = [row.ended - row.began for row in shared if isinstance(row, Text) and row.ended is not None]
+    return rows.looked(calls, thoughts, cwd)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from thinkwell import replay
-from thinkwell._core.schema.json_schema import is_object
 from thinkwell._display.text import clean
 from thinkwell.errors import ThoughtCancelled
 from thinkwell.web._page_files import FOLDER, HTML, SCRIPTS, STYLE, hash_of
-from thinkwell.web._records import EntryWriter, RunEnded, ShownError, in_thread
+from thinkwell.web._records import RunEnded, ShownError, in_thread
 from thinkwell.web._refusals import RunNotFound
 from thinkwell.web.items._log import RunItems
 from thinkwell.web.items._whole import made_items
@@ -71,7 +70,7 @@ async def recording_html(path: str | os.PathLike[str], *, run: str | None = None
         items.take_all([*events, end])
         while not items.is_drawn:
             items.draw()
-        return _html(items, end, stream.id, title, prompt="")
+        return _html(items, end, stream.id, title)
 
     return await in_thread(made)
 
@@ -86,16 +85,13 @@ async def run_html(watcher: Watcher) -> str:
         RunNotFound: It was deleted meanwhile.
     """
     record = watcher.record
-    about = record.meta.get("page")
-    prompt = about.get("prompt") if is_object(about) else None
     items = await made_items(watcher, record.last_seq)
     if items.end is None:
         raise RunNotFound
-    told = EntryWriter().text(prompt) if isinstance(prompt, str) else record.title
-    return await in_thread(partial(_html, items, items.end, record.id, record.title, told))
+    return await in_thread(partial(_html, items, items.end, record.id, record.title))
 
 
-def _html(items: RunItems, end: RunEnded, id_: str, title: str, prompt: str) -> str:
+def _html(items: RunItems, end: RunEnded, id_: str, title: str) -> str:
     """Return the file.
 
     Args:
@@ -103,9 +99,8 @@ def _html(items: RunItems, end: RunEnded, id_: str, title: str, prompt: str) -> 
         end: How it has ended.
         id_: Its id.
         title: What it is called.
-        prompt: What the agent was asked; empty: it is not known.
     """
-    run = {"id": id_, "title": title, "status": end.status, "meta": {"page": {"prompt": prompt}}}
+    run = {"id": id_, "title": title, "status": end.status}
     saved = msgspec.json.encode({"run": run, "seq": end.seq, "items": items.store.after(0, math.inf)[1]})
     text = saved.decode().replace("<", r"\u003c")
     before, behind = _page()

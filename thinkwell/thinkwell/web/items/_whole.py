@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell.web._records import in_thread, read_entry
+from thinkwell.web._records import EntryWriter, in_thread, read_entry
 from thinkwell.web.items._log import RunItems
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ def begun_items(record: RunRecord, most: float = math.inf) -> RunItems:
         most: Bytes of items that are kept, about.
     """
     about = record.meta.get("page")
-    schema = about.get("output") if is_object(about) else None  # as far as the page has kept it with the run
-    return RunItems(record.agent, schema, alone=record.thread is None, most=most)
+    kept = about if is_object(about) else {}  # the page has kept it with the run, if it is not too long
+    prompt = kept.get("prompt")
+    asked = EntryWriter().text(prompt) if isinstance(prompt, str) else record.title
+    return RunItems(record.agent, kept.get("output"), prompt=asked, alone=record.thread is None, most=most)
 
 
 async def made_items(watcher: Watcher, last: int) -> RunItems:

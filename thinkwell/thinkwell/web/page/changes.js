@@ -33,13 +33,17 @@ function linesOf(lines) {
   /** @type {Line[]} */
   const found = [];
   for (const [text, looks] of piecesOf(lines)) {
-    const [look, marked] = looks.split(" ");
+    const [look, ...own] = looks.split(" ");
+    const kind = own.find((each) => each !== "marked");
     text.split("\n").forEach((piece, i) => {
       if (i || !found.length)
         found.push({ look, numbers: lines.numbers?.[found.length] ?? [null, null], inner: [] });
-      const line = found[found.length - 1];
-      if (!line.inner.length && !marked) line.look = look;
-      line.inner.push(marked ? el("mark", {}, piece) : piece);
+      const { inner } = found[found.length - 1];
+      const word = kind ? el(`span.${kind}`, piece) : piece;
+      const last = inner[inner.length - 1];
+      if (own[0] !== "marked") inner.push(word);
+      else if (last instanceof Element && last.matches("mark")) last.append(word);
+      else inner.push(el("mark", word));
     });
   }
   for (const line of found) line.inner[0] = String(line.inner[0]).slice(1); // the sign
@@ -58,25 +62,19 @@ export function changeTable(lines, two) {
   const table = el(
     "table",
     { class: two ? "two" : "one", "aria-label": "Changed lines" },
-    el("tbody", {}, ...rows),
+    el("tbody", ...rows),
   );
-  return el(
-    "div",
-    { class: "scroll", tabindex: "0", role: "group", "aria-label": "Changed lines" },
-    table,
-  );
+  return el("div.scroll", { tabindex: "0", role: "group", "aria-label": "Changed lines" }, table);
 }
 
 /** @param {Line} line */
 function lineRow({ look, numbers, inner }) {
-  const shade = look === "same" ? "" : look;
   return el(
     "tr",
-    {},
-    el("td", { class: `number ${shade}` }, String(numbers[0] ?? "")),
-    el("td", { class: `number ${shade}` }, String(numbers[1] ?? "")),
-    el("td", { class: `sign ${shade}` }, SIGNS[/** @type {"same"} */ (look)] ?? ""),
-    el("td", { class: `code ${shade}` }, ...inner),
+    el(`td.number.${look}`, String(numbers[0] ?? "")),
+    el(`td.number.${look}`, String(numbers[1] ?? "")),
+    el(`td.sign.${look}`, SIGNS[/** @type {"same"} */ (look)] ?? ""),
+    el(`td.code.${look}`, ...inner),
   );
 }
 
@@ -105,14 +103,14 @@ function sideBySide(lines) {
 /** @param {[Line | null, Line | null]} pair */
 function pairRow([old, fresh]) {
   const side = (/** @type {Line | null} */ line, /** @type {0 | 1} */ number) => {
-    const shade = line === null ? "none" : line.look === "same" ? "" : line.look;
+    const look = line?.look ?? "none";
     const inner = (line?.inner ?? []).map((each) =>
       typeof each === "string" ? each : each.cloneNode(true),
     );
     return [
-      el("td", { class: `number ${shade}` }, String(line?.numbers[number] ?? "")),
-      el("td", { class: `code ${shade}` }, ...inner),
+      el(`td.number.${look}`, String(line?.numbers[number] ?? "")),
+      el(`td.code.${look}`, ...inner),
     ];
   };
-  return el("tr", {}, ...side(old, 0), ...side(fresh, 1));
+  return el("tr", ...side(old, 0), ...side(fresh, 1));
 }

@@ -2,11 +2,10 @@
 /** Buttons, fields and tabs, and what they do. */
 
 import { byId, icon } from "./elements.js";
-import { start, wireForm } from "./form.js";
+import { draftChanged, start, wireForm } from "./form.js";
 import { notify } from "./notices.js";
 import { page } from "./screen.js";
 import { messageOf } from "./server.js";
-import { remember } from "./storage.js";
 
 /** Listen to the controls of the page. */
 export function wireControls() {
@@ -23,6 +22,9 @@ function wireRun() {
   byId("stop").onclick = () => page.run?.stop();
   byId("latest").prepend(icon("down"));
   byId("latest").onclick = () => page.run?.timeline.toLatest();
+  byId("details").onclick = () => page.run?.panels.showBeside();
+  byId("unroll").onclick = () => page.run?.replay.open(!page.run.replay.isOpen);
+  byId("unroll").append(icon("fold"));
   byId("plan-strip").onclick = () => page.run?.panels.show("plan");
   byId("play").onclick = () => page.run?.playback.playOrPause();
   byId("speed").onchange = () =>
@@ -69,6 +71,7 @@ function wireHome() {
     if (page.home) page.home.pages++;
     page.home?.look();
   };
-  byId("prompt").oninput = () => remember(sessionStorage, "prompt", byId("prompt").value);
+  byId("prompt").oninput = byId("schema").oninput = draftChanged;
+  window.addEventListener("resize", () => page.run && page.home?.look());
   wireForm("start", "prompt", () => page.home && start());
 }

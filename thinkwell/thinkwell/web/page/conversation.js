@@ -5,7 +5,7 @@ import { byId, el, set } from "./elements.js";
 import { fill } from "./form.js";
 import { info, request, startRun } from "./requests.js";
 import { runAddress } from "./server.js";
-import { Sources } from "./sources.js";
+import { Sources } from "./storage.js";
 import { isObject, line } from "./text.js";
 
 /**
@@ -86,12 +86,7 @@ export class Conversation {
     const known = this.choices();
     for (const name of /** @type {const} */ (["folder", "permissions"])) {
       const offered = agent[name === "folder" ? "folders" : "permissions"];
-      const open = known === null && offered.length > 1;
-      const options = [
-        ["", "which?"],
-        ...offered.map((/** @type {string} */ each) => [each, each]),
-      ];
-      fill(`more-${name}`, open ? options : [], undefined);
+      fill(`more-${name}`, known === null && offered.length > 1 ? ["", ...offered] : []);
     }
   }
 
@@ -113,7 +108,12 @@ export class Conversation {
     }
     const picked = Object.fromEntries(picks.map((name) => [name, byId(`more-${name}`).value]));
     const { folder, permissions } = this.choices() ?? picked;
+    return this.start({ prompt, folder, permissions, output: null });
+  }
+
+  /** Start another turn. @param {{prompt: string, folder?: string, permissions?: string, output: Json}} about */
+  start({ prompt, folder, permissions, output }) {
     const { agent, thread } = this.view.record;
-    return startRun({ prompt, agent, thread, folder, permissions, output: null });
+    return startRun({ prompt, agent, thread: thread ?? undefined, folder, permissions, output });
   }
 }

@@ -68,14 +68,8 @@ export class Dock {
     )
       return [];
     const text = `${card.title}: ${textOf(told)}`;
-    const close = button("Dismiss", { class: "button small", onclick: () => node.remove() });
-    const node = el(
-      "div",
-      { class: "settled" },
-      mark(status),
-      el("span", { class: "grow" }, text),
-      close,
-    );
+    const close = button("button.small", "Dismiss", { onclick: () => node.remove() });
+    const node = el("div.settled", mark(status), el("span.grow", text), close);
     setTimeout(() => node.remove(), SETTLED);
     say(text);
     return [node];

@@ -1,24 +1,26 @@
 // @ts-check
 /** Elements of the page. */
 
-import { safeLink } from "./links.js";
 import { plural } from "./numbers.js";
-import { exact, table } from "./text.js";
+import { safeLink } from "./text.js";
 
 /** @typedef {Node | string | null | undefined | false} Inner */
 /** @typedef {{[name: string]: string | number | boolean | null | undefined | ((event: any) => void)}} Attributes */
 
 /**
- * An element. Functions are listeners, by names such as ``onclick``.
- * @param {string} tag
- * @param {Attributes} [attributes]
- * @param {...Inner} inner
+ * An element, called by its tag and its classes: ``p.problem``.
+ * @param {string} name
+ * @param {...(Attributes | Inner)} parts Its attributes, and what is in it. Functions are listeners, by names such as ``onclick``.
  * @returns {HTMLElement}
  */
-export function el(tag, attributes = {}, ...inner) {
+export function el(name, ...parts) {
+  const [tag, ...looks] = name.split(".");
   const element = document.createElement(tag);
-  set(element, attributes);
-  element.append(.../** @type {(Node | string)[]} */ (inner.filter((each) => each || each === "")));
+  element.classList.add(...looks);
+  for (const part of parts) {
+    if (typeof part === "string" || part instanceof Node) element.append(part);
+    else if (part) set(element, part);
+  }
   return element;
 }
 
@@ -50,7 +52,8 @@ const SVG = "http://www.w3.org/2000/svg";
 
 const CIRCLE = "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12z";
 
-const SHAPES = table({
+/** @type {{[name: string]: string}} */
+const SHAPES = {
   read: "M3.5 2.5h5.5L12.5 6v7.5h-9zM9 2.5V6h3.5",
   edit: "M11.3 2.7l2 2L6 12l-2.8.8L4 10z",
   delete: "M3 4.5h10M6 4.5V3h4v1.5M4.6 4.5l.6 8.5h5.6l.6-8.5",
@@ -76,7 +79,7 @@ const SHAPES = table({
     "M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1.5v1.2M8 13.3v1.2M1.5 8h1.2M13.3 8h1.2M3.4 3.4l.9.9M11.7 11.7l.9.9M12.6 3.4l-.9.9M4.3 11.7l-.9.9",
   dark: "M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z",
   system: "M2.5 3.5h11v7.5h-11zM6 13.5h4M8 11v2.5",
-});
+};
 
 /** @param {string} tag @param {Attributes} attributes @param {...Node} inner */
 export function svg(tag, attributes, ...inner) {
@@ -88,8 +91,9 @@ export function svg(tag, attributes, ...inner) {
 
 /** @param {string} name */
 export function icon(name) {
-  const path = svg("path", { d: SHAPES[name] ?? SHAPES.other });
-  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, path);
+  const shape = Object.hasOwn(SHAPES, name) ? SHAPES[name] : SHAPES.other;
+  const about = { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" };
+  return svg("svg", about, svg("path", { d: shape }));
 }
 
 /** Marks that look otherwise than they are called: their class, their shape, and their name. */
@@ -101,17 +105,15 @@ const MARKS = /** @type {{[status: string]: [string, string, string]}} */ ({
 
 /** How far something is, as a picture with words for those who do not see it. @param {string} status */
 export function mark(status) {
-  const [look, shape, name] = Object.hasOwn(MARKS, status)
-    ? MARKS[status]
-    : [status, status, status];
-  const inner = shape === "running" ? el("span", { class: "spinner" }) : icon(shape);
-  return el("span", { class: `mark ${look}`, role: "img", "aria-label": name }, inner);
+  const known = Object.hasOwn(MARKS, status) ? MARKS[status] : [status, status, status];
+  const inner = known[1] === "running" ? el("span.spinner") : icon(known[1]);
+  return el(`span.mark.${known[0]}`, { role: "img", "aria-label": known[2] }, inner);
 }
 
-/** @param {string} text @param {Attributes} attributes @param {...Inner} more */
-export function button(text, attributes, ...more) {
+/** A button, called by its classes beside its tag: ``button.small``. @param {string} name @param {string} text @param {Attributes} attributes @param {...Inner} more */
+export function button(name, text, attributes, ...more) {
   return /** @type {HTMLButtonElement} */ (
-    el("button", { type: "button", class: "button", ...attributes }, ...more, text)
+    el(`button.${name}`, { type: "button", ...attributes }, ...more, text)
   );
 }
 
@@ -125,7 +127,7 @@ export function linkAttributes(url) {
   const href = safeLink(url);
   return {
     href,
-    title: exact(url),
+    title: href && new URL(href).href,
     target: "_blank",
     rel: "noopener noreferrer nofollow",
     referrerpolicy: "no-referrer",
@@ -135,20 +137,23 @@ export function linkAttributes(url) {
 /** @param {number} added @param {number} removed */
 export function counts(added, removed) {
   return el(
-    "span",
-    {
-      class: "counts",
-      role: "img",
-      "aria-label": `${plural(added, "line")} added, ${removed} removed`,
-    },
-    el("span", { class: "plus" }, `+${added}`),
-    el("span", { class: "minus" }, `−${removed}`),
+    "span.counts",
+    { role: "img", "aria-label": `${plural(added, "line")} added, ${removed} removed` },
+    el("span.plus", `+${added}`),
+    el("span.minus", `−${removed}`),
   );
+}
+
+/** Say that the server does not answer, as long as that is so. @param {boolean} is */
+export function reconnecting(is) {
+  if (byId("link").hidden !== is) return;
+  byId("link").hidden = !is;
+  byId("link").replaceChildren(...(is ? [el("span.spinner"), "reconnecting"] : []));
 }
 
 /** @param {string} text */
 export function nothing(text) {
-  return el("p", { class: "empty" }, text);
+  return el("p.empty", text);
 }
 
 /** @param {number} share @param {string} [look] */

@@ -2,7 +2,7 @@
 /** Fields of a form, as they are filled in. */
 
 import { el, set } from "./elements.js";
-import { json, line, table } from "./text.js";
+import { line } from "./text.js";
 
 /** @import {Json} from "./text.js" */
 
@@ -25,106 +25,74 @@ import { json, line, table } from "./text.js";
 /** Choices of a field that are all shown at once. */
 const AT_ONCE = 7;
 
+/** @type {NonNullable<Field["choices"]>} */
+const YES_OR_NO = [
+  { value: "true", title: "yes" },
+  { value: "false", title: "no" },
+];
+
+/** Kinds of inputs, by the types and formats of fields. */
+const INPUTS = new Map([
+  ["number", "number"],
+  ["integer", "number"],
+  ["email", "email"],
+  ["uri", "url"],
+  ["date", "date"],
+]);
+
+/** @param {Json} value @returns {string} */
+const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value ?? ""));
+
 /** A field of a form, as it is filled in. */
 export class FieldInput {
   /** @param {Field} field @param {string} question */
   constructor(field, question) {
     this.field = field;
     this.id = `field-${question}-${field.name}`.replace(/[^\w-]/g, "_");
-    this.wrong = el("span", {
-      class: "wrong",
-      id: `${this.id}-wrong`,
-      role: "alert",
-      hidden: true,
-    });
-    const { label } = field;
-    const hint = el(
-      "span",
-      { class: "hint", id: `${this.id}-hint` },
-      [field.description, field.hint].filter(Boolean).join("\n"),
-    );
+    this.wrong = el("span.wrong", { id: `${this.id}-wrong`, role: "alert", hidden: true });
+    const told = [field.description, field.hint].filter(Boolean).join("\n");
+    const hint = el("span.hint", { id: `${this.id}-hint` }, told);
     const inner = this.make();
-    const isGroup = inner.classList.contains("pickable");
-    this.node = isGroup
-      ? el(
-          "fieldset",
-          { class: "field", "aria-describedby": hint.id },
-          el("legend", {}, label),
-          hint,
-          inner,
-          this.wrong,
-        )
-      : el(
-          "div",
-          { class: "field" },
-          el("label", { for: this.id }, label),
-          hint,
-          inner,
-          this.wrong,
-        );
+    this.node = inner.matches(".pickable")
+      ? el("fieldset.field", { "aria-describedby": hint.id }, el("legend", field.label))
+      : el("div.field", el("label", { for: this.id }, field.label));
+    this.node.append(hint, inner, this.wrong);
   }
 
   /** @returns {HTMLElement} */
   make() {
-    const { field } = this;
-    const choices = field.choices ?? [];
+    const { type, format, required, maximum, default: given, choices } = this.field;
     const about = {
       id: this.id,
       "aria-describedby": `${this.id}-hint ${this.id}-wrong`,
-      "aria-required": field.required ? "true" : null,
+      "aria-required": required ? "true" : null,
     };
-    const given = field.default;
-    const box = (
-      /** @type {string} */ type,
-      /** @type {string} */ value,
-      /** @type {string} */ label,
-      /** @type {boolean} */ checked,
-    ) => el("label", {}, el("input", { type, name: this.id, value, checked }), line(label, 200));
-    const title = (/** @type {{value: string, title: string, description?: string}} */ each) =>
-      (each.title || each.value) + (each.description ? ` – ${each.description}` : "");
-    if (field.type === "boolean") {
-      return el(
-        "div",
-        { class: "pickable" },
-        box("radio", "true", "yes", given === true),
-        box("radio", "false", "no", given === false),
+    const offered = (type === "boolean" ? YES_OR_NO : (choices ?? [])).map((each) => ({
+      value: each.value,
+      title: line([each.title || each.value, each.description].filter(Boolean).join(" – "), 200),
+      isGiven: [given].flat().map(asText).includes(each.value),
+    }));
+    if (type === "choice" && offered.length > AT_ONCE) {
+      const options = offered.map(({ value, title, isGiven }) =>
+        el("option", { value, selected: isGiven }, title),
       );
+      return el("select", about, el("option", { value: "" }), ...options);
     }
-    if (field.type === "choices" || (field.type === "choice" && choices.length <= AT_ONCE)) {
-      const type = field.type === "choice" ? "radio" : "checkbox";
-      const isGiven = (/** @type {string} */ value) =>
-        Array.isArray(given) ? given.includes(value) : given === value;
-      return el(
-        "div",
-        { class: "pickable" },
-        ...choices.map((each) => box(type, each.value, title(each), isGiven(each.value))),
+    if (offered.length || type === "choices") {
+      const box = type === "choices" ? "checkbox" : "radio";
+      const boxes = offered.map(({ value, title, isGiven }) =>
+        el("label", el("input", { type: box, name: this.id, value, checked: isGiven }), title),
       );
+      return el("div.pickable", ...boxes);
     }
-    if (field.type === "choice") {
-      const options = choices.map((each) =>
-        el("option", { value: each.value, selected: given === each.value }, line(title(each), 200)),
-      );
-      return el("select", about, el("option", { value: "" }, ""), ...options);
-    }
-    const value =
-      given === undefined || given === null
-        ? ""
-        : typeof given === "string"
-          ? given
-          : json(given, 0);
-    if (field.type === "string" && !field.format && (field.maximum ?? Infinity) > 200) {
-      const area = /** @type {HTMLTextAreaElement} */ (el("textarea", { ...about, rows: 1 }));
-      area.value = value;
-      return area;
-    }
-    const formats = table({ email: "email", uri: "url", date: "date" });
-    const isNumber = field.type === "number" || field.type === "integer";
-    const type = isNumber ? "number" : (formats[field.format ?? ""] ?? "text");
+    const value = given === null || given === undefined ? "" : asText(given);
+    if (type === "string" && !format && (maximum ?? Infinity) > 200)
+      return el("textarea", { ...about, rows: 1 }, value);
     return el("input", {
       ...about,
-      type,
+      type: INPUTS.get(type) ?? INPUTS.get(format ?? "") ?? "text",
       value,
-      step: field.type === "number" ? "any" : null,
+      step: type === "number" ? "any" : null,
       autocomplete: "off",
     });
   }
@@ -132,11 +100,8 @@ export class FieldInput {
   /** What was filled in: undefined where nothing was, null where a default was taken away. @returns {Json} */
   value() {
     const { field } = this;
-    const picked = [
-      .../** @type {NodeListOf<HTMLInputElement>} */ (
-        this.node.querySelectorAll(".pickable input:checked")
-      ),
-    ].map((box) => box.value);
+    const checked = this.node.querySelectorAll(".pickable input:checked");
+    const picked = Array.from(checked, (box) => /** @type {HTMLInputElement} */ (box).value);
     const nothing = field.default === undefined || field.default === null ? undefined : null;
     if (field.type === "choices") return picked.length ? picked : nothing;
     if (field.type === "boolean") return picked.length ? picked[0] === "true" : nothing;

@@ -93,17 +93,15 @@ export function drawChanges(host, edits, view) {
     (sums, file) => [sums[0] + file.added, sums[1] + file.removed],
     [0, 0],
   );
-  const head = el("h2", {}, `${plural(files.length, "file")} changed`, counts(added, removed));
+  const head = el("h2", `${plural(files.length, "file")} changed`, counts(added, removed));
   const two = host.clientWidth >= TWO_SIDES;
   const shown = chosen.edits.slice(-EDITS).map(({ id }) => {
-    const edit = el("div", { class: "diff" });
+    const edit = el("div.diff");
     view.board.mount(edit, "changes", { two, only: id });
     return edit;
   });
   const tree = treeNode(treeOf(files.slice(0, LISTED_FILES)), chosen, view);
-  host.replaceChildren(
-    el("div", { class: "files" }, el("section", { class: "section" }, head, tree), ...shown),
-  );
+  host.replaceChildren(el("div.files", el("section.section", head, tree), ...shown));
 }
 
 /** @param {Folder} folder @param {ChangedFile} chosen @param {{choose: (path: string) => void}} view @returns {HTMLElement} */
@@ -111,15 +109,13 @@ function treeNode(folder, chosen, view) {
   const folders = folder.folders.map((inner) =>
     el(
       "li",
-      {},
-      el("div", { class: "folder" }, icon("folder"), line(inner.name, 300) || "/"),
+      el("div.folder", icon("folder"), line(inner.name, 300) || "/"),
       treeNode(inner, chosen, view),
     ),
   );
   const files = folder.files.map((file) =>
     el(
       "li",
-      {},
       el(
         "button",
         {
@@ -128,10 +124,10 @@ function treeNode(folder, chosen, view) {
           onclick: () => view.choose(file.path),
         },
         icon(file.isNew ? "edit" : "read"),
-        el("span", { class: "name" }, line(file.path.split("/").at(-1), 300)),
+        el("span.name", line(file.path.split("/").at(-1), 300)),
         counts(file.added, file.removed),
       ),
     ),
   );
-  return el("ul", { class: "tree" }, ...folders, ...files);
+  return el("ul.tree", ...folders, ...files);
 }

@@ -9,60 +9,60 @@ import { isObject, line } from "./text.js";
 
 /** @import {Json} from "./text.js" */
 
-/** @param {string} id @param {[string, string][]} options @param {string | undefined} chosen */
-export function fill(id, options, chosen) {
-  byId(`pick-${id}`).hidden = options.length < 1;
-  byId(id).replaceChildren(
-    ...options.map(([value, label]) =>
-      el("option", { value, selected: value === chosen }, line(label, 100)),
-    ),
+/** Offer names to choose from; where there are none, the choice is not shown. @param {string} id @param {string[]} names @param {string} [chosen] */
+export function fill(id, names, chosen) {
+  byId(`pick-${id}`).hidden = !names.length;
+  const options = names.map((value) =>
+    el("option", { value, selected: value === chosen }, line(value, 100) || "which?"),
   );
+  byId(id).replaceChildren(...options);
 }
 
 /** Send on Enter with Control, or by a button. @param {string} form @param {string} field @param {() => unknown} send */
 export function wireForm(form, field, send) {
-  byId(form).onsubmit = (/** @type {globalThis.Event} */ event) => {
+  const sends = (/** @type {globalThis.Event} */ event) => {
     event.preventDefault();
     send();
   };
+  byId(form).onsubmit = sends;
   byId(field).onkeydown = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      send();
-    }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) sends(event);
   };
 }
 
-/** Offer what the operator lets callers choose; of one there is no choice. */
+/** Offer what the operator lets callers choose. Agents are called as the operator calls them: two may have one title. */
 export function drawChoices() {
   const kept = recall(localStorage, "picked") ?? {};
-  const agents = info.agents;
-  fill(
-    "agent",
-    agents.map((/** @type {Json} */ each) => [each.name, each.title || each.name]),
-    kept.agent,
-  );
+  const { agents } = info;
+  const names = agents.map((/** @type {Json} */ each) => each.name);
+  fill("agent", names, kept.agent);
   const draw = () => {
-    const agent =
-      agents.find((/** @type {Json} */ each) => each.name === byId("agent").value) ?? agents[0];
-    for (const name of ["folder", "permissions"]) {
-      const names = agent[name === "folder" ? "folders" : "permissions"] ?? [];
-      fill(
-        name,
-        names.map((/** @type {string} */ each) => [each, each]),
-        kept[name],
-      );
-    }
+    const agent = agents[Math.max(names.indexOf(byId("agent").value), 0)];
+    byId("agent").title = line(agent.title, 100);
+    fill("folder", agent.folders ?? [], kept.folder);
+    fill("permissions", agent.permissions ?? [], kept.permissions);
   };
   byId("agent").onchange = draw;
   draw();
 }
 
+/** Keep what is written and not sent, and say whether a schema is a part of it. */
+export function draftChanged() {
+  const [prompt, schema] = ["prompt", "schema"].map((id) => byId(id).value);
+  remember(sessionStorage, "draft", { prompt, schema });
+  byId("schema-set").hidden = !schema.trim();
+}
+
+/** Write what was written before into the form: a prompt, and the schema that goes with it. @param {Json} [draft] */
+export function restoreDraft(draft = recall(sessionStorage, "draft") ?? {}) {
+  for (const id of ["prompt", "schema"]) byId(id).value = draft[id] ?? "";
+  draftChanged();
+}
+
 /** Say why a run was not started, or not deleted. @param {unknown} error */
 export function showProblem(error) {
-  const host = byId("start-problem");
-  host.textContent = messageOf(error);
-  host.hidden = false;
+  byId("start-problem").textContent = messageOf(error);
+  byId("start-problem").hidden = false;
 }
 
 /** Start a run of what is filled in. */
@@ -84,14 +84,9 @@ export async function start() {
   remember(localStorage, "picked", picked);
   try {
     // A run with a type has a session of its own; others are the first turn of a conversation.
-    await startRun({
-      prompt: prompt.value,
-      ...picked,
-      output,
-      thread: output === null ? freshName() : undefined,
-    });
-    prompt.value = "";
-    remember(sessionStorage, "prompt", "");
+    const thread = output === null ? freshName() : undefined;
+    await startRun({ prompt: prompt.value, ...picked, output, thread });
+    restoreDraft({});
   } catch (error) {
     showProblem(error);
   } finally {

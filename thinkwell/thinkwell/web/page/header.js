@@ -1,13 +1,12 @@
 // @ts-check
 /** The bar above a run. */
 
-import { byId, el, mark } from "./elements.js";
+import { byId, mark, reconnecting } from "./elements.js";
 import { textOf } from "./items.js";
 import { build } from "./nodes.js";
 import { count } from "./numbers.js";
-import { saved } from "./saved.js";
-import { address, runPath } from "./server.js";
-import { Sources } from "./sources.js";
+import { address, runPath, saved } from "./server.js";
+import { Sources } from "./storage.js";
 import { line } from "./text.js";
 
 /**
@@ -16,18 +15,10 @@ import { line } from "./text.js";
  * @import {Json} from "./text.js"
  */
 
-/**
- * What a run does at a moment.
- * @param {Shown} shown
- * @returns {{status: string, words: string, since: number | null}} `since`: null where the timeline shows it.
- */
+/** What a run does at a moment. @param {Shown} shown @returns {{status: string, words: string}} */
 export function doing(shown) {
-  const [, , mark, words, time] = /** @type {Json[]} */ (shown.items.get("head")?.node ?? []);
-  return {
-    status: mark ? String(mark[1]) : "running",
-    words: words ? textOf(words) : "",
-    since: time ? Number(time[2].since) : null,
-  };
+  const [, , mark, words] = /** @type {Json[]} */ (shown.items.get("head")?.node ?? []);
+  return { status: mark ? String(mark[1]) : "running", words: words ? textOf(words) : "" };
 }
 
 /** The bar above a run: its title, what it does, and how far its plan is. */
@@ -42,7 +33,7 @@ export class Header {
    *   target: number,
    *   stopping: boolean,
    *   timeline: {host: HTMLElement},
-   *   maker: (id: string) => Maker,
+   *   board: {maker: (id: string) => Maker},
    * }} view
    */
   constructor(view) {
@@ -65,10 +56,7 @@ export class Header {
     const loaded = loading ? `loading ${count(log.seq)} of ${count(target)} events` : "";
     byId("phase").textContent = loaded || (stopping && !log.over ? "stopping" : words);
     byId("phase").title = byId("phase").textContent;
-    const told = link === "reconnecting" ? link : "";
-    byId("link").hidden = !told;
-    if (byId("link").textContent !== told)
-      byId("link").replaceChildren(...(told ? [el("span", { class: "spinner" }), told] : []));
+    reconnecting(link === "reconnecting");
     const stop = byId("stop");
     const goesOn = record?.status === "running" && !log.over && link !== "gone";
     if (!goesOn && stop === document.activeElement) this.view.timeline.host.focus();
@@ -86,6 +74,6 @@ export class Header {
     const node = this.view.shown.items.get("strip")?.node ?? null;
     byId("plan-strip").hidden = node === null;
     if (node === null || !this.sources.changed("strip", [node])) return;
-    byId("plan-strip").replaceChildren(build(node, this.view.maker("strip")));
+    byId("plan-strip").replaceChildren(build(node, this.view.board.maker("strip")));
   }
 }

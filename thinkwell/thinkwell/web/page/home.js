@@ -1,14 +1,14 @@
 // @ts-check
-/** All runs. */
+/** The list of runs: with the form that starts one, or beside the run that is open. */
 
-import { button, byId, el, mark } from "./elements.js";
-import { drawChoices, showProblem } from "./form.js";
+import { button, byId, el, mark, reconnecting } from "./elements.js";
+import { drawChoices, restoreDraft, showProblem } from "./form.js";
 import { say } from "./notices.js";
 import { plural, seconds } from "./numbers.js";
 import { about, request } from "./requests.js";
 import { runAddress, runPath } from "./server.js";
-import { recall } from "./storage.js";
-import { json, line } from "./text.js";
+import { Sources } from "./storage.js";
+import { line } from "./text.js";
 import { PATIENCE } from "./watch.js";
 
 /** @import {Json} from "./text.js" */
@@ -19,104 +19,99 @@ const LOOK_AGAIN = [4000, 15000];
 /** Runs that are asked for at a time. */
 const PAGE = 50;
 
-/** The list of runs, and the form that starts one. */
+/** The list of runs. */
 export class Home {
   constructor() {
-    this.closed = false;
     /** @type {Json[]} */
     this.runs = [];
     /** @type {string | null} */
     this.next = null;
     this.pages = 1;
-    this.shown = "";
+    /** The run that is open; null: none is. @type {string | null} */
+    this.beside = null;
+    this.sources = new Sources();
     /** Ids of the runs that waited for an answer when the list was drawn. @type {Set<string>} */
     this.waiting = new Set();
-    document.title = "thinkwell";
-    byId("title").textContent = "";
-    byId("prompt").value = recall(sessionStorage, "prompt") ?? "";
+    restoreDraft();
     this.load();
-    this.look();
   }
 
-  close() {
-    this.closed = true;
-    clearTimeout(this.timer);
+  /** Show it: by itself, or beside a run. @param {string | null} run */
+  open(run) {
+    this.beside = run;
+    if (this.beside === null) byId("title").textContent = "";
+    this.draw();
+    this.look();
   }
 
   async load() {
     try {
       await about();
-      if (!this.closed) drawChoices();
+      drawChoices();
     } catch (error) {
       showProblem(error);
-      if (!this.closed) setTimeout(() => this.closed || this.load(), LOOK_AGAIN[0]);
+      setTimeout(() => this.load(), LOOK_AGAIN[0]);
     }
   }
 
   async look() {
     clearTimeout(this.timer);
-    let wait = 0;
+    let wait = LOOK_AGAIN[1];
     try {
-      await this.list(); // in a hidden tab too: its title says where an answer is waited for
-      if (!this.closed) byId("link").hidden = true;
-      wait = LOOK_AGAIN[this.runs.some((run) => run.status === "running") ? 0 : 1];
+      if (byId("home").checkVisibility()) await this.list(); // in a hidden tab too: its title says who waits
+      if (this.runs.some((run) => run.status === "running")) wait = LOOK_AGAIN[0];
+      if (this.beside === null) reconnecting(false);
     } catch {
-      if (this.closed) return;
       wait = PATIENCE[0] * 1000;
-      byId("link").hidden = false;
-      byId("link").replaceChildren(el("span", { class: "spinner" }), "reconnecting");
+      if (this.beside === null) reconnecting(true);
     }
-    if (!this.closed) this.timer = setTimeout(() => this.look(), wait);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.look(), wait);
   }
 
   async list() {
     const status = byId("filter").value;
     /** @type {Json[]} */
-    let runs = [];
+    const runs = [];
     let next = null;
-    for (let i = 0; i < this.pages; i++) {
-      const query = new URLSearchParams({
+    for (let i = 0; i < this.pages && (next || !i); i++) {
+      const about = {
         limit: String(PAGE),
         ...(status && { status }),
         ...(next && { before: next }),
-      });
-      const { data } = await request("GET", `api/runs?${query}`);
-      runs = [...runs, ...data.runs];
+      };
+      const { data } = await request("GET", `api/runs?${new URLSearchParams(about)}`);
+      runs.push(...data.runs);
       next = data.next ?? null;
-      if (next === null) break;
     }
-    if (this.closed) return;
     [this.runs, this.next] = [runs, next];
     this.draw();
   }
 
   draw() {
     byId("runs-more").hidden = this.next === null;
-    const now = Date.now() / 1000;
-    const sign = json([this.runs, Math.floor(now / 30)], 0);
-    if (sign === this.shown) return;
-    this.shown = sign;
     this.tellWaiting();
+    const now = Date.now() / 1000;
+    const rows = this.runs.map(({ id, status, title, input_required: asks }) =>
+      [id, status, title, asks].join(" "),
+    );
+    if (!this.sources.changed("runs", [this.beside, Math.floor(now / 30), ...rows])) return;
     const focused = document.activeElement?.closest("li")?.dataset.run;
     const empty = byId("filter").value
       ? "There are no such runs."
       : "Nothing was run so far. Describe a task above.";
-    byId("runs").replaceChildren(
-      ...(this.runs.length
-        ? this.runs.map((run) => this.row(run, now))
-        : [el("li", { class: "empty" }, empty)]),
-    );
-    if (focused)
-      [...byId("runs").children]
-        .find((row) => row.dataset.run === focused)
-        ?.querySelector("a")
-        ?.focus();
+    const all = this.runs.map((run) => this.row(run, now));
+    byId("runs").replaceChildren(...(all.length ? all : [el("li.empty", empty)]));
+    all
+      .find((row) => focused && row.dataset.run === focused)
+      ?.querySelector("a")
+      ?.focus();
   }
 
-  /** Say which runs have begun to wait for an answer. */
+  /** Say which runs have begun to wait for an answer. The one that is open says it itself. */
   tellWaiting() {
-    const waiting = this.runs.filter((run) => run.input_required);
-    document.title = waiting.length ? "? thinkwell" : "thinkwell";
+    const waiting = this.runs.filter((run) => run.input_required && run.id !== this.beside);
+    if (this.beside === null) document.title = waiting.length ? "? thinkwell" : "thinkwell";
     for (const run of waiting)
       if (!this.waiting.has(run.id))
         say(`${line(run.title, 100) || "A run"} is waiting for your answer`);
@@ -124,42 +119,33 @@ export class Home {
   }
 
   /** @param {Json} run @param {number} now */
-  row(run, now) {
-    const status = run.status ?? "running";
-    const stands = run.ended ? `took ${seconds(run.ended - run.created)}` : "running";
+  row({ id, status, title, agent, created, ended, input_required: asks }, now) {
+    const stands = ended ? `took ${seconds(ended - created)}` : "running";
+    const began = new Date(created * 1000);
     const link = el(
       "a",
-      { href: runAddress(run.id) },
-      mark(run.input_required ? "ask" : status),
-      el("span", { class: "name" }, line(run.title, 300) || "a run"),
+      { href: runAddress(id), "aria-current": id === this.beside && "page" },
+      mark(asks ? "ask" : status),
+      el("span.name", line(title, 300) || "a run"),
       el(
-        "time",
-        {
-          class: "about",
-          datetime: new Date(run.created * 1000).toISOString(),
-          title: new Date(run.created * 1000).toLocaleString(),
-        },
-        `${line(run.agent, 100)} · ${ago(now - run.created)} · `,
-        run.input_required ? el("span", { class: "asks" }, "waiting for your answer") : stands,
+        "time.about",
+        { datetime: began.toISOString(), title: began.toLocaleString() },
+        `${line(agent, 100)} · ${ago(now - created)} · `,
+        asks ? el("span.asks", "waiting for your answer") : stands,
       ),
     );
-    const remove = button("Delete", {
-      class: "button small bare",
-      "aria-label": `Delete ${line(run.title, 100)}`,
-      onclick: () => (remove.dataset.sure ? this.remove(run.id, remove) : sure(remove)),
+    const remove = button("button.small.bare", "Delete", {
+      "aria-label": `Delete ${line(title, 100)}`,
+      onclick: () => (remove.dataset.sure ? this.remove(id, remove) : sure(remove)),
     });
-    return el("li", { "data-run": run.id }, link, status === "running" ? null : remove);
+    return el("li", { "data-run": id }, link, status !== "running" && remove);
   }
 
   /** @param {string} id @param {HTMLButtonElement} remove */
   async remove(id, remove) {
     remove.disabled = true;
-    try {
-      await request("DELETE", runPath(id));
-    } catch (error) {
-      showProblem(error);
-    }
-    this.shown = "";
+    await request("DELETE", runPath(id)).catch(showProblem);
+    this.sources.forget("runs");
     await this.look();
   }
 }

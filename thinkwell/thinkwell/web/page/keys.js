@@ -75,8 +75,8 @@ export function wireKeys() {
   byId("help-close").onclick = () => byId("help").close();
   byId("keys").append(
     ...SHORTCUTS.flatMap(([keys, does]) => [
-      el("dt", {}, ...keys.split("  ").flatMap((key) => [keyHint(key), " "])),
-      el("dd", {}, does),
+      el("dt", ...keys.split("  ").flatMap((key) => [keyHint(key), " "])),
+      el("dd", does),
     ]),
   );
   byId("keys-on").checked = keysOn();

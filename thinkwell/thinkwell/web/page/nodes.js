@@ -21,6 +21,7 @@ import { textOf } from "./items.js";
  * @property {(parent: string, maker: Maker) => Slot} slot Makes the place of other items.
  * @property {(id: string) => boolean} isOpen Whether an item is unfolded.
  * @property {(id: string, open: boolean) => void} toggle
+ * @property {((tools: Json) => () => void) | null} again Asks whether a run whose tools have done all that shall be run again; null: it cannot.
  * @property {(question: string, by: string) => string} by Who decided, in words of this browser; empty: as it is said.
  */
 
@@ -64,16 +65,14 @@ const SAME_TAGS = new Set(
 /** Tags whose elements are made by themselves, and whole. What is no such element is a text. */
 const WHOLE =
   /** @type {{[tag: string]: (look: string, attributes: Json, text: string, maker: Maker) => Element | null}} */ ({
-    button: (look, { does, value }, text) => {
-      if (does !== "copy") return null;
-      const copy = button(text, {
-        class: look,
-        onclick: async () => {
-          await navigator.clipboard.writeText(String(value)).catch(() => {});
-          copy.textContent = "Copied";
-        },
-      });
-      return copy;
+    button: (look, { does, value }, text, { again }) => {
+      const copies = async () => {
+        await navigator.clipboard.writeText(String(value)).catch(() => {});
+        each.textContent = "Copied";
+      };
+      const onclick = does === "copy" ? copies : does === "again" ? again?.(value) : undefined;
+      const each = button("button.small", text, { onclick, hidden: !onclick });
+      return each;
     },
     icon: (look) => icon(look),
     img: (look, { type, data, label }) =>
@@ -158,8 +157,7 @@ function buildChild(node, maker) {
 
 /** The line of something that unfolds: what the user does with it is remembered. @param {HTMLElement} summary @param {Maker} maker */
 function wireSummary(summary, maker) {
-  const end =
-    summary.querySelector(":scope > .end") ?? summary.appendChild(el("span", { class: "end" }));
+  const end = summary.querySelector(":scope > .end") ?? summary.appendChild(el("span.end"));
   const turn = icon("fold");
   turn.classList.add("turn");
   end.append(turn);

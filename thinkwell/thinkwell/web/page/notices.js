@@ -2,13 +2,14 @@
 /** What the page says to its user, also to one who does not see it. */
 
 import { byId, el } from "./elements.js";
+import { messageOf } from "./server.js";
 
 /** @import {Item} from "./items.js" */
 
 /** Say something to those who do not see the page. @param {string} text @param {boolean} [urgent] */
 export function say(text, urgent = false) {
   const host = byId(urgent ? "urgent" : "polite");
-  host.append(el("p", {}, text));
+  host.append(el("p", text));
   while (host.childNodes.length > 5) host.firstChild?.remove();
 }
 
@@ -17,6 +18,21 @@ export function notify(text) {
   byId("notice-text").textContent = text;
   byId("notice").hidden = !text;
   if (text) say(text, true);
+}
+
+/** Ask whether a run shall be run again, and do that. @param {string[]} tools What its tools have done. @param {() => Promise<void>} does */
+export function askAgain(tools, does) {
+  const text = tools.length
+    ? "Its tools have run, and may do all of this a second time:"
+    : "None of its tools has run.";
+  byId("again-text").textContent = text;
+  byId("again-tools").replaceChildren(...tools.map((each) => el("li", each)));
+  byId("again").onclose = () => {
+    if (byId("again").returnValue === "again")
+      does().catch((error) => notify(`It was not started: ${messageOf(error)}.`));
+  };
+  byId("again").returnValue = "";
+  byId("again").showModal();
 }
 
 /** Says what happens in a run to those who do not see the page: what matters, and not every word. */

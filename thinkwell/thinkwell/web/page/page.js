@@ -5,7 +5,7 @@
  * `home.js` is the list of runs, and `form.js` the form that starts one. `run.js` is the run that is open. Its parts
  * are `header.js`, `timeline.js`, `dock.js` (the open questions), `panels.js`, `conversation.js` and `scrub.js` (the
  * replay). They ask the server by `requests.js`; `watch.js` receives a run's items, which the server makes, and
- * `items.js` keeps them. In a file the run stands in the page itself: `saved.js`.
+ * `items.js` keeps them. In a file the run stands in the page itself: `server.js`.
  *
  * Nothing that an agent has sent becomes anything but text nodes, and attributes whose values were checked.
  */
@@ -16,8 +16,8 @@ import { Home } from "./home.js";
 import { wireKeys } from "./keys.js";
 import { enter, lookAgain, wireLogin } from "./login.js";
 import { RunView } from "./run.js";
-import { saved } from "./saved.js";
 import { page } from "./screen.js";
+import { saved } from "./server.js";
 import { wireSettings } from "./settings.js";
 
 /** Seconds out of sight after which a connection may be dead unseen. */
@@ -67,16 +67,16 @@ async function route() {
   const route = (routes += 1);
   if (token !== null) await enter(token);
   if (route !== routes) return; // the address has changed meanwhile
-  if (run !== null && page.run?.id === run) return;
-  page.run?.close();
-  page.home?.close();
-  page.run = page.home = null;
-  byId("home").hidden = run !== null;
-  byId("run").hidden = run === null;
-  byId("bar").classList.toggle("of-run", run !== null);
-  for (const id of ["state", "stop", "save", "link"]) byId(id).hidden = true;
-  if (run === null) page.home = new Home();
-  else page.run = new RunView(run);
+  if (run === null || page.run?.id !== run) {
+    page.run?.close();
+    for (const id of ["state", "stop", "save", "link"]) byId(id).hidden = true;
+    document.body.classList.toggle("of-run", run !== null);
+    byId("run").hidden = run === null;
+    page.run = run === null ? null : new RunView(run);
+  }
+  if (saved) return;
+  page.home ??= new Home();
+  page.home.open(run);
 }
 
 wireLogin();

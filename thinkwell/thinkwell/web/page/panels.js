@@ -5,7 +5,7 @@ import { button, byId, el, isNarrow, nothing, set } from "./elements.js";
 import { drawChanges } from "./files.js";
 import { textOf } from "./items.js";
 import { plural } from "./numbers.js";
-import { Sources } from "./sources.js";
+import { Sources } from "./storage.js";
 import { NEAR } from "./windows.js";
 
 /**
@@ -19,11 +19,8 @@ import { NEAR } from "./windows.js";
  * @typedef {object} PanelView
  * @property {Board} board
  * @property {Shown} shown The run as it is shown.
- * @property {string | null} file The file whose changes are shown; null: the first one.
- * @property {(path: string) => void} choose Show the changes of a file.
- * @property {number} commands How many commands are shown at most.
- * @property {() => void} moreCommands
  * @property {{cards: {size: number}}} dock
+ * @property {{stick: boolean}} timeline
  * @property {() => void} schedule
  * @property {() => void} save
  */
@@ -31,12 +28,15 @@ import { NEAR } from "./windows.js";
 /** The tabs, with what they are called and what is said where there is nothing in them. */
 const PANELS = /** @type {{[tab: string]: {label: string, nothing: string}}} */ ({
   timeline: { label: "Timeline", nothing: "" },
+  result: { label: "Result", nothing: "There is no result so far." },
   plan: { label: "Plan", nothing: "The agent has made no plan so far." },
   changes: { label: "Changes", nothing: "The agent has changed no files so far." },
   terminal: { label: "Terminal", nothing: "The agent has run no commands so far." },
-  result: { label: "Result", nothing: "There is no result so far." },
   usage: { label: "Usage", nothing: "" },
 });
+
+/** Commands that are shown, unless earlier ones are asked for. */
+const COMMANDS = 100;
 
 /** The tabs of a run, and the panel of the one that is shown. */
 export class Panels {
@@ -46,10 +46,22 @@ export class Panels {
     this.tab = PANELS[kept.tab] ? kept.tab : isNarrow() ? "timeline" : "plan";
     /** Whether the user has chosen the tab. */
     this.chosen = kept.chosen ?? false;
+    /** Whether panels stand beside the timeline; null: as soon as there is something in them. @type {boolean | null} */
+    this.beside = kept.beside ?? null;
+    /** The file whose changes are shown; null: the first one. @type {string | null} */
+    this.file = kept.file ?? null;
+    /** How many commands are shown at most. */
+    this.commands = COMMANDS;
     this.narrow = isNarrow();
     /** The tab that gave way to the timeline when the window became narrow. @type {string | null} */
-    this.beside = null;
+    this.gaveWay = null;
     this.sources = new Sources();
+  }
+
+  /** What is remembered of them. */
+  get kept() {
+    const { tab, chosen, beside, file } = this;
+    return { tab, chosen, beside, file };
   }
 
   drawTabs() {
@@ -88,10 +100,10 @@ export class Panels {
     const { narrow } = this;
     this.narrow = isNarrow();
     if (this.narrow && !narrow && this.view.dock.cards.size)
-      [this.beside, this.tab] = [this.tab, "timeline"];
+      [this.gaveWay, this.tab] = [this.tab, "timeline"];
     else if (narrow && !this.narrow) {
-      if (this.tab === "timeline") this.tab = this.beside ?? this.tab;
-      this.beside = null;
+      if (this.tab === "timeline") this.tab = this.gaveWay ?? this.tab;
+      this.gaveWay = null;
     }
     this.drawTab();
     this.redraw();
@@ -112,19 +124,21 @@ export class Panels {
     for (const [name, { label }] of Object.entries(PANELS)) {
       const text = this.badge(name);
       if (!this.sources.changed(`badge ${name}`, [text])) continue;
-      byId(`tab-${name}`).replaceChildren(
-        label,
-        ...(text ? [el("span", { class: "badge" }, text)] : []),
-      );
+      byId(`tab-${name}`).replaceChildren(label, ...(text ? [el("span.badge", text)] : []));
     }
   }
 
   /** Draw the panel. The board keeps what is in it up to date. */
   draw() {
-    if (!this.chosen && !isNarrow()) this.follow();
+    const filled = this.filled();
+    if (!this.chosen) this.follow(filled);
+    const isBeside = this.beside ?? (this.chosen || filled.length > 0);
+    byId("run").classList.toggle("single", !isBeside);
+    set(byId("details"), { "aria-pressed": String(isBeside) });
     const tab = byId("run").dataset.tab;
-    if (tab === "timeline") return;
-    const { board, shown, file, commands } = this.view;
+    if (tab === "timeline" || !(isBeside || isNarrow())) return;
+    const { board, shown } = this.view;
+    const { commands, file } = this;
     const inside = shown.inside(tab);
     const atEnd =
       byId("panel").scrollTop + byId("panel").clientHeight >= byId("panel").scrollHeight - NEAR;
@@ -138,7 +152,8 @@ export class Panels {
       const host = byId("panel");
       const focus = host.contains(document.activeElement) && document.activeElement !== host;
       if (!inside.length) host.replaceChildren(nothing(PANELS[tab].nothing));
-      else if (tab === "changes") drawChanges(host, inside, this.view);
+      else if (tab === "changes")
+        drawChanges(host, inside, { board, file, choose: (path) => this.choose(path) });
       else if (tab === "terminal") this.drawTerminal(host, inside.length);
       else board.mount(host, tab);
       if (focus) host.querySelector('[aria-current="true"]')?.focus();
@@ -148,30 +163,54 @@ export class Panels {
 
   /** @param {HTMLElement} host @param {number} all */
   drawTerminal(host, all) {
-    const { board, commands, moreCommands } = this.view;
-    const shell = el("div", { class: "shell" });
-    board.mount(shell, "terminal", { most: commands });
-    const label = `${plural(all - commands, "earlier command")}: show more`;
-    const more =
-      all > commands ? button(label, { class: "button small", onclick: moreCommands }) : "";
-    host.replaceChildren(more, shell);
+    const shell = el("div.shell");
+    this.view.board.mount(shell, "terminal", { most: this.commands });
+    host.replaceChildren(shell);
+    if (all <= this.commands) return;
+    const label = `${plural(all - this.commands, "earlier command")}: show more`;
+    const onclick = () => {
+      this.commands += COMMANDS;
+      this.view.schedule();
+    };
+    host.prepend(button("button.small", label, { onclick }));
   }
 
-  /** Show what there is something of, as long as no tab was chosen. */
-  follow() {
-    const filled = ["plan", "changes", "terminal"].find(
-      (name) => this.view.shown.inside(name).length,
-    );
-    const has = this.badge("result") === "✓" ? "result" : (filled ?? "plan");
-    if (has !== this.tab) {
-      this.tab = has;
-      this.drawTab();
-    }
+  /** Show the changes of a file. @param {string} path */
+  choose(path) {
+    this.file = path;
+    this.view.schedule();
+    this.view.save();
+  }
+
+  /** The panels in which there is something that the timeline does not show as well, the first one first. */
+  filled() {
+    const { shown } = this.view;
+    const isTyped = shown.items.get("panel.result")?.node?.[1] === "typed";
+    const filled = ["plan", "changes", "terminal"].filter((name) => shown.inside(name).length);
+    return isTyped ? [...filled, "result"] : filled;
+  }
+
+  /** Show what there is something of, as long as no tab was chosen: the result as soon as it is there. @param {string[]} filled */
+  follow(filled) {
+    const isThere = this.badge("result") === "✓";
+    const wide = isThere ? "result" : (filled[0] ?? "plan");
+    const narrow = isThere && this.view.timeline.stick ? "result" : "timeline";
+    const tab = isNarrow() ? narrow : wide;
+    if (tab === this.tab) return;
+    this.tab = tab;
+    this.drawTab();
+  }
+
+  /** Show the panels, or the timeline alone. */
+  showBeside() {
+    this.beside = byId("run").classList.contains("single");
+    this.redraw();
+    this.view.save();
   }
 
   /** @param {string} tab */
   show(tab) {
-    [this.tab, this.chosen] = [tab, true];
+    [this.tab, this.chosen, this.beside] = [tab, true, null];
     this.drawTab();
     this.view.schedule();
     this.view.save();

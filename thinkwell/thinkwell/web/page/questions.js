@@ -20,7 +20,7 @@ import { messageOf, Refused, runPath } from "./server.js";
  * @property {boolean} live Whether the run goes on and is shown as it is now.
  * @property {Set<string>} answered Ids of the questions that were answered in this window.
  * @property {{show: (tab: string) => void}} panels
- * @property {(id: string) => Maker} maker
+ * @property {{maker: (id: string) => Maker}} board
  */
 
 /**
@@ -49,9 +49,9 @@ export class QuestionCard {
     this.choices = about.options;
     /** When it will be denied, and since when it counts; null: never. @type {{deadline: number, since: number} | null} */
     this.time = about.deadline === undefined ? null : about;
-    this.ring = el("span", { class: "ring" });
-    this.about = el("div", { class: "body" });
-    this.problem = el("p", { class: "problem", role: "alert", hidden: true });
+    this.ring = el("span.ring");
+    this.about = el("div.body");
+    this.problem = el("p.problem", { role: "alert", hidden: true });
     /** @type {Map<string, FieldInput>} */
     this.inputs = new Map(
       (about.fields ?? []).map((/** @type {Json} */ field) => [
@@ -64,14 +64,13 @@ export class QuestionCard {
     const title = `question-${this.id}`.replace(/[^\w-]/g, "_");
     const fill =
       this.asks === "form"
-        ? button("Send", { class: "button main", type: "submit", disabled: true })
+        ? button("button.main", "Send", { type: "submit", disabled: true })
         : null;
     if (fill) this.buttons.unshift(fill);
-    this.answers = el("div", { class: "answers" }, ...this.buttons);
+    this.answers = el("div.answers", ...this.buttons);
     const form = el(
-      "form",
+      "form.fields",
       {
-        class: "fields",
         novalidate: true,
         onsubmit: (/** @type {globalThis.Event} */ event) => this.fill(event),
         onkeydown: (/** @type {KeyboardEvent} */ event) =>
@@ -81,9 +80,9 @@ export class QuestionCard {
       this.answers,
     );
     this.node = el(
-      "section",
-      { class: "question", tabindex: "-1", "aria-labelledby": title, "data-question": this.id },
-      el("div", { class: "top" }, mark("ask"), el("h2", { id: title }, this.title), this.ring),
+      "section.question",
+      { tabindex: "-1", "aria-labelledby": title, "data-question": this.id },
+      el("div.top", mark("ask"), el("h2", { id: title }, this.title), this.ring),
       this.about,
       form,
       this.problem,
@@ -140,9 +139,9 @@ export class QuestionCard {
   button([key, label, answer, kind]) {
     const main = kind === "allow" && this.asks === "permission" && key === "y";
     return button(
+      main ? "button.main" : "button",
       label,
       {
-        class: main ? "button main" : "button",
         disabled: true,
         "data-choice": kind,
         "aria-keyshortcuts": key || null,
@@ -157,7 +156,7 @@ export class QuestionCard {
     if (node === this.drawn) return;
     this.drawn = node;
     const inner = /** @type {ItemNode[]} */ (node.slice(3));
-    this.about.replaceChildren(...inner.map((each) => build(each, this.view.maker(this.id))));
+    this.about.replaceChildren(...inner.map((each) => build(each, this.view.board.maker(this.id))));
     this.about.hidden = !inner.length;
     this.about.querySelector("a.button")?.prepend(keyHint("o") ?? "");
   }
@@ -169,7 +168,7 @@ export class QuestionCard {
     const { deadline, since } = this.time;
     const left = Math.max(deadline - now, 0);
     const share = deadline > since ? left / (deadline - since) : 0;
-    if (!this.ring.firstChild) this.ring.append(ringNode(), el("span", {}));
+    if (!this.ring.firstChild) this.ring.append(ringNode(), el("span"));
     const arc = this.ring.querySelector("circle + circle");
     arc?.setAttribute("stroke-dasharray", `${ROUND * share} ${ROUND}`);
     /** @type {any} */ (this.ring.lastChild).textContent =

@@ -3,7 +3,7 @@
 
 import { login } from "./login.js";
 import { read, runAddress, send } from "./server.js";
-import { cut, json } from "./text.js";
+import { cut } from "./text.js";
 
 /** @import {Json} from "./text.js" */
 
@@ -36,19 +36,12 @@ const KEPT_WITH_RUN = 8000;
  * Start a run and show it.
  * @param {{prompt: string, agent?: string, folder?: string, permissions?: string, output: Json, thread?: string}} about
  */
-export async function startRun({ prompt, agent, folder, permissions, output, thread }) {
+export async function startRun({ output, ...about }) {
   // The list of runs has that of each, so it is kept short.
-  const short = json(output, 0).length <= KEPT_WITH_RUN ? output : null;
-  const kept = { prompt: cut(prompt, KEPT_WITH_RUN), folder, permissions, output: short };
-  const body = {
-    prompt,
-    agent,
-    folder,
-    permissions,
-    thread,
-    output: output ?? undefined,
-    meta: { page: kept },
-  };
+  const { prompt, folder, permissions } = about;
+  const short = JSON.stringify(output).length <= KEPT_WITH_RUN ? { output } : {};
+  const kept = { prompt: cut(prompt, KEPT_WITH_RUN), folder, permissions, ...short };
+  const body = { ...about, output: output ?? undefined, meta: { page: kept } };
   const { data } = await request("POST", "api/runs", {
     body,
     headers: { "Idempotency-Key": requestName(body) },
@@ -57,12 +50,17 @@ export async function startRun({ prompt, agent, folder, permissions, output, thr
   location.hash = runAddress(data.run.id);
 }
 
+/** Whether all is known of what a run was started with, by what was kept with it. @param {Json} kept */
+export function isWhole(kept) {
+  return "output" in kept && kept.prompt?.length < KEPT_WITH_RUN - 1;
+}
+
 /** @type {Map<string, string>} */
 const requestNames = new Map();
 
 /** The same name for the same request, until it was answered: then it is not done twice. @param {Json} body */
 function requestName(body) {
-  const key = json(body, 0);
+  const key = JSON.stringify(body);
   const known = requestNames.get(key) ?? freshName();
   requestNames.set(key, known);
   return known;
@@ -70,7 +68,6 @@ function requestName(body) {
 
 /** A name for a request that no other request has. */
 export function freshName() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

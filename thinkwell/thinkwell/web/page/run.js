@@ -7,14 +7,12 @@ import { Dock } from "./dock.js";
 import { byId, el } from "./elements.js";
 import { Header } from "./header.js";
 import { ItemLog } from "./items.js";
-import { Announcer, notify } from "./notices.js";
+import { Announcer, askAgain, notify } from "./notices.js";
 import { clock, seconds } from "./numbers.js";
 import { Panels } from "./panels.js";
-import { about, info, request } from "./requests.js";
-import { Rows } from "./rows.js";
-import { saved } from "./saved.js";
+import { about, info, isWhole, request } from "./requests.js";
 import { Playback, ReplayBar } from "./scrub.js";
-import { messageOf, Refused, runPath } from "./server.js";
+import { messageOf, Refused, runPath, saved } from "./server.js";
 import { recall, remember } from "./storage.js";
 import { isObject } from "./text.js";
 import { Timeline } from "./timeline.js";
@@ -40,9 +38,6 @@ const MANY = 50;
 /** What was unfolded or folded that is remembered. */
 const REMEMBERED = 500;
 
-/** Commands that are shown, unless earlier ones are asked for. */
-const COMMANDS = 100;
-
 /** The run that is open: its items, how it is shown, and what the user has done with that. */
 export class RunView {
   /** @param {string} id */
@@ -62,13 +57,13 @@ export class RunView {
       isOpen: (id) => this.isOpen(id),
       toggle: (id, open) => this.toggle(id, open),
       by: (question, by) => this.decider(question, by),
+      again: null,
     });
     /** @type {Json} */
     this.record = null;
     /** What this page has kept with the run when it was started. @type {Json} */
     this.about = {};
     this.target = 0;
-    this.rows = new Rows();
     this.link = "connecting";
     this.stopping = false;
     /** When the run began, in seconds of this page's clock; null: not known. @type {number | null} */
@@ -80,18 +75,12 @@ export class RunView {
     const kept = recall(sessionStorage, `run:${id}`) ?? {};
     /** @type {Map<string, boolean>} */
     this.folds = new Map(kept.folds ?? []);
-    /** Commands that are shown at most. */
-    this.commands = COMMANDS;
-    /** @type {string | null} */
-    this.file = kept.file ?? null;
     /** Ids of the questions that were answered in this window. @type {Set<string>} */
     this.answered = new Set(kept.answered ?? []);
     this.timeline = new Timeline(this);
     this.timeline.stick = !kept.anchor;
     this.anchor = kept.anchor ?? null;
     this.header = new Header(this);
-    /** @type {Panels} */
-    this.moreCommands = this.moreCommands.bind(this);
     this.panels = new Panels(this, kept);
     /** @type {Dock} */
     this.dock = new Dock(this);
@@ -156,6 +145,11 @@ export class RunView {
     this.record = run;
     this.about = isObject(run.meta?.page) ? run.meta.page : {};
     this.target = seq;
+    if (
+      info?.agents.some((/** @type {Json} */ each) => each.name === run.agent) &&
+      isWhole(this.about)
+    )
+      this.board.about.again = (tools) => () => askAgain(tools, () => this.again());
   }
 
   /** @param {"live" | "reconnecting" | "over" | "gone"} link */
@@ -278,12 +272,11 @@ export class RunView {
     const all = el("a", { href: "#" }, "All runs");
     const text = "There is no such run here: it was deleted, or is another caller's. ";
     byId("run").classList.add("gone");
-    this.timeline.host.replaceChildren(el("p", { class: "empty" }, text, all));
+    this.timeline.host.replaceChildren(el("p.empty", text, all));
   }
 
   drawTimeline() {
-    const prompt = typeof this.about.prompt === "string" ? this.about.prompt : this.record?.title;
-    const rows = this.rows.of(this.shown, prompt ?? "", this.stopping);
+    const rows = this.shown.inside("timeline");
     this.timeline.draw(rows);
     if (this.anchor && this.record !== null && this.log.seq >= this.target) {
       this.timeline.restore(this.anchor);
@@ -291,11 +284,6 @@ export class RunView {
       this.timeline.restore(this.anchor);
       this.anchor = null;
     }
-  }
-
-  /** What nodes of an item are made with. @param {string} id */
-  maker(id) {
-    return this.board.maker(id);
   }
 
   /** Who decided a question, where this browser knows better. @param {string} question @param {string} by */
@@ -334,17 +322,9 @@ export class RunView {
     this.save();
   }
 
-  /** Show earlier commands too. */
-  moreCommands() {
-    this.commands += COMMANDS;
-    this.schedule();
-  }
-
-  /** @param {string} path */
-  choose(path) {
-    this.file = path;
-    this.schedule();
-    this.save();
+  /** Start a run with the same input. */
+  again() {
+    return this.conversation.start(this.about);
   }
 
   async stop() {
@@ -371,10 +351,8 @@ export class RunView {
     clearTimeout(this.saving);
     if (this.record === null || this.anchor) return;
     remember(sessionStorage, `run:${this.id}`, {
-      tab: this.panels.tab,
-      chosen: this.panels.chosen,
+      ...this.panels.kept,
       folds: [...this.folds].slice(-REMEMBERED),
-      file: this.file,
       answered: [...this.answered].slice(-REMEMBERED),
       moment: this.moment,
       anchor: this.timeline.stick ? null : this.timeline.anchor(),

@@ -1,10 +1,10 @@
 // @ts-check
-/** What the page shows: a run, or the list of all runs. */
+/** What the page shows. */
 
 /**
  * @import {Home} from "./home.js"
  * @import {RunView} from "./run.js"
  */
 
-/** @type {{run: RunView | null, home: Home | null}} */
+/** The run that is open, and the list, which stands beside it where there is room. @type {{run: RunView | null, home: Home | null}} */
 export const page = { run: null, home: null };

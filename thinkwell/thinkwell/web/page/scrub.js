@@ -5,7 +5,7 @@ import { button, byId, el, icon, set } from "./elements.js";
 import { doing } from "./header.js";
 import { lanesOf } from "./lanes.js";
 import { clock } from "./numbers.js";
-import { Sources } from "./sources.js";
+import { recall, remember, Sources } from "./storage.js";
 import { line } from "./text.js";
 
 /** @import {ItemLog, Shown} from "./items.js" */
@@ -60,8 +60,8 @@ export class Playback {
     if (this.moment === null || !this.sources.changed("replaying", [!log.over])) return;
     const label = log.over ? "Back to the end" : "Back to now";
     host.replaceChildren(
-      el("span", { class: "grow" }, "This is how it was; nothing here is happening now."),
-      button(label, { class: "button small", onclick: () => this.seek(null) }),
+      el("span.grow", "This is how it was; nothing here is happening now."),
+      button("button.small", label, { onclick: () => this.seek(null) }),
     );
   }
 }
@@ -96,8 +96,9 @@ export class ReplayBar {
     /** @type {HTMLElement} */
     this.needle = byId("needle");
     this.drawnAt = -Infinity;
-    /** @type {unknown[]} */
-    this.drawnOf = [];
+    this.sources = new Sources();
+    this.isOpen = Boolean(recall(localStorage, "lanes"));
+    this.open(this.isOpen);
     this.sizes = new ResizeObserver(() => this.lanes(true));
     this.sizes.observe(byId("lanes"));
   }
@@ -105,6 +106,15 @@ export class ReplayBar {
   close() {
     this.sizes.disconnect();
     clearTimeout(this.later);
+  }
+
+  /** Show what went on when above the slider, or the slider alone. @param {boolean} is */
+  open(is) {
+    this.isOpen = is;
+    remember(localStorage, "lanes", is);
+    byId("replay").classList.toggle("open", is);
+    set(byId("unroll"), { "aria-expanded": String(is) });
+    this.lanes(true);
   }
 
   draw() {
@@ -118,16 +128,10 @@ export class ReplayBar {
     set(this.scrub, {
       "aria-valuetext": `${clock(at)} of ${clock(end)}: ${doing(this.view.shown).words}`,
     });
-    set(byId("play"), {
-      "aria-label": playing ? "Pause" : "Replay",
-      title: playing ? "Pause" : "Replay",
-    });
-    const glyph = playing ? "pause" : "play";
-    if (byId("play").dataset.glyph !== glyph) {
-      byId("play").dataset.glyph = glyph;
-      byId("play").replaceChildren(icon(glyph));
-    }
-    byId("play").disabled = !log.versions.size;
+    const label = playing ? "Pause" : "Replay";
+    set(byId("play"), { "aria-label": label, title: label, disabled: !log.versions.size });
+    if (this.sources.changed("play", [label]))
+      byId("play").replaceChildren(icon(playing ? "pause" : "play"));
     const latest = log.over ? clock(end) : log.versions.size ? "now" : "";
     byId("moment").textContent = moment === null ? latest : `${clock(at)} / ${clock(end)}`;
     this.needle.hidden = moment === null;
@@ -140,16 +144,16 @@ export class ReplayBar {
   lanes(forced) {
     const { log } = this.view;
     const now = performance.now();
-    const of = [log.version, log.over];
-    if (!forced && of.every((each, i) => each === this.drawnOf[i])) return;
+    if (!this.isOpen) return;
+    if (!this.sources.changed("lanes", [log.version, log.over]) && !forced) return;
     clearTimeout(this.later);
     if (!forced && now - this.drawnAt < REDRAW && !log.over) {
       this.later = setTimeout(() => this.lanes(true), REDRAW);
       return;
     }
-    [this.drawnAt, this.drawnOf] = [now, of];
+    this.drawnAt = now;
     const lanes = lanesOf(log);
-    byId("lane-names").replaceChildren(...lanes.map((lane) => el("div", {}, line(lane.name, 40))));
+    byId("lane-names").replaceChildren(...lanes.map((lane) => el("div", line(lane.name, 40))));
     const { canvas } = this;
     const width = canvas.parentElement?.clientWidth ?? 0;
     const ratio = window.devicePixelRatio || 1;

@@ -3,7 +3,15 @@
 
 import { line } from "./text.js";
 
-/** @import {Json} from "./text.js" */
+/**
+ * @import {Sent} from "./items.js"
+ * @import {Json} from "./text.js"
+ */
+
+const kept = document.getElementById("saved")?.textContent;
+
+/** A run that has ended, saved in the page itself with all its items; null: there is a server, which has the runs. @type {{run: Json, seq: number, items: Sent[]} | null} */
+export const saved = kept ? JSON.parse(kept) : null;
 
 /** What the server does not do, or that it cannot be reached (status 0). */
 export class Refused extends Error {

@@ -22,8 +22,10 @@ function wireSplitter() {
   widen(recall(localStorage, "side") ?? 44);
   splitter.onpointerdown = (/** @type {PointerEvent} */ event) => {
     splitter.setPointerCapture(event.pointerId);
-    splitter.onpointermove = (/** @type {PointerEvent} */ move) =>
-      widen(100 - (100 * move.clientX) / window.innerWidth);
+    splitter.onpointermove = (/** @type {PointerEvent} */ { clientX }) => {
+      const { right, width } = byId("run").getBoundingClientRect();
+      widen((100 * (right - clientX)) / width);
+    };
   };
   splitter.onpointerup = () => {
     splitter.onpointermove = null;

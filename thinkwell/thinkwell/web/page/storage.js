@@ -1,5 +1,5 @@
 // @ts-check
-/** What is kept in the browser. */
+/** What the page keeps: in the browser, and of what it has drawn. */
 
 /** @import {Json} from "./text.js" */
 
@@ -18,5 +18,25 @@ export function remember(storage, name, value) {
     storage.setItem(`thinkwell:${name}`, JSON.stringify(value));
   } catch {
     // it is full, or not there: nothing is lost that matters
+  }
+}
+
+/** The values that parts of the page were drawn from: a part is drawn again when one of its values changes. */
+export class Sources {
+  constructor() {
+    /** @type {Map<string, unknown[]>} */
+    this.known = new Map();
+  }
+
+  /** Whether a part is drawn from other values than before. @param {string} part @param {unknown[]} values */
+  changed(part, values) {
+    const before = this.known.get(part);
+    this.known.set(part, values);
+    return before?.length !== values.length || before.some((each, i) => each !== values[i]);
+  }
+
+  /** Have a part drawn again in any case. @param {string} part */
+  forget(part) {
+    this.known.delete(part);
   }
 }

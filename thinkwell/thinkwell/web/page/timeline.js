@@ -6,21 +6,30 @@ import { build, patch } from "./nodes.js";
 import { LONG, NEAR, topsOf, windowOf } from "./windows.js";
 
 /**
- * @import {ItemNode} from "./items.js"
+ * @import {Item, ItemNode} from "./items.js"
  * @import {Maker} from "./nodes.js"
  */
 
-/**
- * A row of the timeline.
- * @typedef {{key: string, kind: string, node: ItemNode}} Row
- */
+/** Kinds of rows, by the letters that their ids begin with; others are called by their ids. @type {{[letter: string]: string}} */
+const KINDS = {
+  a: "attempt",
+  c: "tool",
+  f: "tool",
+  m: "message",
+  n: "note",
+  p: "content",
+  q: "question",
+  r: "turn",
+  t: "thought",
+  u: "user",
+};
 
 /** What is taken for the height of a row that was never in the document. */
 const GUESS = 38;
 
 /** The rows of a run in the document: all of them, or those near what is visible. */
 export class Timeline {
-  /** @param {{maker: (id: string) => Maker, schedule: () => void, save: () => void}} view */
+  /** @param {{board: {maker: (id: string) => Maker}, schedule: () => void, save: () => void}} view */
   constructor(view) {
     this.view = view;
     /** @type {HTMLElement} */
@@ -28,11 +37,11 @@ export class Timeline {
     this.above = el("div");
     this.below = el("div");
     this.host.replaceChildren(this.above, this.below);
-    /** @type {Map<string, {node: HTMLElement, row: Row, made: ChildNode}>} */
+    /** @type {Map<string, {host: HTMLElement, node: ItemNode}>} */
     this.nodes = new Map();
     /** @type {Map<string, number>} */
     this.heights = new Map();
-    /** @type {Row[]} */
+    /** @type {Item[]} */
     this.rows = [];
     this.tops = new Float64Array(1);
     this.stick = true;
@@ -85,7 +94,7 @@ export class Timeline {
     this.toEnd();
   }
 
-  /** @param {Row[]} rows */
+  /** @param {Item[]} rows */
   draw(rows) {
     const long = rows.length > LONG;
     this.host.style.overflowAnchor = long ? "none" : "auto";
@@ -93,12 +102,12 @@ export class Timeline {
     this.rows = rows;
     this.tops = topsOf(rows, this.heights, GUESS);
     const [from, to] = this.shown();
-    const keys = new Set(rows.slice(from, to).map((row) => row.key));
-    for (const [key, { node }] of this.nodes) {
-      if (keys.has(key)) continue;
-      this.sizes.unobserve(node);
-      node.remove();
-      this.nodes.delete(key);
+    const ids = new Set(rows.slice(from, to).map(({ id }) => id));
+    for (const [id, { host }] of this.nodes) {
+      if (ids.has(id)) continue;
+      this.sizes.unobserve(host);
+      host.remove();
+      this.nodes.delete(id);
     }
     /** @type {ChildNode} */
     let place = this.above;
@@ -120,27 +129,23 @@ export class Timeline {
     return windowOf(this.tops, top, height);
   }
 
-  /** @param {Row} row @param {number} i */
-  node(row, i) {
-    let known = this.nodes.get(row.key);
+  /** @param {Item} row @param {number} i */
+  node({ id, node }, i) {
+    const fresh = /** @type {ItemNode} */ (node);
+    let known = this.nodes.get(id);
     if (known === undefined) {
-      const made = build(row.node, this.view.maker(row.key));
-      const node = el("article", {
-        class: "row",
-        "data-key": row.key,
-        "data-kind": row.kind,
-        tabindex: "-1",
-      });
-      node.append(made);
-      known = { node, row, made };
-      this.nodes.set(row.key, known);
-      this.sizes.observe(node);
-    } else if (known.row.node !== row.node) {
-      known.made = patch(known.made, known.row.node, row.node, this.view.maker(row.key));
-      known.row = row;
+      const kind = KINDS[/^[a-z](?=[0-9])/.exec(id)?.[0] ?? ""] ?? id;
+      const about = { "data-key": id, "data-kind": kind, tabindex: "-1" };
+      const host = el("article.row", about, build(fresh, this.view.board.maker(id)));
+      this.nodes.set(id, (known = { host, node: fresh }));
+      this.sizes.observe(host);
+    } else if (known.node !== fresh) {
+      const made = /** @type {ChildNode} */ (known.host.firstChild);
+      patch(made, known.node, fresh, this.view.board.maker(id));
+      known.node = fresh;
     }
-    set(known.node, { "aria-posinset": i + 1, "aria-setsize": this.rows.length });
-    return known.node;
+    set(known.host, { "aria-posinset": i + 1, "aria-setsize": this.rows.length });
+    return known.host;
   }
 
   /** The row at the top of what is visible, and how far it is from there. */
@@ -156,8 +161,8 @@ export class Timeline {
 
   /** @param {{key: string, offset: number}} anchor */
   restore({ key, offset }) {
-    const node = this.nodes.get(key)?.node;
-    const index = node ? -1 : this.rows.findIndex((row) => row.key === key);
+    const node = this.nodes.get(key)?.host;
+    const index = node ? -1 : this.rows.findIndex(({ id }) => id === key);
     const top = node ? node.offsetTop : index >= 0 ? this.tops[index] : null;
     if (top !== null && Math.abs(top - offset - this.host.scrollTop) > 1)
       this.host.scrollTop = top - offset;
@@ -168,16 +173,16 @@ export class Timeline {
     const { activeElement } = document;
     const current = activeElement?.closest?.(".row");
     const key = current instanceof HTMLElement ? current.dataset.key : (this.anchor()?.key ?? null);
-    const at = this.rows.findIndex((row) => row.key === key);
+    const at = this.rows.findIndex(({ id }) => id === key);
     const index = Math.max(0, Math.min(at + (current ? by : 0), this.rows.length - 1));
     const row = this.rows[index];
     if (row === undefined) return;
     this.stick = false;
-    if (!this.nodes.has(row.key)) {
+    if (!this.nodes.has(row.id)) {
       this.host.scrollTop = this.tops[index];
       this.draw(this.rows);
     }
-    const node = this.nodes.get(row.key)?.node;
+    const node = this.nodes.get(row.id)?.host;
     node?.focus({ preventScroll: true });
     node?.scrollIntoView({ block: "nearest" });
   }

@@ -12,14 +12,14 @@ const AROUND = 1200;
 
 /**
  * Where each row begins, and at last where all of them end.
- * @param {ReadonlyArray<{key: string}>} rows
+ * @param {ReadonlyArray<{id: string}>} rows
  * @param {ReadonlyMap<string, number>} heights Those that were measured.
  * @param {number} guess What is taken for the height of the others.
  */
 export function topsOf(rows, heights, guess) {
   const tops = new Float64Array(rows.length + 1);
-  rows.forEach(({ key }, i) => {
-    tops[i + 1] = tops[i] + (heights.get(key) ?? guess);
+  rows.forEach(({ id }, i) => {
+    tops[i + 1] = tops[i] + (heights.get(id) ?? guess);
   });
   return tops;
 }
