@@ -16,6 +16,7 @@ from thinkwell._core.agent import login as shared_login
 from thinkwell._core.agent.limits import RunLimits
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunFacts
+from thinkwell._core.protocol.errors import turn_failed
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell._core.protocol.updates import token_usage
 from thinkwell._core.session.host import SessionHost
@@ -158,7 +159,7 @@ class Run(Generic[T]):
                 wait_for_turn=self._wait_for_turn,
                 ask=self._ask,
                 note_call=session.note_call,
-                note_state=session.note_state,
+                note_state=self._note_state,
             ),
             cwd=session.cwd,
             calls=session.calls,
@@ -368,6 +369,13 @@ class Run(Generic[T]):
         self._turn = Turn(self._host.client, request, self._turn_ended)
         return self._turn
 
+    def _note_state(self, update: s.SessionUpdate) -> None:
+        self.session.note_state(update)
+        if self._turn is not None and self._host.errors.in_text:
+            failed = turn_failed(update)
+            if failed is not None:
+                self._turn.failed_after = self.record.log.last_message() if failed else None
+
     def _turn_ended(self, outcome: PromptOutcome) -> None:
         """Take the answer to a prompt; called while messages are being read."""
         record = self.record
@@ -375,7 +383,8 @@ class Run(Generic[T]):
             if self._wants_login(outcome):
                 self._move(RunLife.PREPARING)
             else:
-                self._end(self._stopped_by or self._host.errors.error(outcome))
+                text = record.log.last_message()
+                self._end(self._stopped_by or self._host.errors.of_turn(outcome, text))
             return
         fields = self._host.dialect.result_fields(outcome)
         if fields is not None and self._stopped_by is None:
@@ -386,6 +395,8 @@ class Run(Generic[T]):
         record.log.publish()  # a full buffer stops the run now or never
         if self._stopped_by is not None:
             self._end(self._stopped_by)
+        elif (failure := self._failure_in_text()) is not None:
+            self._end(failure)
         elif self._wants_reminder(outcome.stop_reason):
             self._reminders_left -= 1
             self._move(RunLife.PREPARING)
@@ -393,6 +404,15 @@ class Run(Generic[T]):
             self._conclude(outcome.stop_reason)
         if record.meter is not None:  # not before: the result that is there stays
             record.meter.end_turn(0 if outcome.usage is None else outcome.usage.total_tokens)
+
+    def _failure_in_text(self) -> Exception | None:
+        """Return why the turn has failed, where the agent says that in a message, and marks it."""
+        assert self._turn is not None
+        before = self._turn.failed_after
+        if before is None:
+            return None
+        text = self.record.log.last_message()
+        return self._host.errors.in_message(text.removeprefix(before).strip() or text.strip())
 
     def _wants_login(self, outcome: Exception) -> bool:
         """Whether the prompt is to be sent again after a login: once, and only where nothing came of it."""
