@@ -21,6 +21,8 @@ class TracedAgent(ScriptedAgent):
     """Answers each method as the agent of a trace did, with the updates that came before the answer."""
 
     def __init__(self, trace: str) -> None:
+        self.asked: dict[str, dict[str, Any]] = {}
+        """What the client of the trace asked, by method."""
         self._updates: dict[str, list[dict[str, Any]]] = {}
         self._outcomes: dict[str, dict[str, Any]] = {}
         method, asked = "", dict[int, str]()
@@ -30,6 +32,7 @@ class TracedAgent(ScriptedAgent):
                 self._outcomes[asked[message["id"]]] = message
             elif "id" in message:
                 method = asked[message["id"]] = message["method"]
+                self.asked[method] = message["params"]
             elif message["method"] == "session/update" and method not in self._outcomes:
                 self._updates.setdefault(method, []).append(message["params"]["update"])
         answers = {method: self._answering(method) for method in asked.values() if method in REQUESTS}

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
-from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, need
+from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, check_system_prompt, need
 from thinkwell_acp._recent import Recent
 from thinkwell_acp._side import CommonHandler, Route, Side
 from thinkwell_acp.connection import open_connection
@@ -472,6 +472,7 @@ class Client(Side[ClientHandler]):
     ) -> None:
         check_mcp_servers(self.capabilities.mcp_capabilities, request.mcp_servers, method)
         check_directories(self._session_flags, request.additional_directories, method)
+        check_system_prompt(self._session_flags, request.system_prompt, method)
 
 
 def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:

@@ -71,7 +71,7 @@ def names(type_: type) -> set[str]:
                 "run",
                 "stream",
             }
-            | {"skill", "text", "tool"},
+            | {"skill", "system", "text", "tool"},
         ),
         (ToolContext, {"ask", "cancelled", "progress", "raise_if_cancelled"}),
     ],

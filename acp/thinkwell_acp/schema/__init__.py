@@ -63,6 +63,9 @@ from thinkwell_acp.schema.capabilities import (
     SessionForkCapabilities,
     SessionListCapabilities,
     SessionResumeCapabilities,
+    SessionSystemPromptCapabilities,
+    SessionSystemPromptModeCapabilities,
+    SessionSystemPromptOverrideCapabilities,
 )
 from thinkwell_acp.schema.config import (
     SessionConfigBoolean,
@@ -206,6 +209,8 @@ from thinkwell_acp.schema.session import (
     ResumeSessionResponse,
     SessionId,
     SessionInfo,
+    SystemPrompt,
+    SystemPromptMode,
 )
 from thinkwell_acp.schema.terminal import (
     CreateTerminalRequest,
@@ -307,16 +312,18 @@ __all__ = (
     "SessionConfigSelectGroup", "SessionConfigSelectOption", "SessionConfigSelectOptions",
     "SessionConfigValueId", "SessionDeleteCapabilities", "SessionForkCapabilities", "SessionId",
     "SessionInfo", "SessionInfoUpdate", "SessionListCapabilities", "SessionMode", "SessionModeId",
-    "SessionModeState", "SessionNotification", "SessionResumeCapabilities", "SessionUpdate",
-    "SetSessionConfigOptionRequest", "SetSessionConfigOptionResponse", "SetSessionModeRequest",
-    "SetSessionModeResponse", "Side", "StopReason", "StringFormat", "StringMultiSelectItems",
-    "StringPropertySchema", "Terminal", "TerminalExitStatus", "TerminalId", "TerminalOutputRequest",
+    "SessionModeState", "SessionNotification", "SessionResumeCapabilities",
+    "SessionSystemPromptCapabilities", "SessionSystemPromptModeCapabilities",
+    "SessionSystemPromptOverrideCapabilities", "SessionUpdate", "SetSessionConfigOptionRequest",
+    "SetSessionConfigOptionResponse", "SetSessionModeRequest", "SetSessionModeResponse", "Side",
+    "StopReason", "StringFormat", "StringMultiSelectItems", "StringPropertySchema", "SystemPrompt",
+    "SystemPromptMode", "Terminal", "TerminalExitStatus", "TerminalId", "TerminalOutputRequest",
     "TerminalOutputResponse", "TextContent", "TextResourceContents", "TitledMultiSelectItems", "ToolCall",
     "ToolCallContent", "ToolCallFields", "ToolCallId", "ToolCallLocation", "ToolCallPatch",
     "ToolCallProgress", "ToolCallStart", "ToolCallStatus", "ToolCallUpdate", "ToolKind", "UInt",
     "UnknownUpdate", "UnsetType", "UnstructuredCommandInput", "Usage", "UsageUpdate", "UserMessageChunk",
     "WaitForTerminalExitRequest", "WaitForTerminalExitResponse", "WriteTextFileRequest",
-    "WriteTextFileResponse", "convert", "decode", "encode", "mend_surrogates", "parse_json", "strict_decoder",
-    "to_builtins",
+    "WriteTextFileResponse", "convert", "decode", "encode", "mend_surrogates", "parse_json",
+    "strict_decoder", "to_builtins",
 )
 # fmt: on

@@ -30,6 +30,9 @@ __all__ = (
     "SessionForkCapabilities",
     "SessionListCapabilities",
     "SessionResumeCapabilities",
+    "SessionSystemPromptCapabilities",
+    "SessionSystemPromptModeCapabilities",
+    "SessionSystemPromptOverrideCapabilities",
 )
 
 
@@ -141,6 +144,22 @@ class SessionCloseCapabilities(Extensible, frozen=True, kw_only=True):
     """The agent serves `session/close`."""
 
 
+class SessionSystemPromptOverrideCapabilities(Extensible, frozen=True, kw_only=True):
+    """The agent lets a client's system prompt replace its own instructions."""
+
+
+class SessionSystemPromptModeCapabilities(Extensible, frozen=True, kw_only=True):
+    """What the agent does with a client's system prompt beside appending it to its own instructions."""
+
+    override: SessionSystemPromptOverrideCapabilities | None = None
+
+
+class SessionSystemPromptCapabilities(Extensible, frozen=True, kw_only=True):
+    """The agent takes `systemPrompt` when a session is opened."""
+
+    mode: SessionSystemPromptModeCapabilities | None = None
+
+
 class SessionCapabilities(Extensible, frozen=True, kw_only=True):
     """What the agent can do with sessions beside making them."""
 
@@ -150,6 +169,7 @@ class SessionCapabilities(Extensible, frozen=True, kw_only=True):
     fork: SessionForkCapabilities | None = None
     resume: SessionResumeCapabilities | None = None
     close: SessionCloseCapabilities | None = None
+    system_prompt: SessionSystemPromptCapabilities | None = None
 
 
 class LogoutCapabilities(Extensible, frozen=True, kw_only=True):

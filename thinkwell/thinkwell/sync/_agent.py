@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from thinkwell import Agent as AsyncAgent
 from thinkwell import open_agent as open_async_agent
@@ -124,6 +124,9 @@ class Agent(Opened[AsyncAgent]):
         resume: str | None = None,
         fork: str | None = None,
         output: object = None,
+        system: str | None = None,
+        system_mode: Literal["append", "replace"] = "append",
+        system_fallback: Literal["prompt"] | None = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opener[Session]:
         """Open a conversation of many turns: a new one, or one that the agent remembers.
@@ -143,6 +146,11 @@ class Agent(Opened[AsyncAgent]):
             fork: The id of a session to begin with a copy of.
             output: The output type of every typed turn, where it is always the same one: the agent then
                 sees its schema in the tool, and not in each prompt.
+            system: Instructions for the whole session (ACP's system prompt). An agent does not remember
+                them: give them again for an old session.
+            system_mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
+            system_fallback: ``prompt`` puts them before the first prompt where the agent does not take them
+                in this mode. Without it, that is an error.
             open_timeout: Seconds until the agent has opened it.
 
         Raises:
@@ -154,7 +162,8 @@ class Agent(Opened[AsyncAgent]):
             AgentError: The agent did not open it for another reason.
             NotADirectoryError: There is no such folder.
             TypeError: The output type cannot be used, or an argument is of another type.
-            ValueError: More than one of `load`, `resume` and `fork` is given.
+            ValueError: More than one of `load`, `resume` and `fork` is given, or another argument cannot be
+                used.
         """
         manager = partial(
             self._agent.session,
@@ -165,6 +174,9 @@ class Agent(Opened[AsyncAgent]):
             resume=resume,
             fork=fork,
             output=output,
+            system=system,
+            system_mode=system_mode,
+            system_fallback=system_fallback,
             open_timeout=open_timeout,
         )
         return Opener(partial(start_session, manager, self._held, self))

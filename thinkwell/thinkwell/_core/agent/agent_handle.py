@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 import anyio
 
@@ -20,12 +20,11 @@ from thinkwell._core.agent.runs import Runs
 from thinkwell._core.agent.session_handle import (
     OPEN_TIMEOUT,
     Session,
-    check_part,
-    explain,
     open_session,
     session_plan,
 )
 from thinkwell._core.agent.session_list import listed_sessions
+from thinkwell._core.agent.starters import AgentStarter
 from thinkwell._core.agent.stderr import StderrLines
 from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
@@ -34,8 +33,8 @@ from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
 from thinkwell._core.schema.arguments import check_seconds
 from thinkwell._core.schema.output import output_type
-from thinkwell._core.session.session import WireSession
 from thinkwell._core.task.builder import Spec, ThinkBuilder
+from thinkwell._core.task.system_prompt import session_system
 from thinkwell._core.tracing.run_logging import RunLogging, shown
 from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
@@ -57,11 +56,8 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._core.agent.incoming import Incoming
     from thinkwell._core.log.observers import Observer
-    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import JsonSchema
     from thinkwell._core.session.state import SessionInfo
-    from thinkwell._core.task.builder import Explanation, Options
-    from thinkwell._core.task.prompt import Part
     from thinkwell._core.tracing.content import Redaction
     from thinkwell._lines.words import PromptFormat, Protocol
     from thinkwell._mcp.servers import McpServer
@@ -76,36 +72,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 T = TypeVar("T")
-
-
-class AgentStarter:
-    """Starts the runs of an agent that have a session of their own."""
-
-    def __init__(self, agent: RunningAgent) -> None:
-        self._agent = agent
-
-    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
-        """Start a run."""
-        agent = self._agent
-        agent.check_open()
-        agent.host.dialect.check(spec)
-        agent.host.dialect.refuse(spec.cwd not in (None, agent.setup.cwd), "cwd", "cwd()")
-        wire = WireSession(agent.host, spec.cwd or agent.setup.cwd, agent.setup.mcp_servers.wire)
-        return agent.start(spec, options, wire, result_schema=self._schema(spec), ephemeral=True)
-
-    def explain(self, spec: Spec[T]) -> Explanation:
-        """Return what a run would send. Its session, and with it the server's name, comes with the run."""
-        server = "thinkwell…" if self._agent.host.routes.begun else None
-        return explain(self._agent, spec, self._schema(spec), server)
-
-    def _schema(self, spec: Spec[Any]) -> dict[str, ev.JsonValue] | None:
-        """Return the schema of ``return_result``; ``None``: the run has no such tool."""
-        wanted = spec.output.schema is not None and self._agent.host.dialect.has_tools
-        return spec.output.tool_schema() if wanted else None
-
-    def check(self, part: Part) -> None:
-        """Check that the agent takes such a part of a prompt."""
-        check_part(self._agent, part)
 
 
 class Agent:
@@ -192,6 +158,9 @@ class Agent:
         resume: str | None = None,
         fork: str | None = None,
         output: object = None,
+        system: str | None = None,
+        system_mode: Literal["append", "replace"] = "append",
+        system_fallback: Literal["prompt"] | None = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opening[Session]:
         """Open a conversation of many turns: a new one, or one that the agent remembers.
@@ -210,6 +179,11 @@ class Agent:
             fork: The id of a session to begin with a copy of.
             output: The output type of every typed turn, where it is always the same one: the agent then
                 sees its schema in the tool, and not in each prompt.
+            system: Instructions for the whole session (ACP's system prompt). An agent does not remember
+                them: give them again for an old session.
+            system_mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
+            system_fallback: ``prompt`` puts them before the first prompt where the agent does not take them
+                in this mode. Without it, that is an error.
             open_timeout: Seconds until the agent has opened it.
 
         Raises:
@@ -221,7 +195,8 @@ class Agent:
             AgentError: The agent did not open it for another reason.
             NotADirectoryError: There is no such folder.
             TypeError: The output type cannot be used, or an argument is of another type.
-            ValueError: More than one of `load`, `resume` and `fork` is given.
+            ValueError: More than one of `load`, `resume` and `fork` is given, or another argument cannot be
+                used.
         """
         plan = session_plan(
             self._agent,
@@ -230,6 +205,7 @@ class Agent:
             additional_directories=additional_directories,
             sources={"load": load, "resume": resume, "fork": fork},
             output=output,
+            system=session_system(system, system_mode, system_fallback),
             open_timeout=open_timeout,
         )
         return open_session(self._agent, plan)

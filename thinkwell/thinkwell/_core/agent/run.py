@@ -289,6 +289,7 @@ class Run(Generic[T]):
             plain=not self._host.dialect.has_tools,
             result_schema=self._result_schema,
             server=session.server_name,
+            system=session.preface,
         )
         while not self._ended:
             await self._run_turn(blocks)
@@ -386,6 +387,7 @@ class Run(Generic[T]):
                 text = record.log.last_message()
                 self._end(self._stopped_by or self._host.errors.of_turn(outcome, text))
             return
+        self.session.preface = ""  # the agent has it now
         fields = self._host.dialect.result_fields(outcome)
         if fields is not None and self._stopped_by is None:
             record.result_fields = fields
