@@ -23,7 +23,7 @@ class TracedAgent(ScriptedAgent):
     def __init__(self, trace: str) -> None:
         self.asked: dict[str, dict[str, Any]] = {}
         """What the client of the trace asked, by method."""
-        self._updates: dict[str, list[dict[str, Any]]] = {}
+        self._told: dict[str, list[tuple[str, dict[str, Any]]]] = {}
         self._outcomes: dict[str, dict[str, Any]] = {}
         method, asked = "", dict[int, str]()
         for line in (TRACES / f"{trace}.ndjson").read_text("utf-8").splitlines():
@@ -33,16 +33,16 @@ class TracedAgent(ScriptedAgent):
             elif "id" in message:
                 method = asked[message["id"]] = message["method"]
                 self.asked[method] = message["params"]
-            elif message["method"] == "session/update" and method not in self._outcomes:
-                self._updates.setdefault(method, []).append(message["params"]["update"])
+            elif method not in self._outcomes:
+                self._told.setdefault(method, []).append((message["method"], message["params"]))
         answers = {method: self._answering(method) for method in asked.values() if method in REQUESTS}
         super().__init__(script, answers=answers, complete=False)
 
     def _answering(self, method: str) -> Callable[[Any, Callable[[Any], Awaitable[Any]]], Awaitable[Any]]:
         async def answer(request: Any, proceed: Callable[[Any], Awaitable[Any]]) -> Any:
-            for update in self._updates.get(method, ()):
-                body = {"sessionId": request.session_id, "update": update}
-                self.client.connection.notify("session/update", body)
+            for told, params in self._told.get(method, ()):
+                body = {**params, "sessionId": request.session_id} if "sessionId" in params else params
+                self.client.connection.notify(told, body)
             outcome = self._outcomes[method]
             if "error" in outcome:
                 raise RpcError(**outcome["error"])

@@ -88,6 +88,23 @@ CALLS: list[Outgoing] = [
         (LOGIN, "authMethods['key']"),
     ),
     Outgoing("logout", lambda c: c.logout(), {}, needs("auth.logout", "auth", "logout")),
+    Outgoing(
+        "providers/list", lambda c: c.list_providers(), {"providers": []}, needs("providers", "providers")
+    ),
+    Outgoing(
+        "providers/set",
+        lambda c: c.set_provider(
+            s.SetProviderRequest(provider_id="p", api_type="openai", base_url="http://x")
+        ),
+        {},
+        needs("providers", "providers"),
+    ),
+    Outgoing(
+        "providers/disable",
+        lambda c: c.disable_provider(s.DisableProviderRequest(provider_id="p")),
+        {},
+        needs("providers", "providers"),
+    ),
     Outgoing("session/new", lambda c: c.new_session(new()), {"sessionId": "s1"}),
     Outgoing("session/new", lambda c: c.new_session(new(STDIO)), {"sessionId": "s1"}),
     Outgoing(

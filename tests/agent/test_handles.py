@@ -30,7 +30,8 @@ def names(type_: type) -> set[str]:
         (
             Agent,
             {"answer", "auth_methods", "authenticate", "capabilities", "close", "delete_session", "info"}
-            | {"kill", "launch_phases", "list_sessions", "name", "questions", "session", "think"},
+            | {"kill", "launch_phases", "list_sessions", "name", "questions", "session", "think"}
+            | {"auth_status", "logout", "providers", "use_provider"},
         ),
         (
             Session,

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from thinkwell._core.agent.account import AuthStatus, Provider
 from thinkwell._core.agent.agent_handle import Agent, open_agent
 from thinkwell._core.agent.opening import Opening
 from thinkwell._core.agent.session_handle import Session
@@ -121,6 +122,7 @@ __all__ = (
     "AnswerUnreadable",
     "AnswerView",
     "AuthMethod",
+    "AuthStatus",
     "Budget",
     "BudgetExceeded",
     "Buffer",
@@ -157,6 +159,7 @@ __all__ = (
     "PlanUpdate",
     "PolicyError",
     "ProfileError",
+    "Provider",
     "Question",
     "QuestionHandler",
     "QuestionNotOpen",

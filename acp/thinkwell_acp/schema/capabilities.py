@@ -22,6 +22,7 @@ __all__ = (
     "McpCapabilities",
     "PlanCapabilities",
     "PromptCapabilities",
+    "ProvidersCapabilities",
     "SessionAdditionalDirectoriesCapabilities",
     "SessionCapabilities",
     "SessionCloseCapabilities",
@@ -172,6 +173,10 @@ class SessionCapabilities(Extensible, frozen=True, kw_only=True):
     system_prompt: SessionSystemPromptCapabilities | None = None
 
 
+class ProvidersCapabilities(Extensible, frozen=True, kw_only=True):
+    """The agent serves `providers/*` (unstable)."""
+
+
 class LogoutCapabilities(Extensible, frozen=True, kw_only=True):
     """The agent serves `logout`."""
 
@@ -190,3 +195,4 @@ class AgentCapabilities(Extensible, frozen=True, kw_only=True):
     mcp_capabilities: McpCapabilities = McpCapabilities()
     session_capabilities: SessionCapabilities = SessionCapabilities()
     auth: AgentAuthCapabilities = AgentAuthCapabilities()
+    providers: ProvidersCapabilities | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from thinkwell import SessionInfo
+    from thinkwell import AuthStatus, Provider, SessionInfo
     from thinkwell import events as ev
     from thinkwell._core.schema.output import JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
@@ -208,6 +208,55 @@ class Agent(Opened[AsyncAgent]):
             AgentError: It did not forget it.
         """
         self._call(lambda: self._agent.delete_session(session_id))
+
+    def auth_status(self) -> AuthStatus | None:
+        """Return how the agent is logged in, as it said last; ``None`` where it has not said it yet.
+
+        Agents say it when a session is opened, or when it changes.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is no part of ACP.
+        """
+        return self._held.loop.ask(self._agent.auth_status)
+
+    def logout(self) -> None:
+        """Log out of the model service. What wants a login is refused from then on.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not log out.
+        """
+        self._call(self._agent.logout)
+
+    def providers(self) -> list[Provider]:
+        """Return the model services that the agent can be pointed at.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not tell.
+        """
+        return self._call(self._agent.providers)
+
+    def use_provider(
+        self, provider_id: str, /, *, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Have the agent send the requests for a provider to another address, from its next session on.
+
+        Args:
+            provider_id: Which of `providers`.
+            api_type: What is spoken there: one of its ``api_types``.
+            base_url: The address.
+            headers: Sent with each request; all that were set before are replaced.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not change it.
+        """
+        self._call(
+            lambda: self._agent.use_provider(
+                provider_id, api_type=api_type, base_url=base_url, headers=headers
+            )
+        )
 
     def authenticate(self, method_id: str) -> None:
         """Log in by a way that the agent offers and goes by itself, such as in a browser.

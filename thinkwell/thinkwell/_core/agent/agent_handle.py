@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 import anyio
 
+from thinkwell._core.agent.account import AuthStatus, Provider, as_provider
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
 from thinkwell._core.agent.arguments import check_protocol, check_types
 from thinkwell._core.agent.initialize import initialize
@@ -40,7 +41,7 @@ from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
 from thinkwell.agents._profile import AgentProfile, ToolTransport, advising
-from thinkwell.errors import AgentReported, AnswerUnreadable, LoginFailed, LoginRequired
+from thinkwell.errors import AgentReported, AnswerUnreadable, CapabilityMissing, LoginFailed, LoginRequired
 from thinkwell_acp import Client, StdioTransport, connect
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
@@ -251,6 +252,61 @@ class Agent:
         await self._agent.host.errors.call(
             self._agent.client.delete_session(s.DeleteSessionRequest(session_id=session_id))
         )
+
+    def auth_status(self) -> AuthStatus | None:
+        """Return how the agent is logged in, as it said last; ``None`` where it has not said it yet.
+
+        Agents say it when a session is opened, or when it changes.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is no part of ACP.
+        """
+        if (self.capabilities.meta or {}).get("authStatus") is None:
+            with self._agent.host.errors.advising():
+                raise CapabilityMissing("_meta.authStatus", "auth_status()")
+        return self._agent.incoming.auth_status
+
+    async def logout(self) -> None:
+        """Log out of the model service. What wants a login is refused from then on.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not log out.
+        """
+        self._agent.check_open()
+        await self._agent.host.errors.call(self._agent.client.logout())
+
+    async def providers(self) -> list[Provider]:
+        """Return the model services that the agent can be pointed at.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not tell.
+        """
+        self._agent.check_open()
+        answer = await self._agent.host.errors.call(self._agent.client.list_providers())
+        return [as_provider(info) for info in answer.providers]
+
+    async def use_provider(
+        self, provider_id: str, /, *, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Have the agent send the requests for a provider to another address, from its next session on.
+
+        Args:
+            provider_id: Which of `providers`.
+            api_type: What is spoken there: one of its ``api_types``.
+            base_url: The address.
+            headers: Sent with each request; all that were set before are replaced.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not change it.
+        """
+        self._agent.check_open()
+        request = s.SetProviderRequest(
+            provider_id=provider_id, api_type=api_type, base_url=base_url, headers=dict(headers or {})
+        )
+        await self._agent.host.errors.call(self._agent.client.set_provider(request))
 
     async def authenticate(self, method_id: str) -> None:
         """Log in by a way that the agent offers and goes by itself, such as in a browser.
