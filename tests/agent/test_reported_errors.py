@@ -113,6 +113,29 @@ async def test_what_real_agents_report_has_its_class(
     assert (str(copy), vars(copy)) == (str(error), vars(error))
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (
+            script.fails(-32603, "Internal error: API Error: 500 x", data={"errorKind": "server_error"}),
+            AgentReported,
+        ),
+        (script.fails(-32603, "Internal error: x", data={"errorKind": "overloaded"}), Overloaded),
+        (
+            script.says("Failed to authenticate. API Error: 403 x").fails(-32000, "Authentication required"),
+            LoginExpired,
+        ),
+    ],
+)
+async def test_what_claude_reports_of_which_there_is_no_trace(
+    said: Script, kind: type[AgentReported]
+) -> None:
+    async with opened(ScriptedAgent(said), find_agent("claude")) as agent:
+        with pytest.raises(AgentReported) as caught:
+            await agent.think().text("Go").run()
+    assert type(caught.value) is kind
+
+
 @pytest.mark.parametrize("quoting", QUOTING)
 @pytest.mark.parametrize("text", TEXTS)
 async def test_an_answer_that_quotes_a_failure_stays_an_answer(text: str, quoting: str) -> None:

@@ -241,15 +241,15 @@ def _prompt(params: JsonValue) -> SentPrompt:
 
 def _session(message: SentMessage) -> SentSession:
     params = message.params
-    system = params.get("systemPrompt") or {}
+    system: JsonValue = params.get("systemPrompt")
     return SentSession(
         method=message.method,
         cwd=params["cwd"],
         mcp_servers=tuple(params.get("mcpServers") or ()),
         meta=params.get("_meta") or {},
         asked_id=params.get("sessionId"),
-        system="".join(block["text"] for block in system["content"]) if system else None,
-        system_mode=system.get("mode"),
+        system=None if system is None else "".join(block["text"] for block in system["content"]),
+        system_mode=None if system is None else system["mode"],
     )
 
 
