@@ -455,9 +455,9 @@ class LoginExpired(AgentReported, LoginRequired):
         methods: Sequence[AuthMethod] = (),
     ) -> None:
         super().__init__(code, message, data)
-        self.agent = agent
-        self.methods = tuple(methods)
-        self.reason = message
+        self.agent: str = agent
+        self.methods: tuple[AuthMethod, ...] = tuple(methods)
+        self.reason: str = message
 
     def __str__(self) -> str:
         ways = "".join(_way(method) for method in self.methods)
