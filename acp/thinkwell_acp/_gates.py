@@ -49,6 +49,16 @@ def check_mcp_servers(flags: s.McpCapabilities, servers: Sequence[s.McpServer], 
                 pass
 
 
+def check_system_prompt(flags: s.SessionCapabilities, given: s.SystemPrompt | None, method: str) -> None:
+    """Check that the agent takes a system prompt, and does with it what is asked, where one is given."""
+    if given is not None:
+        path, taken = "sessionCapabilities.systemPrompt", flags.system_prompt
+        need(taken is not None, path, f"{method} with a system prompt")
+        if taken is not None and given.mode == "override":
+            replaces = taken.mode is not None and taken.mode.override is not None
+            need(replaces, f"{path}.mode.override", f"{method} with a system prompt instead of its own")
+
+
 def check_directories(flags: s.SessionCapabilities, directories: Sequence[str], method: str) -> None:
     """Check that the agent takes more folders than the working directory, where any are given."""
     if directories:

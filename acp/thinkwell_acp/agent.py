@@ -55,6 +55,18 @@ class AgentHandler(CommonHandler):
         """Log out."""
         raise RpcError.method_not_found("logout")
 
+    async def list_providers(self, request: s.ListProvidersRequest, /) -> s.ListProvidersResponse:
+        """List the model services that can be chosen."""
+        raise RpcError.method_not_found("providers/list")
+
+    async def set_provider(self, request: s.SetProviderRequest, /) -> s.SetProviderResponse:
+        """Use a model service at this address."""
+        raise RpcError.method_not_found("providers/set")
+
+    async def disable_provider(self, request: s.DisableProviderRequest, /) -> s.DisableProviderResponse:
+        """Use a model service no more."""
+        raise RpcError.method_not_found("providers/disable")
+
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
         """Open a session."""
         raise RpcError.method_not_found("session/new")
@@ -105,6 +117,9 @@ class AgentSide(Side[AgentHandler]):
         "initialize": Route(s.InitializeRequest, "initialize"),
         "authenticate": Route(s.AuthenticateRequest, "authenticate"),
         "logout": Route(s.LogoutRequest, "logout"),
+        "providers/list": Route(s.ListProvidersRequest, "list_providers"),
+        "providers/set": Route(s.SetProviderRequest, "set_provider"),
+        "providers/disable": Route(s.DisableProviderRequest, "disable_provider"),
         "session/new": Route(s.NewSessionRequest, "new_session"),
         "session/load": Route(s.LoadSessionRequest, "load_session"),
         "session/resume": Route(s.ResumeSessionRequest, "resume_session"),

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
-from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, need
+from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, check_system_prompt, need
 from thinkwell_acp._recent import Recent
 from thinkwell_acp._side import CommonHandler, Route, Side
 from thinkwell_acp.connection import open_connection
@@ -244,6 +244,21 @@ class Client(Side[ClientHandler]):
         need(self.capabilities.auth.logout is not None, "auth.logout", "logout")
         return await self.call("logout", request or s.LogoutRequest(), s.LogoutResponse)
 
+    async def list_providers(self, request: s.ListProvidersRequest | None = None) -> s.ListProvidersResponse:
+        """Return the model services that can be chosen, where ``providers`` is advertised."""
+        need(self.capabilities.providers is not None, "providers", "providers/list")
+        return await self.call("providers/list", request or s.ListProvidersRequest(), s.ListProvidersResponse)
+
+    async def set_provider(self, request: s.SetProviderRequest) -> s.SetProviderResponse:
+        """Use a model service at an address, where ``providers`` is advertised."""
+        need(self.capabilities.providers is not None, "providers", "providers/set")
+        return await self.call("providers/set", request, s.SetProviderResponse)
+
+    async def disable_provider(self, request: s.DisableProviderRequest) -> s.DisableProviderResponse:
+        """Use a model service no more, where ``providers`` is advertised."""
+        need(self.capabilities.providers is not None, "providers", "providers/disable")
+        return await self.call("providers/disable", request, s.DisableProviderResponse)
+
     async def new_session(
         self, request: s.NewSessionRequest, heard: Callable[[s.NewSessionResponse], None] | None = None
     ) -> s.NewSessionResponse:
@@ -472,6 +487,7 @@ class Client(Side[ClientHandler]):
     ) -> None:
         check_mcp_servers(self.capabilities.mcp_capabilities, request.mcp_servers, method)
         check_directories(self._session_flags, request.additional_directories, method)
+        check_system_prompt(self._session_flags, request.system_prompt, method)
 
 
 def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:

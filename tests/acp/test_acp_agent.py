@@ -49,6 +49,24 @@ CALLS: list[tuple[str, Callable[[Client], Awaitable[object]]]] = [
         lambda c: c.call("authenticate", s.AuthenticateRequest(method_id="m"), s.AuthenticateResponse),
     ),
     ("logout", lambda c: c.call("logout", s.LogoutRequest(), s.LogoutResponse)),
+    (
+        "providers/list",
+        lambda c: c.call("providers/list", s.ListProvidersRequest(), s.ListProvidersResponse),
+    ),
+    (
+        "providers/set",
+        lambda c: c.call(
+            "providers/set",
+            s.SetProviderRequest(provider_id="p", api_type="openai", base_url="http://x"),
+            s.SetProviderResponse,
+        ),
+    ),
+    (
+        "providers/disable",
+        lambda c: c.call(
+            "providers/disable", s.DisableProviderRequest(provider_id="p"), s.DisableProviderResponse
+        ),
+    ),
     ("session/new", lambda c: c.new_session(s.NewSessionRequest(cwd="/", mcp_servers=()))),
     (
         "session/load",

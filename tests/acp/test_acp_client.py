@@ -76,6 +76,7 @@ STDIO = s.McpServerStdio(name="m", command="/m", args=(), env=())
 HTTP = s.McpServerHttp(name="m", url="http://m", headers=())
 SSE = s.McpServerSse(name="m", url="http://m", headers=())
 ACP = s.McpServerAcp(name="m", server_id="m1")
+APPENDED = s.SystemPrompt(mode="append", content=(TEXT,))
 LOGIN: Json = {"authMethods": [{"id": "key", "name": "Key"}]}
 END = {"stopReason": "end_turn"}
 
@@ -87,6 +88,23 @@ CALLS: list[Outgoing] = [
         (LOGIN, "authMethods['key']"),
     ),
     Outgoing("logout", lambda c: c.logout(), {}, needs("auth.logout", "auth", "logout")),
+    Outgoing(
+        "providers/list", lambda c: c.list_providers(), {"providers": []}, needs("providers", "providers")
+    ),
+    Outgoing(
+        "providers/set",
+        lambda c: c.set_provider(
+            s.SetProviderRequest(provider_id="p", api_type="openai", base_url="http://x")
+        ),
+        {},
+        needs("providers", "providers"),
+    ),
+    Outgoing(
+        "providers/disable",
+        lambda c: c.disable_provider(s.DisableProviderRequest(provider_id="p")),
+        {},
+        needs("providers", "providers"),
+    ),
     Outgoing("session/new", lambda c: c.new_session(new()), {"sessionId": "s1"}),
     Outgoing("session/new", lambda c: c.new_session(new(STDIO)), {"sessionId": "s1"}),
     Outgoing(
@@ -112,6 +130,12 @@ CALLS: list[Outgoing] = [
         lambda c: c.new_session(new(more=MORE)),
         {"sessionId": "s1"},
         session("additionalDirectories"),
+    ),
+    Outgoing(
+        "session/new",
+        lambda c: c.new_session(s.NewSessionRequest(cwd="/w", mcp_servers=(), system_prompt=APPENDED)),
+        {"sessionId": "s1"},
+        session("systemPrompt"),
     ),
     Outgoing(
         "session/load",
@@ -211,6 +235,19 @@ async def test_an_error_of_the_agent_is_raised_by_every_call(outgoing: Outgoing)
         with pytest.raises(RpcError) as caught:
             await call.wait()
         assert (caught.value.code, caught.value.message, caught.value.data) == (-32000, "Log in", {"x": 1})
+
+
+async def test_a_system_prompt_replaces_the_agents_own_only_where_that_is_advertised() -> None:
+    override = s.SystemPrompt(mode="override", content=(TEXT,))
+    async with talk(ClientHandler()) as t:
+        modes: list[Json] = [{}, {"mode": None}, {"mode": {}}, {"mode": {"override": None}}]
+        for taken in modes:
+            await t.initialize({"agentCapabilities": {"sessionCapabilities": {"systemPrompt": taken}}})
+            with pytest.raises(CapabilityMissing) as caught:
+                await t.client.new_session(
+                    s.NewSessionRequest(cwd="/w", mcp_servers=(), system_prompt=override)
+                )
+            assert caught.value.capability == "sessionCapabilities.systemPrompt.mode.override"
 
 
 async def test_a_login_in_a_terminal_is_never_called() -> None:

@@ -30,7 +30,8 @@ def names(type_: type) -> set[str]:
         (
             Agent,
             {"answer", "auth_methods", "authenticate", "capabilities", "close", "delete_session", "info"}
-            | {"kill", "launch_phases", "list_sessions", "name", "questions", "session", "think"},
+            | {"kill", "launch_phases", "list_sessions", "name", "questions", "session", "think"}
+            | {"auth_status", "logout", "providers", "use_provider"},
         ),
         (
             Session,
@@ -53,7 +54,18 @@ def names(type_: type) -> set[str]:
         (ThoughtResult, {"done", "exception"}),
         (
             ThoughtStream,
-            {"answer", "cancel", "elapsed", "events", "id", "kill", "late", "recording", "session_id"}
+            {
+                "answer",
+                "cancel",
+                "elapsed",
+                "events",
+                "id",
+                "kill",
+                "late",
+                "recording",
+                "session_id",
+                "steer",
+            }
             | {"view", "wait"},
         ),
         (
@@ -71,7 +83,7 @@ def names(type_: type) -> set[str]:
                 "run",
                 "stream",
             }
-            | {"skill", "text", "tool"},
+            | {"skill", "system", "text", "tool"},
         ),
         (ToolContext, {"ask", "cancelled", "progress", "raise_if_cancelled"}),
     ],

@@ -115,3 +115,29 @@ def test_an_image_is_shown_as_one_where_the_agent_takes_images(home: Path) -> No
         assert (done.code, done.out) == (0, "yes\n")
         (prompt,) = agent.sent.prompts
         assert [cast("dict[str, str]", block)["type"] for block in prompt.blocks] == kinds
+
+
+def test_instructions_go_to_the_agent_as_a_system_prompt(home: Path) -> None:
+    flags = s.SessionCapabilities(system_prompt=s.SessionSystemPromptCapabilities())
+    takes = s.AgentCapabilities(session_capabilities=flags)
+    agent = ScriptedAgent(script.says("yes").stops().says("yes").stops(), capabilities=takes)
+    command = shlex.join(agent.program(home))
+    for text in ("Speak in rhyme.", " "):
+        done = run_command("run", "go", "-q", "--system", text, "--command", command)
+        assert (done.code, done.out) == (0, "yes\n")
+    assert [session.system for session in agent.sent.sessions] == ["Speak in rhyme.", None]
+
+
+def test_instructions_that_the_agent_does_not_take_start_no_run(home: Path) -> None:
+    agent = ScriptedAgent(script.says("yes"), complete=False)
+    done = run_command("run", "go", "--system", "x", "--command", shlex.join(agent.program(home)))
+    assert (done.code, done.out) == (3, "")
+    assert "does not advertise sessionCapabilities.systemPrompt" in done.err
+    assert agent.sent.methods == ("initialize",)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="arguments are text there")
+def test_instructions_that_are_no_text_are_wrong_usage(home: Path) -> None:
+    done = program("run", "go", "--system", "\udcff")
+    assert done.returncode == 2
+    assert b"--system" in done.stderr

@@ -10,6 +10,9 @@ from doctor.patients import check, examined, failed, statuses
 from login.login_agent import LoginAgent
 from scripted import Played, Proceed, Turn
 
+from thinkwell.agents import find_agent
+from thinkwell.doctor import diagnose
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
@@ -98,17 +101,26 @@ async def test_an_agent_whose_typed_results_are_all_denied_does_not_work_for_the
 
 
 @pytest.mark.parametrize(
-    ("script", "detail"),
+    ("turn", "detail"),
     [
         (fails, "it answered with error -32603: Internal error: 401 invalid key"),
         (silent, "The run took longer than 300 seconds and was cancelled"),
     ],
     ids=["error", "silence"],
 )
-async def test_an_agent_whose_model_does_not_answer_does_not_work(script: Script, detail: str) -> None:
-    diagnosis = await prompted(Played([script]))
+async def test_an_agent_whose_model_does_not_answer_does_not_work(turn: Script, detail: str) -> None:
+    diagnosis = await prompted(Played([turn]))
     assert (diagnosis.verdict, answered(diagnosis)) == ("does not", ("failed", "skipped"))
     assert check(diagnosis, "answer").detail == detail
+
+
+async def test_a_failure_that_the_agent_tells_as_text_is_no_answer() -> None:
+    failed = {"codex": {"threadStatus": {"type": "systemError"}}}
+    told = script.updates({"sessionUpdate": "session_info_update", "_meta": failed}).says("at capacity")
+    async with ScriptedAgent(told, complete=False).connect() as transport:
+        diagnosis = await diagnose(find_agent("codex"), transport=transport, prompt=True)
+    assert answered(diagnosis) == ("failed", "skipped")
+    assert check(diagnosis, "answer").detail == "it answered with error: at capacity"
 
 
 async def test_a_login_that_is_missed_at_the_first_prompt() -> None:

@@ -175,3 +175,11 @@ async def test_a_failure_without_a_word() -> None:
         streamed = await read(stage, [], RunEnded(seq=1, at=0.0, status="failed"), tokens=False)
     assert streamed.error is not None
     assert streamed.error["error_type"] == "run_failed"
+
+
+@pytest.mark.parametrize("name", ["AgentReported", "Overloaded", "LoginExpired", "AgentExited"])
+async def test_what_an_agent_reports_of_its_model_service_is_an_error_of_that(name: str) -> None:
+    ended = RunEnded(seq=1, at=0.0, status="failed", error=ShownError(name=name, message="no"))
+    async with letta_served(hello) as stage:
+        streamed = await read(stage, [], ended, tokens=False)
+    assert streamed.stop_reason == ("error" if name == "AgentExited" else "llm_api_error")

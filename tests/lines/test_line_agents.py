@@ -341,6 +341,16 @@ async def test_files_go_along_as_their_text(tmp_path: Path) -> None:
         assert await stream.result == "read"
 
 
+async def test_a_system_prompt_goes_before_the_prompt_where_that_is_wanted() -> None:
+    async with played() as (agent, program):
+        with pytest.raises(CapabilityMissing, match="systemPrompt"):
+            agent.think().system("In rhyme.")
+        stream = agent.think().text("Go").system("In rhyme.", fallback="prompt").stream()
+        assert await program.hear() == r"<system>\nIn rhyme.\n</system>\n\nGo"
+        await program.say("result", text="so")
+        assert await stream.result == "so"
+
+
 async def test_two_programs_do_not_hear_of_each_other() -> None:
     async with played() as (one, first_program), played() as (two, second_program):
         streams = one.think().text("1").stream(), two.think().text("2").stream()

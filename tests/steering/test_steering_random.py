@@ -42,13 +42,10 @@ class Worker:
         self._news = 0
 
     async def run(self, runs: int) -> None:
-        async with anyio.create_task_group() as tasks:
-            for number in range(runs):
-                prompt = await self._next_prompt(tasks)
-                await self._turn(number, prompt, tasks)
-            tasks.cancel_scope.cancel()
+        for number in range(runs):
+            await self._turn(number, await self._next_prompt())
 
-    async def _next_prompt(self, tasks: Any) -> Json:
+    async def _next_prompt(self) -> Json:
         while True:
             while not self._wire.unread:  # noqa: ASYNC110 - what is unread is looked at, not taken
                 await anyio.sleep(TICK)
@@ -83,7 +80,7 @@ class Worker:
             meta = {"_claude/origin": {"kind": kind}}
             await self._wire.write(update("usage_update", used=1, size=2, _meta=meta))
 
-    async def _turn(self, number: int, prompt: Json, tasks: Any) -> None:
+    async def _turn(self, number: int, prompt: Json) -> None:
         self._told = []
         background = 0.0
         for step in range(self._dice.randint(1, 4)):
@@ -103,7 +100,8 @@ class Worker:
         if not late:
             await self._read(number)
         await self._mark("human")
-        self._told, told = None, self._told
+        told = self._told
+        self._told = None
         await self._wire.write(answer(prompt, {"stopReason": "end_turn"}))
         if late and told:
             for text in told:

@@ -23,12 +23,13 @@ PROGRAMS = ("thinkwell_acp.mcp.guard", "thinkwell_acp.mcp.shim")
 
 THINKWELL = """
     Agent AgentClosed AgentError AgentExited AgentNotFound AgentReported AgentStartFailed Answer
-    AnswerInvalid AnswerUnreadable AnswerView AuthMethod Budget BudgetExceeded Buffer BufferOverflow
-    CapabilityMissing ChooseOption Decision Explanation FormField FormQuestion HistoryMessage HistoryTool
-    Injected JsonSchema LoginFailed LoginRequired McpHttp McpServer McpServerError McpSse McpStdio
-    Message MessageInvalid Opening OptionChoice PermissionMode PermissionPolicy PermissionQuestion
-    PhaseView PlanEntry PlanUpdate PolicyError ProfileError Question QuestionHandler QuestionNotOpen
-    QuestionView QuestionsStopped Queued RecordedFailure RecordingCut RecordingError Refused
+    AnswerInvalid AnswerUnreadable AnswerView AuthMethod AuthStatus Budget BudgetExceeded Buffer
+    BufferOverflow CapabilityMissing ChooseOption ContextFull Decision Explanation FormField FormQuestion
+    HistoryMessage HistoryTool Injected JsonSchema LoginExpired LoginFailed LoginRequired McpHttp
+    McpServer McpServerError McpSse McpStdio Message MessageInvalid ModelNotFound Opening OptionChoice
+    Overloaded PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry PlanUpdate
+    PolicyError ProfileError Provider Question QuestionHandler QuestionNotOpen QuestionView
+    QuestionsStopped Queued QuotaExhausted RecordedFailure RecordingCut RecordingError Refused
     RegistryError Reply ResultError ResultInvalid ResultMissing ResultRefused Rule RunEnded RunView
     Session SessionClosed SessionIdReused SessionInUse SessionInfo SessionMode SessionNotOpened
     SessionOpenTimeout SessionOption SessionUnusable SessionUsage Skill SkillError Spent

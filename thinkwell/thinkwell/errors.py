@@ -12,7 +12,12 @@
     │   ├── LoginFailed             a login failed
     │   ├── CapabilityMissing       it does not support this; nothing was sent
     │   ├── AgentReported           it answered with an error
-    │   │   └── SessionNotOpened        when asked to open a session
+    │   │   ├── SessionNotOpened        when asked to open a session
+    │   │   ├── Overloaded              its model service has too much to do
+    │   │   ├── QuotaExhausted          its quota or credit is used up
+    │   │   ├── ContextFull             the model takes no longer conversation
+    │   │   ├── ModelNotFound           its model service does not have the model
+    │   │   └── LoginExpired            its login has expired; also a LoginRequired
     │   ├── SessionOpenTimeout      it did not open a session in time
     │   ├── SessionInUse            the session is already open
     │   ├── SessionIdReused         it gave two open sessions the same id
@@ -52,6 +57,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Mapping  # noqa: TC003 - a field's type, read at run time
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -76,14 +82,19 @@ __all__ = (
     "BudgetExceeded",
     "BufferOverflow",
     "CapabilityMissing",
+    "ContextFull",
+    "LoginExpired",
     "LoginFailed",
     "LoginRequired",
     "McpServerError",
     "MessageInvalid",
+    "ModelNotFound",
+    "Overloaded",
     "PolicyError",
     "ProfileError",
     "QuestionNotOpen",
     "QuestionsStopped",
+    "QuotaExhausted",
     "RecordedFailure",
     "RecordingCut",
     "RecordingError",
@@ -332,24 +343,130 @@ class CapabilityMissing(AgentError):
 
 @dataclass(eq=False, repr=False)
 class AgentReported(AgentError):
-    """The agent answered with an error.
+    """The agent answered with an error, or ended its turn with one as its message.
 
     Attributes:
-        code: JSON-RPC or ACP error code.
+        code: JSON-RPC or ACP error code; ``None`` for an error that came as a message.
         message: The agent's message.
         data: Any further data from the agent, as JSON.
     """
 
-    code: int
+    code: int | None
     message: str
     data: JsonValue = None
 
     def __str__(self) -> str:
-        extra = "" if self.data is None else f" ({self.data})"
         return (
-            f"The agent reported: {self.message} [{self.code}]{extra}. "
+            f"The agent reported: {self._said}. "
             "This comes from the agent or its model service; its own log says more"
         )
+
+    @property
+    def _said(self) -> str:
+        code = "" if self.code is None else f" [{self.code}]"
+        extra = "" if self.data is None else f" ({self.data})"
+        return f"{self.message}{code}{extra}"
+
+
+@dataclass(eq=False, repr=False)
+class Overloaded(AgentReported):
+    """The agent's model service has too much to do, for anyone or for this account. Try again later.
+
+    Attributes:
+        code: JSON-RPC or ACP error code; ``None`` where it was a message.
+        message: What the agent says.
+        data: Whatever it added, as JSON.
+        retry_after: Seconds to wait, where the agent says that; most do not.
+    """
+
+    _: KW_ONLY
+    retry_after: float | None = None
+
+    def __str__(self) -> str:
+        when = "later" if self.retry_after is None else f"in {self.retry_after:g} seconds"
+        return f"The agent's model service is overloaded: {self._said}; try again {when}"
+
+
+@dataclass(eq=False, repr=False)
+class QuotaExhausted(AgentReported):
+    """The quota or the credit of the agent's account is used up.
+
+    Attributes:
+        code: JSON-RPC or ACP error code; ``None`` where it was a message.
+        message: What the agent says.
+        data: Whatever it added, as JSON.
+        resets_at: When it is renewed, in seconds since 1970, where the agent says that; most do not.
+    """
+
+    _: KW_ONLY
+    resets_at: float | None = None
+
+    def __str__(self) -> str:
+        when = "" if self.resets_at is None else _utc(self.resets_at)
+        return (
+            f"The quota of the agent's account is used up: {self._said}; wait until it is renewed{when}, or "
+            "take another account or agent"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class ContextFull(AgentReported):
+    """The conversation has become longer than the model takes. Another turn in the session fails, too.
+
+    Attributes:
+        code: JSON-RPC or ACP error code; ``None`` where it was a message.
+        message: What the agent says.
+        data: Whatever it added, as JSON.
+    """
+
+    def __str__(self) -> str:
+        return f"The model takes no longer conversation: {self._said}; begin a new session, or send less"
+
+
+@dataclass(eq=False, repr=False)
+class ModelNotFound(AgentReported):
+    """The agent's model service does not have the model, or not for this account.
+
+    Attributes:
+        code: JSON-RPC or ACP error code; ``None`` where it was a message.
+        message: What the agent says.
+        data: Whatever it added, as JSON.
+    """
+
+    def __str__(self) -> str:
+        return f"The agent's model service does not have the model: {self._said}; choose another model"
+
+
+class LoginExpired(AgentReported, LoginRequired):
+    """The agent's model service does not take its login or key, or not any more.
+
+    Attributes:
+        code: JSON-RPC or ACP error code; ``None`` where it was a message.
+        message: What the agent says.
+        data: Whatever it added, as JSON.
+        agent: The agent's name.
+        methods: The ways to log in that it offers.
+        reason: The same as `message`.
+    """
+
+    def __init__(
+        self,
+        code: int | None,
+        message: str,
+        data: JsonValue = None,
+        *,
+        agent: str = "",
+        methods: Sequence[AuthMethod] = (),
+    ) -> None:
+        super().__init__(code, message, data)
+        self.agent: str = agent
+        self.methods: tuple[AuthMethod, ...] = tuple(methods)
+        self.reason: str = message
+
+    def __str__(self) -> str:
+        ways = "".join(_way(method) for method in self.methods)
+        how = f". It offers:{ways}" if ways else " with its own program"
+        return f"Agent {self.agent!r} is not logged in any more: {self._said}; log in again{how}"
 
 
 class SessionNotOpened(AgentReported):
@@ -364,7 +481,7 @@ class SessionNotOpened(AgentReported):
     """
 
     def __init__(
-        self, how: str, session_id: str | None, code: int, message: str, data: JsonValue = None
+        self, how: str, session_id: str | None, code: int | None, message: str, data: JsonValue = None
     ) -> None:
         super().__init__(code, message, data)
         self.args: tuple[object, ...] = (how, session_id, code, message, data)
@@ -949,6 +1066,14 @@ def _denied(titles: Sequence[str]) -> str:
 
 def _by_field(errors: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {text}" if name else text for name, text in errors.items())
+
+
+def _utc(seconds: float) -> str:
+    """Return a time in words; what an agent gave may be none."""
+    try:
+        return time.strftime(" on %Y-%m-%d at %H:%M UTC", time.gmtime(seconds))
+    except (OverflowError, OSError, ValueError):
+        return ""
 
 
 def _next(command: str) -> str:

@@ -22,6 +22,7 @@ __all__ = (
     "McpCapabilities",
     "PlanCapabilities",
     "PromptCapabilities",
+    "ProvidersCapabilities",
     "SessionAdditionalDirectoriesCapabilities",
     "SessionCapabilities",
     "SessionCloseCapabilities",
@@ -30,6 +31,9 @@ __all__ = (
     "SessionForkCapabilities",
     "SessionListCapabilities",
     "SessionResumeCapabilities",
+    "SessionSystemPromptCapabilities",
+    "SessionSystemPromptModeCapabilities",
+    "SessionSystemPromptOverrideCapabilities",
 )
 
 
@@ -141,6 +145,22 @@ class SessionCloseCapabilities(Extensible, frozen=True, kw_only=True):
     """The agent serves `session/close`."""
 
 
+class SessionSystemPromptOverrideCapabilities(Extensible, frozen=True, kw_only=True):
+    """The agent lets a client's system prompt replace its own instructions."""
+
+
+class SessionSystemPromptModeCapabilities(Extensible, frozen=True, kw_only=True):
+    """What the agent does with a client's system prompt beside appending it to its own instructions."""
+
+    override: SessionSystemPromptOverrideCapabilities | None = None
+
+
+class SessionSystemPromptCapabilities(Extensible, frozen=True, kw_only=True):
+    """The agent takes `systemPrompt` when a session is opened."""
+
+    mode: SessionSystemPromptModeCapabilities | None = None
+
+
 class SessionCapabilities(Extensible, frozen=True, kw_only=True):
     """What the agent can do with sessions beside making them."""
 
@@ -150,6 +170,11 @@ class SessionCapabilities(Extensible, frozen=True, kw_only=True):
     fork: SessionForkCapabilities | None = None
     resume: SessionResumeCapabilities | None = None
     close: SessionCloseCapabilities | None = None
+    system_prompt: SessionSystemPromptCapabilities | None = None
+
+
+class ProvidersCapabilities(Extensible, frozen=True, kw_only=True):
+    """The agent serves `providers/*` (unstable)."""
 
 
 class LogoutCapabilities(Extensible, frozen=True, kw_only=True):
@@ -170,3 +195,4 @@ class AgentCapabilities(Extensible, frozen=True, kw_only=True):
     mcp_capabilities: McpCapabilities = McpCapabilities()
     session_capabilities: SessionCapabilities = SessionCapabilities()
     auth: AgentAuthCapabilities = AgentAuthCapabilities()
+    providers: ProvidersCapabilities | None = None

@@ -1,9 +1,10 @@
 """Making, finding and ending sessions. All paths are absolute."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from thinkwell_acp.schema._base import Extensible, Lenient, Strict
 from thinkwell_acp.schema.config import SessionConfigOption, SessionModeState
+from thinkwell_acp.schema.content import TextContent
 from thinkwell_acp.schema.mcp import McpServer
 
 __all__ = (
@@ -23,10 +24,23 @@ __all__ = (
     "ResumeSessionResponse",
     "SessionId",
     "SessionInfo",
+    "SystemPrompt",
+    "SystemPromptMode",
 )
 
 SessionId: TypeAlias = str
 """Names a session; chosen by the agent."""
+
+
+SystemPromptMode: TypeAlias = Literal["append", "override"]
+"""Whether a system prompt is added to the agent's own instructions, or replaces them."""
+
+
+class SystemPrompt(Extensible, frozen=True, kw_only=True):
+    """Instructions of the client's for a session."""
+
+    mode: SystemPromptMode
+    content: tuple[TextContent, ...]
 
 
 class NewSessionRequest(Extensible, frozen=True, kw_only=True):
@@ -35,6 +49,7 @@ class NewSessionRequest(Extensible, frozen=True, kw_only=True):
     cwd: str
     mcp_servers: Lenient[tuple[McpServer, ...]]
     additional_directories: tuple[str, ...] = ()
+    system_prompt: Strict[SystemPrompt | None] = None
 
 
 class NewSessionResponse(Extensible, frozen=True, kw_only=True):
@@ -52,6 +67,7 @@ class LoadSessionRequest(Extensible, frozen=True, kw_only=True):
     cwd: str
     mcp_servers: Lenient[tuple[McpServer, ...]]
     additional_directories: tuple[str, ...] = ()
+    system_prompt: Strict[SystemPrompt | None] = None
 
 
 class LoadSessionResponse(Extensible, frozen=True, kw_only=True):
@@ -68,6 +84,7 @@ class ResumeSessionRequest(Extensible, frozen=True, kw_only=True):
     cwd: str
     mcp_servers: tuple[McpServer, ...] = ()
     additional_directories: tuple[str, ...] = ()
+    system_prompt: Strict[SystemPrompt | None] = None
 
 
 class ResumeSessionResponse(Extensible, frozen=True, kw_only=True):
@@ -84,6 +101,7 @@ class ForkSessionRequest(Extensible, frozen=True, kw_only=True):
     cwd: str
     mcp_servers: tuple[McpServer, ...] = ()
     additional_directories: tuple[str, ...] = ()
+    system_prompt: Strict[SystemPrompt | None] = None
 
 
 class ForkSessionResponse(Extensible, frozen=True, kw_only=True):

@@ -115,8 +115,8 @@ def error_fields(error: Exception) -> dict[str, JsonValue]:
     """Return the fields of the message ``error`` for one: an agent's own is passed on as it was."""
     if not isinstance(error, AgentReported):
         return {"message": str(error)}
-    fields: dict[str, JsonValue] = {"message": error.message, "code": error.code}
-    return fields if error.data is None else {**fields, "data": error.data}
+    fields: dict[str, JsonValue] = {"message": error.message, "code": error.code, "data": error.data}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def text_of(body: Mapping[str, JsonValue], *names: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt  # noqa: TC003 - type of a field, read at run time
+import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 from thinkwell import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 SEARCHED: Final = 64 * 1024
 """Characters that are searched of each thing that an agent said, the last ones: it may say any amount."""
@@ -23,6 +24,9 @@ class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     An error matches by what the agent said, whatever its class is and however it comes about. Where the agent
     says nothing, as when it never fetches our tools, it matches by its class alone.
+
+    A row with `said` whose class is one of `Overloaded`, `QuotaExhausted`, `ContextFull`, `ModelNotFound` and
+    `LoginExpired` also gives that class to what the agent reports in a turn.
     """
 
     hint: str
@@ -33,7 +37,8 @@ class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When."""
     said: str = ""
     """A regular expression that is searched in what the agent said: see `words_of`. Case does not count, and
-    ``^`` and ``$`` stand for the ends of a line."""
+    ``^`` and ``$`` stand for the ends of a line. A group named ``retry_after`` or ``resets_at`` is the number
+    of an `Overloaded` or a `QuotaExhausted`."""
     error: str = ""
     """The class of `thinkwell.errors` that it is. Without `said`, errors of that class match."""
 
@@ -63,8 +68,49 @@ class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def matches(self, error: Exception) -> bool:
         """Return whether an error is this one."""
         if self.said:
-            return any(self.pattern.search(words[-SEARCHED:]) for words in words_of(error))
+            return self._found(error) is not None
         return any(kind.__name__ == self.error for kind in type(error).__mro__)
+
+    def classified(
+        self, reported: errors.AgentReported, agent: str, methods: Sequence[errors.AuthMethod]
+    ) -> errors.AgentReported | None:
+        """Return what an agent reported as an error of the class of this row; ``None`` where it is another.
+
+        Args:
+            reported: What it reported.
+            agent: Its name.
+            methods: The ways to log in that it offers.
+        """
+        found = self._found(reported) if self.said else None
+        if found is None:
+            return None
+        told = reported.code, reported.message, reported.data
+        match self.error:
+            case "Overloaded":
+                return errors.Overloaded(*told, retry_after=_number(found, "retry_after"))
+            case "QuotaExhausted":
+                return errors.QuotaExhausted(*told, resets_at=_number(found, "resets_at"))
+            case "ContextFull":
+                return errors.ContextFull(*told)
+            case "ModelNotFound":
+                return errors.ModelNotFound(*told)
+            case "LoginExpired":
+                return errors.LoginExpired(*told, agent=agent, methods=methods)
+            case _:
+                return None
+
+    def _found(self, error: Exception) -> re.Match[str] | None:
+        pattern = self.pattern
+        return next(filter(None, (pattern.search(words[-SEARCHED:]) for words in words_of(error))), None)
+
+
+def _number(found: re.Match[str], name: str) -> float | None:
+    """Return the number in a group, where there is one."""
+    try:
+        number = float(found.groupdict().get(name) or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def words_of(error: Exception) -> Iterator[str]:
@@ -78,7 +124,7 @@ def words_of(error: Exception) -> Iterator[str]:
     """
     match error:
         case errors.AgentReported():
-            yield f"{error.code} {error.message}"
+            yield error.message if error.code is None else f"{error.code} {error.message}"
             yield msgspec.json.encode(error.data).decode()
         case errors.AgentExited() | errors.AgentStartFailed():
             yield error.reason

@@ -20,6 +20,8 @@ from thinkwell.errors import LoginRequired, ProfileError, ThinkwellError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from thinkwell.errors import AgentReported, AuthMethod
+
 __all__ = (
     "AgentProfile",
     "Archive",
@@ -193,6 +195,9 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Seconds that a first installation may take."""
     ends_on_eof: bool = True
     """Whether it exits when its standard input is closed. Else SIGTERM follows at once."""
+    fails_in_text: bool = False
+    """Whether it ends a turn that has failed like any other, with the failure as its message, and marks it as
+    codex-acp does. Without the mark, nothing tells that from an answer."""
     login: str = ""
     """What to type to log in with the agent's own program."""
     quirks: tuple[Quirk, ...] = ()
@@ -295,6 +300,19 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def hints(self, error: Exception) -> tuple[str, ...]:
         """Return what is known to do about an error, each hint once."""
         return tuple(dict.fromkeys(known.hint for known in self.errors if known.matches(error)))
+
+    def classified(
+        self, reported: AgentReported, agent: str, methods: Sequence[AuthMethod]
+    ) -> AgentReported | None:
+        """Return what an agent reported as an error of its class: that of the first row that knows one.
+
+        Args:
+            reported: What it reported.
+            agent: The agent's name.
+            methods: The ways to log in that it offers.
+        """
+        rows = (known.classified(reported, agent, methods) for known in self.errors)
+        return next((error for error in rows if error is not None), None)
 
 
 @cache

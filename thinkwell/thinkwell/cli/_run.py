@@ -82,6 +82,14 @@ def run(
             show_default=False,
         ),
     ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system",
+            metavar="TEXT",
+            help="Instructions that the agent adds to its own, where it takes a system prompt.",
+        ),
+    ] = None,
     cwd: CwdOption = None,
     permissions: PermissionsOption = None,
     mcp: McpOption = None,
@@ -135,6 +143,7 @@ def run(
         for file in files or ():
             if not file.is_file():  # it would be waited for, or never end
                 raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
+        instructions = None if system is None else _as_text(system, "--system").strip()
         _check_protocol(protocol, command, mcp)
         profile = chosen_agent(agent, command)
         policy = read_permissions(permissions, can_ask=how.can_ask)
@@ -155,7 +164,7 @@ def run(
         async def work() -> int:
             with log_held(how.verbose):
                 async with launched(profile.name, how, opening) as running:
-                    stream = _builder(running, output, asked, files or ()).stream(
+                    stream = _builder(running, output, asked, files or (), instructions).stream(
                         include="all" if how.as_json else "default",
                         timeout=timeout,
                         idle_timeout=idle_timeout,
@@ -184,8 +193,12 @@ def _budget(max_cost: float | None, max_tokens: int | None) -> Budget | None:
     return None if max_cost is max_tokens is None else Budget(max_cost=max_cost, max_tokens=max_tokens)
 
 
-def _builder(agent: Agent, output: object, prompt: Prompt, files: Sequence[Path]) -> ThinkBuilder[object]:
+def _builder(
+    agent: Agent, output: object, prompt: Prompt, files: Sequence[Path], system: str | None
+) -> ThinkBuilder[object]:
     builder: ThinkBuilder[object] = agent.think(cast("type[object]", output))
+    if system:
+        builder = builder.system(system)
     builder = builder.text(prompt.text)
     if prompt.material is not None:
         builder = builder.line().line().quote(prompt.material, tag="stdin")
@@ -217,7 +230,7 @@ def _read_prompt(words: Sequence[str]) -> Prompt:
     Raises:
         typer.BadParameter: There is no prompt, or it is no text.
     """
-    plain = " ".join(_as_text(word) for word in words if word != STDIN).strip()
+    plain = " ".join(_as_text(word, "PROMPT") for word in words if word != STDIN).strip()
     if plain and STDIN not in words:
         return Prompt(plain)
     came = _standard_input(asked=STDIN in words)
@@ -226,12 +239,12 @@ def _read_prompt(words: Sequence[str]) -> Prompt:
     return Prompt(plain, came) if plain else Prompt(came)
 
 
-def _as_text(word: str) -> str:
+def _as_text(word: str, name: str) -> str:
     """Return an argument as it was typed, whatever the locale has made of it."""
     try:
         return os.fsencode(word).decode()
     except UnicodeDecodeError:
-        raise typer.BadParameter("it is not UTF-8; files go by --file", param_hint="PROMPT") from None
+        raise typer.BadParameter("it is not UTF-8; files go by --file", param_hint=name) from None
 
 
 def _standard_input(*, asked: bool) -> str:

@@ -72,7 +72,8 @@ def trouble(error: Exception, limits: Limits) -> Trouble:
             hints.append(f"raise {limits.opening_name} where it needs longer")
         case AgentReported():
             data = "" if error.data is None else f" ({error.data})"
-            detail = f"it answered with error {error.code}: {error.message}{data}"
+            code = "" if error.code is None else f" {error.code}"
+            detail = f"it answered with error{code}: {error.message}{data}"
         case _:
             detail = str(error)
     if next_line:

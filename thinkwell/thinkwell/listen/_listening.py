@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._core.exit import SILENCE, Said, background_tasks, call_handler
+from thinkwell._lines.words import error_fields
 from thinkwell.errors import AgentError, AgentReported, ThoughtTimeout
 from thinkwell.listen._lanes import Job, Lanes
 from thinkwell.listen._messages import ASKING, ENDS, Narrator, asked
@@ -382,10 +383,9 @@ def _result_fields(result: object) -> dict[str, JsonValue]:
 
 def _error_fields(error: AgentReported, *, spread: bool) -> dict[str, JsonValue]:
     """Return the fields of an error; `spread`: what it adds was written beside the message."""
-    fields: dict[str, JsonValue] = {"message": error.message, "code": error.code}
-    data: JsonValue = error.data
     if not spread:
-        return fields if data is None else {**fields, "data": data}
-    if error.code == INTERNAL_ERROR:  # where it has said none
-        del fields["code"]
-    return {**fields, **cast("dict[str, JsonValue]", data or {})}
+        return error_fields(error)
+    fields: dict[str, JsonValue] = {"message": error.message}
+    if error.code != INTERNAL_ERROR:  # which stands for none
+        fields["code"] = error.code
+    return {**fields, **cast("dict[str, JsonValue]", error.data or {})}

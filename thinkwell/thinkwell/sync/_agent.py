@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from thinkwell import Agent as AsyncAgent
 from thinkwell import open_agent as open_async_agent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from thinkwell import SessionInfo
+    from thinkwell import AuthStatus, Provider, SessionInfo
     from thinkwell import events as ev
     from thinkwell._core.schema.output import JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
@@ -124,6 +124,9 @@ class Agent(Opened[AsyncAgent]):
         resume: str | None = None,
         fork: str | None = None,
         output: object = None,
+        system: str | None = None,
+        system_mode: Literal["append", "replace"] = "append",
+        system_fallback: Literal["prompt"] | None = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opener[Session]:
         """Open a session of many turns: a new one, or one that the agent remembers.
@@ -143,6 +146,11 @@ class Agent(Opened[AsyncAgent]):
             fork: The id of a session to copy.
             output: The output type, if all typed turns have the same one: the agent then
                 sees its schema in the tool instead of in each prompt.
+            system: Instructions for the whole session (ACP's system prompt). An agent does not remember
+                them: give them again for an old session.
+            system_mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
+            system_fallback: ``prompt`` puts them before the first prompt where the agent does not take them
+                in this mode. Without it, that is an error.
             open_timeout: Seconds for the agent to open the session.
 
         Raises:
@@ -154,7 +162,7 @@ class Agent(Opened[AsyncAgent]):
             AgentError: The agent did not open it for another reason.
             NotADirectoryError: The folder does not exist.
             TypeError: The output type cannot be used, or an argument has the wrong type.
-            ValueError: You passed more than one of `load`, `resume` and `fork`.
+            ValueError: An argument is invalid, or you passed more than one of `load`, `resume` and `fork`.
         """
         manager = partial(
             self._agent.session,
@@ -165,6 +173,9 @@ class Agent(Opened[AsyncAgent]):
             resume=resume,
             fork=fork,
             output=output,
+            system=system,
+            system_mode=system_mode,
+            system_fallback=system_fallback,
             open_timeout=open_timeout,
         )
         return Opener(partial(start_session, manager, self._held, self))
@@ -196,6 +207,55 @@ class Agent(Opened[AsyncAgent]):
             AgentError: The agent did not delete it.
         """
         self._call(lambda: self._agent.delete_session(session_id))
+
+    def auth_status(self) -> AuthStatus | None:
+        """Return how the agent is logged in, as it said last; ``None`` where it has not said it yet.
+
+        Agents say it when a session is opened, or when it changes.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is no part of ACP.
+        """
+        return self._held.loop.ask(self._agent.auth_status)
+
+    def logout(self) -> None:
+        """Log out of the model service. What wants a login is refused from then on.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not log out.
+        """
+        self._call(self._agent.logout)
+
+    def providers(self) -> list[Provider]:
+        """Return the model services that the agent can be pointed at.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not tell.
+        """
+        return self._call(self._agent.providers)
+
+    def use_provider(
+        self, provider_id: str, /, *, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Have the agent send the requests for a provider to another address, from its next session on.
+
+        Args:
+            provider_id: Which of `providers`.
+            api_type: What is spoken there: one of its ``api_types``.
+            base_url: The address.
+            headers: Sent with each request; all that were set before are replaced.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not change it.
+        """
+        self._call(
+            lambda: self._agent.use_provider(
+                provider_id, api_type=api_type, base_url=base_url, headers=headers
+            )
+        )
 
     def authenticate(self, method_id: str) -> None:
         """Log in with a method of type ``agent``, such as in a browser.

@@ -35,6 +35,8 @@ class Starter:
         self._owner = owner
         self.check = starter.check
         """Checks that the agent takes a part of a prompt."""
+        self.check_system = starter.check_system
+        """Checks that it takes a system prompt."""
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from thinkwell import Session as AsyncSession
 from thinkwell import events as ev
@@ -124,6 +124,9 @@ class Session(Opened[AsyncSession]):
         mcp_servers: Sequence[McpServer] = (),
         additional_directories: Sequence[str | os.PathLike[str]] = (),
         output: object = None,
+        system: str | None = None,
+        system_mode: Literal["append", "replace"] = "append",
+        system_fallback: Literal["prompt"] | None = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opener[Session]:
         """Open another session that begins with a copy of this conversation; see `Agent.session`.
@@ -133,6 +136,9 @@ class Session(Opened[AsyncSession]):
             mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in.
             output: The output type, if all typed turns have the same one.
+            system: Instructions for the whole of it; by default those of this session.
+            system_mode: See `Agent.session`.
+            system_fallback: See `Agent.session`.
             open_timeout: Seconds for the agent to open the session.
 
         Raises:
@@ -148,6 +154,9 @@ class Session(Opened[AsyncSession]):
             mcp_servers=mcp_servers,
             additional_directories=additional_directories,
             output=output,
+            system=system,
+            system_mode=system_mode,
+            system_fallback=system_fallback,
             open_timeout=open_timeout,
         )
         return Opener(partial(start_session, manager, self._held, self._owner))

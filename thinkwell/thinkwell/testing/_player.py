@@ -167,7 +167,7 @@ class Player(AgentHandler):
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
         """Open a session."""
-        session_id = self._new_id()
+        session_id = _new_id(self._journal)
         await self._tell(session_id, self._play.before_session, "before_session")
         await self._open(session_id, request.mcp_servers)
         return s.NewSessionResponse(session_id=session_id)
@@ -185,7 +185,7 @@ class Player(AgentHandler):
 
     async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
         """Open a session beside any other."""
-        session_id = self._new_id()
+        session_id = _new_id(self._journal)
         await self._open(session_id, request.mcp_servers)
         return s.ForkSessionResponse(session_id=session_id)
 
@@ -230,9 +230,6 @@ class Player(AgentHandler):
 
     # Sessions and their tools
 
-    def _new_id(self) -> str:
-        return f"session-{self._journal.claim('session')}"
-
     async def _open(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
         session = self._sessions[session_id] = _Session()
         for server in servers:
@@ -266,6 +263,10 @@ class Player(AgentHandler):
                         Failure(f"{where}, step {index}, {step}: {what_went_wrong(step, exc)}")
                     )
                 return
+
+
+def _new_id(journal: Journal) -> str:
+    return f"session-{journal.claim('session')}"
 
 
 async def _relist(server: ClientTools) -> None:

@@ -60,6 +60,10 @@ class SentSession(Struct, frozen=True, kw_only=True):
     meta: dict[str, JsonValue]
     asked_id: str | None
     """The requested session; ``None`` for a new one."""
+    system: str | None = None
+    """The text of its system prompt, where it has one."""
+    system_mode: str | None = None
+    """``append`` or ``override``."""
 
 
 class SentAnswer(Struct, frozen=True, kw_only=True):
@@ -237,12 +241,15 @@ def _prompt(params: JsonValue) -> SentPrompt:
 
 def _session(message: SentMessage) -> SentSession:
     params = message.params
+    system: JsonValue = params.get("systemPrompt")
     return SentSession(
         method=message.method,
         cwd=params["cwd"],
         mcp_servers=tuple(params.get("mcpServers") or ()),
         meta=params.get("_meta") or {},
         asked_id=params.get("sessionId"),
+        system=None if system is None else "".join(block["text"] for block in system["content"]),
+        system_mode=None if system is None else system["mode"],
     )
 
 

@@ -7,10 +7,11 @@ import os
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 import anyio
 
+from thinkwell._core.agent.account import AuthStatus, Provider, as_provider
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
 from thinkwell._core.agent.arguments import check_protocol, check_types
 from thinkwell._core.agent.initialize import initialize
@@ -20,12 +21,11 @@ from thinkwell._core.agent.runs import Runs
 from thinkwell._core.agent.session_handle import (
     OPEN_TIMEOUT,
     Session,
-    check_part,
-    explain,
     open_session,
     session_plan,
 )
 from thinkwell._core.agent.session_list import listed_sessions
+from thinkwell._core.agent.starters import AgentStarter
 from thinkwell._core.agent.stderr import StderrLines
 from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
@@ -34,14 +34,14 @@ from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
 from thinkwell._core.schema.arguments import check_seconds
 from thinkwell._core.schema.output import output_type
-from thinkwell._core.session.session import WireSession
 from thinkwell._core.task.builder import Spec, ThinkBuilder
+from thinkwell._core.task.system_prompt import session_system
 from thinkwell._core.tracing.run_logging import RunLogging, shown
 from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
 from thinkwell.agents._profile import AgentProfile, ToolTransport, advising
-from thinkwell.errors import AgentReported, AnswerUnreadable, LoginFailed, LoginRequired
+from thinkwell.errors import AgentReported, AnswerUnreadable, CapabilityMissing, LoginFailed, LoginRequired
 from thinkwell_acp import Client, StdioTransport, connect
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
@@ -57,11 +57,8 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._core.agent.incoming import Incoming
     from thinkwell._core.log.observers import Observer
-    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import JsonSchema
     from thinkwell._core.session.state import SessionInfo
-    from thinkwell._core.task.builder import Explanation, Options
-    from thinkwell._core.task.prompt import Part
     from thinkwell._core.tracing.content import Redaction
     from thinkwell._lines.words import PromptFormat, Protocol
     from thinkwell._mcp.servers import McpServer
@@ -76,36 +73,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 T = TypeVar("T")
-
-
-class AgentStarter:
-    """Starts the runs of an agent that have a session of their own."""
-
-    def __init__(self, agent: RunningAgent) -> None:
-        self._agent = agent
-
-    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
-        """Start a run."""
-        agent = self._agent
-        agent.check_open()
-        agent.host.dialect.check(spec)
-        agent.host.dialect.refuse(spec.cwd not in (None, agent.setup.cwd), "cwd", "cwd()")
-        wire = WireSession(agent.host, spec.cwd or agent.setup.cwd, agent.setup.mcp_servers.wire)
-        return agent.start(spec, options, wire, result_schema=self._schema(spec), ephemeral=True)
-
-    def explain(self, spec: Spec[T]) -> Explanation:
-        """Return what a run would send. Its session, and with it the server's name, comes with the run."""
-        server = "thinkwell…" if self._agent.host.routes.begun else None
-        return explain(self._agent, spec, self._schema(spec), server)
-
-    def _schema(self, spec: Spec[Any]) -> dict[str, ev.JsonValue] | None:
-        """Return the schema of ``return_result``; ``None``: the run has no such tool."""
-        wanted = spec.output.schema is not None and self._agent.host.dialect.has_tools
-        return spec.output.tool_schema() if wanted else None
-
-    def check(self, part: Part) -> None:
-        """Check that the agent takes such a part of a prompt."""
-        check_part(self._agent, part)
 
 
 class Agent:
@@ -192,6 +159,9 @@ class Agent:
         resume: str | None = None,
         fork: str | None = None,
         output: object = None,
+        system: str | None = None,
+        system_mode: Literal["append", "replace"] = "append",
+        system_fallback: Literal["prompt"] | None = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opening[Session]:
         """Open a session of many turns: a new one, or one that the agent remembers.
@@ -210,6 +180,11 @@ class Agent:
             fork: The id of a session to copy.
             output: The output type, if all typed turns have the same one: the agent then
                 sees its schema in the tool instead of in each prompt.
+            system: Instructions for the whole session (ACP's system prompt). An agent does not remember
+                them: give them again for an old session.
+            system_mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
+            system_fallback: ``prompt`` puts them before the first prompt where the agent does not take them
+                in this mode. Without it, that is an error.
             open_timeout: Seconds for the agent to open the session.
 
         Raises:
@@ -221,7 +196,7 @@ class Agent:
             AgentError: The agent did not open it for another reason.
             NotADirectoryError: The folder does not exist.
             TypeError: The output type cannot be used, or an argument has the wrong type.
-            ValueError: You passed more than one of `load`, `resume` and `fork`.
+            ValueError: An argument is invalid, or you passed more than one of `load`, `resume` and `fork`.
         """
         plan = session_plan(
             self._agent,
@@ -230,6 +205,7 @@ class Agent:
             additional_directories=additional_directories,
             sources={"load": load, "resume": resume, "fork": fork},
             output=output,
+            system=session_system(system, system_mode, system_fallback),
             open_timeout=open_timeout,
         )
         return open_session(self._agent, plan)
@@ -275,6 +251,61 @@ class Agent:
         await self._agent.host.errors.call(
             self._agent.client.delete_session(s.DeleteSessionRequest(session_id=session_id))
         )
+
+    def auth_status(self) -> AuthStatus | None:
+        """Return how the agent is logged in, as it said last; ``None`` where it has not said it yet.
+
+        Agents say it when a session is opened, or when it changes.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is no part of ACP.
+        """
+        if (self.capabilities.meta or {}).get("authStatus") is None:
+            with self._agent.host.errors.advising():
+                raise CapabilityMissing("_meta.authStatus", "auth_status()")
+        return self._agent.incoming.auth_status
+
+    async def logout(self) -> None:
+        """Log out of the model service. What wants a login is refused from then on.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not log out.
+        """
+        self._agent.check_open()
+        await self._agent.host.errors.call(self._agent.client.logout())
+
+    async def providers(self) -> list[Provider]:
+        """Return the model services that the agent can be pointed at.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not tell.
+        """
+        self._agent.check_open()
+        answer = await self._agent.host.errors.call(self._agent.client.list_providers())
+        return [as_provider(info) for info in answer.providers]
+
+    async def use_provider(
+        self, provider_id: str, /, *, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Have the agent send the requests for a provider to another address, from its next session on.
+
+        Args:
+            provider_id: Which of `providers`.
+            api_type: What is spoken there: one of its ``api_types``.
+            base_url: The address.
+            headers: Sent with each request; all that were set before are replaced.
+
+        Raises:
+            CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            AgentError: It did not change it.
+        """
+        self._agent.check_open()
+        request = s.SetProviderRequest(
+            provider_id=provider_id, api_type=api_type, base_url=base_url, headers=dict(headers or {})
+        )
+        await self._agent.host.errors.call(self._agent.client.set_provider(request))
 
     async def authenticate(self, method_id: str) -> None:
         """Log in with a method of type ``agent``, such as in a browser.

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from thinkwell._core.protocol.errors import auth_methods, translate
 from thinkwell.agents._profile import advise, advising
-from thinkwell_acp import AcpError, DecodeError
+from thinkwell.errors import AgentReported
+from thinkwell_acp import AcpError, DecodeError, RpcError
+from thinkwell_acp.errors import AUTH_REQUIRED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -65,6 +67,36 @@ class AgentErrors:
     def translated(self, exc: Exception, methods: Sequence[AuthMethod] = ()) -> Exception:
         """Return the same without the advice."""
         return translate(exc, self._agent, methods, ended_because=self.ended_because)
+
+    @property
+    def in_text(self) -> bool:
+        """Whether the agent ends turns that have failed like any other, and marks them."""
+        return self._profile is not None and self._profile.fails_in_text
+
+    def of_turn(self, exc: Exception, text: str) -> Exception:
+        """Return the error of a turn that was answered with one.
+
+        Args:
+            exc: The answer.
+            text: The agent's last message, in which it may say why it is not logged in.
+        """
+        error = self.translated(exc, self.methods)
+        if isinstance(exc, RpcError):
+            texts = (exc.message, text) if exc.code == AUTH_REQUIRED else (exc.message,)
+            reported = (self._classified(AgentReported(exc.code, said, exc.data)) for said in texts)
+            error = next(filter(None, reported), error)
+        self.advise(error)
+        return error
+
+    def in_message(self, text: str) -> AgentReported:
+        """Return the error of a turn that has ended with its failure as a message."""
+        reported = AgentReported(None, text or "the turn has failed; why is not said")
+        return self._classified(reported) or reported
+
+    def _classified(self, reported: AgentReported) -> AgentReported | None:
+        if self._profile is None:
+            return None
+        return self._profile.classified(reported, self._agent, self.methods)
 
     def advising(self) -> AbstractContextManager[None]:
         """Advise on the errors that leave a block."""

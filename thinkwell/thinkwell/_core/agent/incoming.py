@@ -8,6 +8,7 @@ from collections import deque
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from thinkwell._core.agent.account import AuthStatus, read_auth_status
 from thinkwell._core.log.log_lines import log_fields
 from thinkwell_acp import AcpError, ClientHandler, RpcError
 from thinkwell_acp import schema as s
@@ -68,6 +69,8 @@ class Incoming(ClientHandler):
         self._log_in = log_in
         self._closed = closed
         self._malformed = 0
+        self.auth_status: AuthStatus | None = None
+        """How the agent is logged in, as it said last."""
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
 
     def closed(self, reason: AcpError, /) -> None:
@@ -93,6 +96,11 @@ class Incoming(ClientHandler):
         logger.debug("That line of agent %s: %.200r", self._agent, report.line, extra=extra)
         if self._malformed == MALFORMED_WARNED:
             logger.warning("More of that from agent %s is logged as DEBUG", self._agent, extra=extra)
+
+    def ext_notification(self, method: str, params: s.JsonValue, /) -> None:
+        """Keep how the agent is logged in."""
+        if method == "_auth/status_update":
+            self.auth_status = read_auth_status(params) or self.auth_status
 
     # Questions
 

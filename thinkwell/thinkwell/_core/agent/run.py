@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import Enum, auto
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -15,9 +14,11 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell import events as ev
 from thinkwell._core.agent import login as shared_login
 from thinkwell._core.agent.limits import RunLimits
+from thinkwell._core.agent.run_life import RunLife
 from thinkwell._core.agent.run_turns import RunTurns
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunFacts
+from thinkwell._core.protocol.errors import turn_failed
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell._core.protocol.updates import token_usage
 from thinkwell._core.session.host import SessionHost
@@ -78,36 +79,6 @@ class RunHost(SessionHost, frozen=True, kw_only=True):
     """Called when the agent does not end the turn of a run."""
 
 
-class RunLife(Enum):
-    """Where a run is in its life."""
-
-    QUEUED = auto()
-    """It waits for its session."""
-    PREPARING = auto()
-    """The session is opened, and tools are offered."""
-    PROMPTING = auto()
-    """A turn of it runs."""
-    LINGERING = auto()
-    """The agent has answered, and has more to do."""
-    STOPPING = auto()
-    """It was ended before its time; a turn that runs is waited for."""
-    ENDED = auto()
-    """Its log has ended."""
-    OVER = auto()
-    """Its session is left."""
-
-
-_NEXT: Final = {
-    RunLife.QUEUED: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
-    RunLife.PREPARING: {RunLife.PROMPTING, RunLife.STOPPING, RunLife.ENDED},
-    RunLife.PROMPTING: {RunLife.PREPARING, RunLife.LINGERING, RunLife.STOPPING, RunLife.ENDED},
-    RunLife.LINGERING: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
-    RunLife.STOPPING: {RunLife.ENDED},
-    RunLife.ENDED: {RunLife.OVER},
-    RunLife.OVER: set[RunLife](),
-}
-
-
 class Run(Generic[T]):
     """The task of one run.
 
@@ -166,7 +137,7 @@ class Run(Generic[T]):
                 wait_for_turn=self._wait_for_turn,
                 ask=self._ask,
                 note_call=session.note_call,
-                note_state=session.note_state,
+                note_state=self._note_state,
             ),
             cwd=session.cwd,
             calls=session.calls,
@@ -311,6 +282,7 @@ class Run(Generic[T]):
             plain=not self._host.dialect.has_tools,
             result_schema=self._result_schema,
             server=session.server_name,
+            system=session.preface,
         )
         reminds = False
         while not self._ended:
@@ -405,6 +377,13 @@ class Run(Generic[T]):
         self._turn = Turn(self._host.client, request, self._turn_ended)
         return self._turn
 
+    def _note_state(self, update: s.SessionUpdate) -> None:
+        self.session.note_state(update)
+        if self._turn is not None and self._host.errors.in_text:
+            failed = turn_failed(update)
+            if failed is not None:
+                self._turn.failed_after = self.record.log.last_message() if failed else None
+
     def _turn_ended(self, outcome: PromptOutcome) -> None:
         """Take the answer to a prompt; called while messages are being read."""
         record = self.record
@@ -412,8 +391,10 @@ class Run(Generic[T]):
             if self._wants_login(outcome):
                 self._move(RunLife.PREPARING)
             else:
-                self._end(self._stopped_by or self._host.errors.error(outcome))
+                text = record.log.last_message()
+                self._end(self._stopped_by or self._host.errors.of_turn(outcome, text))
             return
+        self.session.preface = ""  # the agent has it now
         fields = self._host.dialect.result_fields(outcome)
         if fields is not None and self._stopped_by is None:
             record.result_fields = fields
@@ -424,12 +405,23 @@ class Run(Generic[T]):
         self._turns.stop_reason = outcome.stop_reason
         if self._stopped_by is not None:
             self._end(self._stopped_by)
+        elif (failure := self._failure_in_text()) is not None:
+            self._end(failure)
         elif self._options.background_wait and record.after_work.expected and not self._turns.interrupted:
             self._move(RunLife.LINGERING)
         else:
             self._turn_over()
         if record.meter is not None:  # not before: the result that is there stays
             record.meter.end_turn(0 if outcome.usage is None else outcome.usage.total_tokens)
+
+    def _failure_in_text(self) -> Exception | None:
+        """Return why the turn has failed, where the agent says that in a message, and marks it."""
+        assert self._turn is not None
+        before = self._turn.failed_after
+        if before is None:
+            return None
+        text = self.record.log.last_message()
+        return self._host.errors.in_message(text.removeprefix(before).strip() or text.strip())
 
     def _turn_over(self) -> None:
         """Go on with another turn, or conclude."""
@@ -506,5 +498,4 @@ class Run(Generic[T]):
         self.record.end(error)
 
     def _move(self, life: RunLife) -> None:
-        assert life in _NEXT[self.life], (self.life, life)
-        self.life = life
+        self.life = self.life.to(life)

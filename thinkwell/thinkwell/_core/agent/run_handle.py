@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
-from thinkwell._core.agent.run import RunLife
+from thinkwell._core.agent.run_life import RunLife
 from thinkwell._core.log.stream import Injected, Queued, Refused
 from thinkwell._core.protocol.steering import refusal, steering_request
 from thinkwell.errors import RunEnded, SteeringUnsupported, ThoughtCancelled

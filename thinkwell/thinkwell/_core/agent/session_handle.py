@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 import anyio
 from msgspec import Struct
 
 from thinkwell import events as ev
-from thinkwell._core.agent.agent import AgentLife
 from thinkwell._core.agent.opening import Hold, Opening
+from thinkwell._core.agent.starters import SessionStarter, check_system
 from thinkwell._core.protocol.mcp_servers import check_reachable
-from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, result_tool, tool_specs
 from thinkwell._core.schema.arguments import check_seconds
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.session.session import How, WireSession
-from thinkwell._core.task.builder import Explanation, Spec, ThinkBuilder
-from thinkwell._core.task.prompt import ImagePart, Part
+from thinkwell._core.task.builder import Spec, ThinkBuilder
+from thinkwell._core.task.system_prompt import SystemPrompt, session_system
 from thinkwell._values.folders import existing_folder
 from thinkwell.errors import (
     AgentReported,
-    CapabilityMissing,
-    SessionClosed,
     SessionNotOpened,
     SessionOpenTimeout,
 )
-from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -37,15 +33,14 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from thinkwell._core.agent.agent import RunningAgent
-    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import JsonSchema, Output
     from thinkwell._core.session.history import HistoryMessage
     from thinkwell._core.session.state import SessionMode, SessionUsage
-    from thinkwell._core.task.builder import Options
     from thinkwell._mcp.servers import McpServer
     from thinkwell._values.session_options import SessionOption
     from thinkwell.agents._profile import ToolTransport
     from thinkwell.questions import Answer
+    from thinkwell_acp import schema as s
     from thinkwell_acp.mcp import ToolSpec
 
 T = TypeVar("T")
@@ -69,56 +64,10 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     open_timeout: float = OPEN_TIMEOUT
     tools_via: ToolTransport | None = None
     """The way for our tools, where it is not the agent's."""
+    system: SystemPrompt | None = None
+    """Instructions for the whole of it."""
     bare: bool = False
     """Whether none of our tools are offered to the agent. There can be no turns then."""
-
-
-class SessionStarter:
-    """Starts the turns of a session."""
-
-    def __init__(self, agent: RunningAgent, wire: WireSession, result: Output[Any] | None) -> None:
-        self.agent = agent
-        self.wire = wire
-        self.result = result
-        self._result_schema = None
-        if agent.host.dialect.has_tools:
-            self._result_schema = ANY_RESULT if result is None else result.tool_schema()
-
-    @property
-    def first_tools(self) -> list[ToolSpec]:
-        """What is offered when the session is opened: the tool that returns results, which stays the same."""
-        return [] if self._result_schema is None else [result_tool(self._result_schema)]
-
-    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
-        """Start a turn."""
-        self.check_open()
-        if spec.cwd is not None:
-            raise ValueError(
-                "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
-            )
-        self.agent.host.dialect.check(spec)
-        self.wire.tools.reserve(tool_specs(spec, self._result_schema))
-        return self.agent.start(spec, options, self.wire, result_schema=self._result_schema, ephemeral=False)
-
-    def explain(self, spec: Spec[T]) -> Explanation:
-        """Return what a turn would send."""
-        return explain(self.agent, spec, self._result_schema, self.wire.server_name)
-
-    def check(self, part: Part) -> None:
-        """Check that the agent takes such a part of a prompt."""
-        check_part(self.agent, part)
-
-    def check_open(self) -> None:
-        """Check that neither the session's block has been left, nor the agent's.
-
-        Raises:
-            AgentClosed: The agent's was left.
-            SessionClosed: The session's was left.
-            WrongEventLoop: The caller is not in the agent's event loop.
-        """
-        if self.wire.life.left and self.agent.life is AgentLife.OPEN:
-            raise SessionClosed
-        self.agent.check_open()
 
 
 class Session:
@@ -217,6 +166,9 @@ class Session:
         mcp_servers: Sequence[McpServer] = (),
         additional_directories: Sequence[str | os.PathLike[str]] = (),
         output: object = None,
+        system: str | None = None,
+        system_mode: Literal["append", "replace"] = "append",
+        system_fallback: Literal["prompt"] | None = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opening[Session]:
         """Open another session that begins with a copy of this conversation; see `Agent.session`.
@@ -226,6 +178,9 @@ class Session:
             mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in.
             output: The output type, if all typed turns have the same one.
+            system: Instructions for the whole of it; by default those of this session.
+            system_mode: See `Agent.session`.
+            system_fallback: See `Agent.session`.
             open_timeout: Seconds for the agent to open the session.
 
         Raises:
@@ -237,6 +192,7 @@ class Session:
         """
         self._starter.check_open()
         agent = self._starter.agent
+        instructions = session_system(system, system_mode, system_fallback)
         plan = session_plan(
             agent,
             cwd=self.cwd if cwd is None else cwd,
@@ -244,6 +200,7 @@ class Session:
             additional_directories=additional_directories,
             sources={"fork": self.id},
             output=output,
+            system=self._wire.system if instructions is None else instructions,
             open_timeout=open_timeout,
         )
         return open_session(agent, plan)
@@ -312,13 +269,14 @@ def session_plan(
     additional_directories: Sequence[str | os.PathLike[str]],
     sources: Mapping[How, str | None],
     output: object,
+    system: SystemPrompt | None,
     open_timeout: float,
 ) -> SessionPlan:
     """Check what was asked for. `sources` are the sessions to load, resume or fork, at most one of them.
 
     Raises:
         NotADirectoryError: There is no such folder.
-        CapabilityMissing: The agent does not take one of the MCP servers.
+        CapabilityMissing: The agent does not take one of the MCP servers, or the system prompt.
         McpServerError: The program of one is missing.
         TypeError: The output type cannot be used, or an argument is of another type.
         ValueError: More than one source is given, or an argument is out of range.
@@ -345,6 +303,8 @@ def session_plan(
     agent.host.dialect.refuse(servers, "mcpCapabilities", "session(mcp_servers=…)")
     with agent.host.errors.advising():
         check_reachable(servers, agent.client.capabilities.mcp_capabilities)
+    if system is not None:
+        check_system(agent, system)
     return SessionPlan(
         cwd=folder,
         mcp_servers=servers,
@@ -352,6 +312,7 @@ def session_plan(
         how=how,
         source=source,
         result=result,
+        system=system,
         open_timeout=open_timeout,
     )
 
@@ -376,6 +337,7 @@ async def _opened(agent: RunningAgent, plan: SessionPlan, hold: Hold) -> AsyncGe
         how=plan.how,
         source=plan.source,
         tools_via=plan.tools_via,
+        system=plan.system,
     )
     starter = SessionStarter(agent, wire, plan.result)
     tools = [] if plan.bare else starter.first_tools
@@ -403,34 +365,3 @@ async def _open(agent: RunningAgent, wire: WireSession, tools: Sequence[ToolSpec
                 raise SessionNotOpened(how, source, exc.code, exc.message, exc.data) from exc.__cause__
             return
         raise SessionOpenTimeout(wire.how, wire.source, seconds)
-
-
-def explain(
-    agent: RunningAgent, spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None, server: str | None
-) -> Explanation:
-    """Return exactly what a run would send."""
-    return Explanation(
-        prompt=tuple(
-            s.to_builtins(
-                prompt_blocks(
-                    spec,
-                    embeds=agent.client.capabilities.prompt_capabilities.embedded_context,
-                    plain=not agent.host.dialect.has_tools,
-                    result_schema=result_schema,
-                    server=server,
-                )
-            )
-        ),
-        tools=tuple(tool.wire() for tool in tool_specs(spec, result_schema)),
-    )
-
-
-def check_part(agent: RunningAgent, part: Part) -> None:
-    """Check that the agent takes such a part of a prompt. Files become links where it takes no more.
-
-    Raises:
-        CapabilityMissing: It does not.
-    """
-    if isinstance(part, ImagePart) and not agent.client.capabilities.prompt_capabilities.image:
-        with agent.host.errors.advising():
-            raise CapabilityMissing("promptCapabilities.image", "an image in a prompt")

@@ -94,6 +94,20 @@ def _wanted(error: RpcError) -> str:
     return f"it wants a login first ({error.message})"
 
 
+def turn_failed(update: s.SessionUpdate) -> bool | None:
+    """Return whether an agent marks its turn as failed; ``None`` where it says nothing of that.
+
+    codex-acp does: the status of its thread is ``active`` when a turn begins, ``idle`` when it is done, and
+    ``systemError`` where it has failed. Its model cannot send that, whatever it writes. (``sessionFailure``,
+    which it has for clients that ask for it, says less: quota and overload are one category there.)
+    """
+    match update:
+        case s.SessionInfoUpdate(meta={"codex": {"threadStatus": {"type": str(status)}}}):
+            return status == "systemError"
+        case _:
+            return None
+
+
 def noise(malformed: Sequence[bytes]) -> str:
     """Return what to say of lines that were no messages."""
     if not malformed:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from thinkwell._core.schema.output import RESULT_KEY, RESULT_TOOL
 from thinkwell._core.task import prompt
+from thinkwell._display.fences import quoted
+from thinkwell.errors import CapabilityMissing
 from thinkwell_acp import schema as s
 from thinkwell_acp.mcp import ToolSpec
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._core.task.builder import Spec
+    from thinkwell._core.task.system_prompt import SystemPrompt
 
 ANY_RESULT: Final[dict[str, ev.JsonValue]] = {
     "type": "object",
@@ -53,6 +56,7 @@ def prompt_blocks(
     plain: bool,
     result_schema: dict[str, ev.JsonValue] | None,
     server: str | None = None,
+    system: str = "",
 ) -> Sequence[s.ContentBlock]:
     """Return the prompt in the protocol's form.
 
@@ -62,19 +66,40 @@ def prompt_blocks(
         plain: Whether it gets what was written, and no word of ours.
         result_schema: Schema of ``return_result``; ``None``: without it.
         server: Name of our MCP server, where the model may see tools of the same names of other servers.
+        system: The system prompt, where the agent takes none and it was not said before.
 
     Raises:
         OSError: A file of it cannot be read.
     """
+    head = prompt.TextPart(quoted(system, "system") + "\n" if system else "")
     if plain:
-        return [_wire_block(part, embeds=True) for part in spec.parts]
+        return [_wire_block(part, embeds=True) for part in prompt.joined((head, *spec.parts))]
     tail = prompt.tools_section(spec.tools) + prompt.skills_section(spec.skills)
     if spec.output.schema is not None:
         tail += prompt.result_section(json.dumps(spec.output.schema) if result_schema is ANY_RESULT else None)
     if tail and server is not None:
         tail += prompt.server_section(server)
-    parts = prompt.joined((*spec.parts, prompt.TextPart(tail)))
+    parts = prompt.joined((head, *spec.parts, prompt.TextPart(tail)))
     return [_wire_block(part, embeds=embeds) for part in parts]
+
+
+def wire_system_prompt(system: SystemPrompt, flags: s.SessionCapabilities) -> s.SystemPrompt | None:
+    """Return a system prompt in the protocol's form; ``None``: it goes before the first prompt.
+
+    Raises:
+        CapabilityMissing: The agent does not take it, and there is no fallback.
+    """
+    taken, path, wanted_by = flags.system_prompt, "sessionCapabilities.systemPrompt", "a system prompt"
+    if taken is not None:
+        if system.mode == "append" or (taken.mode is not None and taken.mode.override is not None):
+            mode: s.SystemPromptMode = "append" if system.mode == "append" else "override"
+            return s.SystemPrompt(mode=mode, content=(s.TextContent(text=system.text),))
+        path, wanted_by = f"{path}.mode.override", f'{wanted_by} of the mode "replace"'
+    if system.fallback is None:
+        raise CapabilityMissing(
+            path, f'{wanted_by}; with the fallback "prompt" its text goes before the first prompt instead'
+        )
+    return None
 
 
 def _wire_block(part: prompt.Part, *, embeds: bool) -> s.ContentBlock:

@@ -33,6 +33,7 @@ class SessionCalls:
         mcp_servers: MCP servers beside ours.
         directories: More folders to work in.
         tools: Our tools.
+        system_prompt: Instructions for the session.
         observers: Say what to send in ``_meta``.
     """
 
@@ -43,6 +44,7 @@ class SessionCalls:
         mcp_servers: Sequence[s.McpServer],
         directories: Sequence[str],
         tools: SessionTools,
+        system_prompt: s.SystemPrompt | None,
         observers: SessionObservers,
     ) -> None:
         self._client = client
@@ -50,6 +52,7 @@ class SessionCalls:
         self._mcp_servers = tuple(mcp_servers)
         self._directories = tuple(directories)
         self._tools = tools
+        self._system_prompt = system_prompt
         self._observers = observers
 
     @property
@@ -67,6 +70,7 @@ class SessionCalls:
             cwd=self._cwd,
             mcp_servers=self._servers,
             additional_directories=self._directories,
+            system_prompt=self._system_prompt,
             meta=self._meta,
         )
         return await self._client.new_session(request, heard)
@@ -80,6 +84,7 @@ class SessionCalls:
             cwd=self._cwd,
             mcp_servers=self._servers,
             additional_directories=self._directories,
+            system_prompt=self._system_prompt,
             meta=self._meta,
         )
         return await self._client.fork_session(request, heard)
@@ -91,6 +96,7 @@ class SessionCalls:
             cwd=self._cwd,
             mcp_servers=self._servers,
             additional_directories=self._directories,
+            system_prompt=self._system_prompt,
             meta=self._meta,
         )
         await self._client.load_session(request, heard)
@@ -102,6 +108,7 @@ class SessionCalls:
             cwd=self._cwd,
             mcp_servers=self._servers,
             additional_directories=self._directories,
+            system_prompt=self._system_prompt,
             meta=self._meta,
         )
         await self._client.resume_session(request, heard)

@@ -13,6 +13,7 @@ from thinkwell import events as ev
 from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.policy.remember import Remembered
 from thinkwell._core.protocol.own_tools import OwnCalls
+from thinkwell._core.protocol.prompt import wire_system_prompt
 from thinkwell._core.protocol.tool_calls import ToolCalls
 from thinkwell._core.session.calls import SessionCalls
 from thinkwell._core.session.outside_turns import OutsideTurns
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from thinkwell._core.protocol.updates import Mapper
     from thinkwell._core.session.host import SessionHost
+    from thinkwell._core.task.system_prompt import SystemPrompt
     from thinkwell._core.turn.run_record import RunRecord
     from thinkwell.agents._profile import ToolTransport
     from thinkwell_acp.mcp import CallContext, ToolSpec
@@ -58,6 +60,10 @@ class WireSession:
         how: How it is opened.
         source: The session to load, resume or fork.
         tools_via: The way for our tools, where it is not the agent's.
+        system: Instructions for the whole of it.
+
+    Raises:
+        CapabilityMissing: The agent does not take such a system prompt.
     """
 
     def __init__(
@@ -70,6 +76,7 @@ class WireSession:
         how: How = "new",
         source: str | None = None,
         tools_via: ToolTransport | None = None,
+        system: SystemPrompt | None = None,
     ) -> None:
         self._host = host
         self.cwd = cwd
@@ -100,7 +107,15 @@ class WireSession:
         self.tools: SessionTools = SessionTools(host.tool_hosts, self._call_tool, tools_via)
         self.own_calls: OwnCalls = OwnCalls(self.tools.server, self.calls)
         """Knows which tool calls are of our own tools."""
-        self._calls = SessionCalls(host.client, cwd, mcp_servers, directories, self.tools, self._observers)
+        self.system = system
+        wire = None
+        if system is not None:
+            wire = wire_system_prompt(system, host.client.capabilities.session_capabilities)
+        self._calls = SessionCalls(
+            host.client, cwd, mcp_servers, directories, self.tools, wire, self._observers
+        )
+        self.preface: str = "" if system is None or wire is not None else system.text
+        """The system prompt, as long as it is to go before the next prompt."""
         self.remembered: Remembered = Remembered()
         """What was answered for the whole session."""
 

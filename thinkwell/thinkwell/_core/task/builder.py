@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 
 import anyio
 import msgspec
@@ -15,6 +15,7 @@ from thinkwell._core.log.run_log import Buffer
 from thinkwell._core.schema.arguments import check_count, check_seconds, checked
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._core.task import prompt
+from thinkwell._core.task.system_prompt import SystemPrompt, as_system_prompt
 from thinkwell._core.tools.signature import label
 from thinkwell._core.tools.skill import Skill, load_skill
 from thinkwell._core.tools.skill_tools import offered
@@ -64,6 +65,7 @@ class Spec(Generic[T]):
     """With those for the skills, where there are any."""
     skills: tuple[Skill, ...] = ()
     cwd: str | None = None
+    system: SystemPrompt | None = None
     meta: Mapping[str, ev.JsonValue] | None = None
     has_content: bool = False
     """Whether there is more in the parts than blanks, tags and fences."""
@@ -95,11 +97,14 @@ class Explanation:
     """The prompt's content blocks, in the protocol's form."""
     tools: tuple[dict[str, Any], ...]
     """Name, description and input schema of every tool, including `return_result`."""
+    system: dict[str, Any] | None = None
+    """The system prompt, in the protocol's form, where it does not go before the prompt."""
 
     def __str__(self) -> str:
         blocks = "\n".join(block.get("text", f"[{block['type']}]") for block in self.prompt)
         tools = "\n".join(f"{tool['name']}: {tool['inputSchema']}" for tool in self.tools)
-        return f"{blocks}\n--- tools ---\n{tools or '(none)'}"
+        system = "" if self.system is None else _shown(self.system)
+        return f"{system}{blocks}\n--- tools ---\n{tools or '(none)'}"
 
 
 class Addressee(Protocol):
@@ -114,6 +119,15 @@ class Addressee(Protocol):
 
         Raises:
             CapabilityMissing: It does not.
+        """
+        ...
+
+    def check_system(self, system: SystemPrompt, /) -> None:
+        """Check that the agent takes a system prompt.
+
+        Raises:
+            CapabilityMissing: It does not, and there is no fallback.
+            ValueError: There is no place for one.
         """
         ...
 
@@ -201,6 +215,31 @@ class PromptBuilder(Generic[T, A]):
             FileNotFoundError: The file does not exist.
         """
         return self._add(prompt.resource_part(path_or_uri))
+
+    def system(
+        self,
+        content: str,
+        *,
+        mode: Literal["append", "replace"] = "append",
+        fallback: Literal["prompt"] | None = None,
+    ) -> Self:
+        """Give the agent instructions for the task's session (ACP's system prompt); the last ones count.
+
+        Args:
+            content: The instructions.
+            mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
+            fallback: ``prompt`` puts them before the prompt where the agent does not take them in this mode.
+                Without it, that is an error.
+
+        Raises:
+            CapabilityMissing: The agent does not take them so (``sessionCapabilities.systemPrompt``).
+            TypeError: They are no text.
+            ValueError: They are empty or have lone surrogates, or there is no such mode or fallback, or this
+                is a turn of a session, which keeps those that it was opened with.
+        """
+        system = as_system_prompt(content, mode, fallback, "system()")
+        self._starter.check_system(system)
+        return self._with(system=system)
 
     def tool(
         self,
@@ -453,6 +492,11 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         listening = handlers.begin()
         stream = self._starter.start(self._spec, replace(options, listener=listening))
         return await listening.hear(stream, timeout)
+
+
+def _shown(system: dict[str, Any]) -> str:
+    text = "".join(block["text"] for block in system["content"])
+    return f"--- system ({system['mode']}) ---\n{text}\n--- prompt ---\n"
 
 
 def check_handlers(handlers: object) -> None:

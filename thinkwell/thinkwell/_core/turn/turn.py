@@ -90,6 +90,8 @@ class Turn:
         """Around the wait for the end of a cancelled turn."""
         self._over = anyio.Event()
         self.life = TurnLife.SENT
+        self.failed_after: str | None = None
+        """The last message when the agent marked the turn as failed: what it says after that is why."""
         client.start_prompt(request, self._answered)
 
     @property

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from thinkwell import errors
+from thinkwell.errors import AgentReported
 from thinkwell.web._records import RunEnded, ShownError, read_entry
 from thinkwell.web._run_ids import RUN_ID, run_digits
 from thinkwell.web.letta._mapping import Mapper, date_of, waits
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 __all__ = ("Options", "Segment", "SegmentReader", "stop_reason_of")
 
 _ID: Final = re.compile(rf"({RUN_ID})(?:-([1-9][0-9]{{0,15}}))?")
+
+_REPORTED: Final = frozenset(
+    name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, AgentReported)
+)
+"""The classes of what an agent reports of its model service."""
 
 _STOPS: Final[dict[str, StopReasonType]] = {
     "end_turn": "end_turn",
@@ -189,4 +196,4 @@ def stop_reason_of(end: RunEnded) -> StopReasonType:
         return reason or "end_turn"
     if end.status == "failed" and reason in ("max_tokens_exceeded", "max_steps"):
         return reason  # what there is was said
-    return "llm_api_error" if end.error is not None and end.error.name == "AgentReported" else "error"
+    return "llm_api_error" if end.error is not None and end.error.name in _REPORTED else "error"

@@ -1,0 +1,41 @@
+"""The life of a run."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+
+class RunLife(Enum):
+    """Where a run is in its life."""
+
+    QUEUED = auto()
+    """It waits for its session."""
+    PREPARING = auto()
+    """The session is opened, and tools are offered."""
+    PROMPTING = auto()
+    """A turn of it runs."""
+    LINGERING = auto()
+    """The agent has answered, and has more to do."""
+    STOPPING = auto()
+    """It was ended before its time; a turn that runs is waited for."""
+    ENDED = auto()
+    """Its log has ended."""
+    OVER = auto()
+    """Its session is left."""
+
+    def to(self, life: RunLife) -> RunLife:
+        """Return the next stage, which has to follow this one."""
+        assert life in _NEXT[self], (self, life)
+        return life
+
+
+_NEXT: Final = {
+    RunLife.QUEUED: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.PREPARING: {RunLife.PROMPTING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.PROMPTING: {RunLife.PREPARING, RunLife.LINGERING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.LINGERING: {RunLife.PREPARING, RunLife.STOPPING, RunLife.ENDED},
+    RunLife.STOPPING: {RunLife.ENDED},
+    RunLife.ENDED: {RunLife.OVER},
+    RunLife.OVER: set[RunLife](),
+}

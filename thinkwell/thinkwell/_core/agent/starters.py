@@ -1,0 +1,176 @@
+"""What starts the runs of an agent, and those of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from thinkwell._core.agent.agent import AgentLife
+from thinkwell._core.protocol.prompt import (
+    ANY_RESULT,
+    prompt_blocks,
+    result_tool,
+    tool_specs,
+    wire_system_prompt,
+)
+from thinkwell._core.session.session import WireSession
+from thinkwell._core.task.builder import Explanation, Spec
+from thinkwell._core.task.prompt import ImagePart, Part
+from thinkwell.errors import CapabilityMissing, SessionClosed
+from thinkwell_acp import schema as s
+
+if TYPE_CHECKING:
+    from thinkwell import events as ev
+    from thinkwell._core.agent.agent import RunningAgent
+    from thinkwell._core.log.stream import ThoughtStream
+    from thinkwell._core.schema.output import Output
+    from thinkwell._core.task.builder import Options
+    from thinkwell._core.task.system_prompt import SystemPrompt
+    from thinkwell_acp.mcp import ToolSpec
+
+T = TypeVar("T")
+
+
+class AgentStarter:
+    """Starts the runs of an agent that have a session of their own."""
+
+    def __init__(self, agent: RunningAgent) -> None:
+        self._agent = agent
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a run."""
+        agent = self._agent
+        agent.check_open()
+        agent.host.dialect.check(spec)
+        agent.host.dialect.refuse(spec.cwd not in (None, agent.setup.cwd), "cwd", "cwd()")
+        folder, servers = spec.cwd or agent.setup.cwd, agent.setup.mcp_servers.wire
+        wire = WireSession(agent.host, folder, servers, system=spec.system)
+        return agent.start(spec, options, wire, result_schema=self._schema(spec), ephemeral=True)
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a run would send. Its session, and with it the server's name, comes with the run."""
+        server = "thinkwell…" if self._agent.host.routes.begun else None
+        return explain(self._agent, spec, self._schema(spec), server)
+
+    def _schema(self, spec: Spec[Any]) -> dict[str, ev.JsonValue] | None:
+        """Return the schema of ``return_result``; ``None``: the run has no such tool."""
+        wanted = spec.output.schema is not None and self._agent.host.dialect.has_tools
+        return spec.output.tool_schema() if wanted else None
+
+    def check(self, part: Part) -> None:
+        """Check that the agent takes such a part of a prompt."""
+        check_part(self._agent, part)
+
+    def check_system(self, system: SystemPrompt, /) -> None:
+        """Check that the agent takes such a system prompt."""
+        check_system(self._agent, system)
+
+
+class SessionStarter:
+    """Starts the turns of a session."""
+
+    def __init__(self, agent: RunningAgent, wire: WireSession, result: Output[Any] | None) -> None:
+        self.agent = agent
+        self.wire = wire
+        self.result = result
+        self._result_schema = None
+        if agent.host.dialect.has_tools:
+            self._result_schema = ANY_RESULT if result is None else result.tool_schema()
+
+    @property
+    def first_tools(self) -> list[ToolSpec]:
+        """What is offered when the session is opened: the tool that returns results, which stays the same."""
+        return [] if self._result_schema is None else [result_tool(self._result_schema)]
+
+    def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
+        """Start a turn."""
+        self.check_open()
+        if spec.cwd is not None:
+            raise ValueError(
+                "a session keeps the folder that it was opened in: agent.session(cwd=…), not .cwd(…)"
+            )
+        self.agent.host.dialect.check(spec)
+        self.wire.tools.reserve(tool_specs(spec, self._result_schema))
+        return self.agent.start(spec, options, self.wire, result_schema=self._result_schema, ephemeral=False)
+
+    def explain(self, spec: Spec[T]) -> Explanation:
+        """Return what a turn would send."""
+        wire = self.wire
+        return explain(self.agent, spec, self._result_schema, wire.server_name, preface=wire.preface)
+
+    def check(self, part: Part) -> None:
+        """Check that the agent takes such a part of a prompt."""
+        check_part(self.agent, part)
+
+    def check_system(self, _system: SystemPrompt, /) -> None:
+        """Refuse a system prompt: there is one for the whole session.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(
+            "a session keeps its system prompt: give it to agent.session(system=…), not to .system(…)"
+        )
+
+    def check_open(self) -> None:
+        """Check that neither the session's block has been left, nor the agent's.
+
+        Raises:
+            AgentClosed: The agent's was left.
+            SessionClosed: The session's was left.
+            WrongEventLoop: The caller is not in the agent's event loop.
+        """
+        if self.wire.life.left and self.agent.life is AgentLife.OPEN:
+            raise SessionClosed
+        self.agent.check_open()
+
+
+def check_system(agent: RunningAgent, system: SystemPrompt) -> None:
+    """Check that the agent takes a system prompt, or that there is a fallback.
+
+    Raises:
+        CapabilityMissing: It does not, and there is none.
+    """
+    with agent.host.errors.advising():
+        wire_system_prompt(system, agent.client.capabilities.session_capabilities)
+
+
+def explain(
+    agent: RunningAgent,
+    spec: Spec[Any],
+    result_schema: dict[str, ev.JsonValue] | None,
+    server: str | None,
+    *,
+    preface: str = "",
+) -> Explanation:
+    """Return exactly what a run would send."""
+    system = None
+    if spec.system is not None:
+        system = wire_system_prompt(spec.system, agent.client.capabilities.session_capabilities)
+        preface = spec.system.text if system is None else ""
+    return Explanation(
+        prompt=tuple(
+            s.to_builtins(
+                prompt_blocks(
+                    spec,
+                    embeds=agent.client.capabilities.prompt_capabilities.embedded_context,
+                    plain=not agent.host.dialect.has_tools,
+                    result_schema=result_schema,
+                    server=server,
+                    system=preface,
+                )
+            )
+        ),
+        tools=tuple(tool.wire() for tool in tool_specs(spec, result_schema)),
+        system=None if system is None else s.to_builtins(system),
+    )
+
+
+def check_part(agent: RunningAgent, part: Part) -> None:
+    """Check that the agent takes such a part of a prompt. Files become links where it takes no more.
+
+    Raises:
+        CapabilityMissing: It does not.
+    """
+    if isinstance(part, ImagePart) and not agent.client.capabilities.prompt_capabilities.image:
+        with agent.host.errors.advising():
+            raise CapabilityMissing("promptCapabilities.image", "an image in a prompt")
