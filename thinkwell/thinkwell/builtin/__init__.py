@@ -7,6 +7,9 @@ key and no network, so that the first run works everywhere; and it is what the e
 How fast it speaks is for the client to say: the environment variable ``THINKWELL_BUILTIN_PACE``, or
 ``thinkwell.builtin/pace`` in a prompt's ``_meta``, holds the seconds between two chunks; 0 speaks at once.
 
+It has no model. To try out a program that chooses one, name some in ``THINKWELL_BUILTIN_MODELS``, with commas
+between them: it offers these, and does the same with each.
+
 `BuiltinAgent` serves it without a process, on any transport:
 
     ours, theirs = memory_transport_pair()

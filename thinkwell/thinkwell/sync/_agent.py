@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._core.schema.output import JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
-    from thinkwell.agents import AgentProfile, ToolTransport
+    from thinkwell.agents import AgentName, AgentProfile, ToolTransport
     from thinkwell.errors import AuthMethod
     from thinkwell.mcp_servers import McpServer
     from thinkwell.permissions import PermissionMode, PermissionPolicy
@@ -123,6 +123,7 @@ class Agent(Opened[AsyncAgent]):
         load: str | None = None,
         resume: str | None = None,
         fork: str | None = None,
+        model: str | None = None,
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opener[Session]:
@@ -141,12 +142,15 @@ class Agent(Opened[AsyncAgent]):
                 `Session.events`.
             resume: The same, without repeating it.
             fork: The id of a session to begin with a copy of.
+            model: Its model, by id or name, an old session's too; by default that of `open_agent`, else the
+                agent's own choice. `Session.models` has those that the agent offers.
             output: The output type of every typed turn, where it is always the same one: the agent then
                 sees its schema in the tool, and not in each prompt.
             open_timeout: Seconds until the agent has opened it.
 
         Raises:
             CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            ModelNotFound: The agent does not offer that model. No prompt was sent.
             McpServerError: The program of an MCP server is not there.
             SessionNotOpened: The agent answered with an error.
             SessionOpenTimeout: The agent did not answer in time.
@@ -164,6 +168,7 @@ class Agent(Opened[AsyncAgent]):
             load=load,
             resume=resume,
             fork=fork,
+            model=model,
             output=output,
             open_timeout=open_timeout,
         )
@@ -212,7 +217,7 @@ class Agent(Opened[AsyncAgent]):
 
 
 def open_agent(
-    agent: str | AgentProfile | None = None,
+    agent: AgentName | str | AgentProfile | None = None,
     /,
     *,
     command: str | Sequence[str] | None = None,
@@ -226,6 +231,7 @@ def open_agent(
     mcp_servers: Sequence[McpServer] = (),
     tools_via: ToolTransport | None = None,
     login: str | None = None,
+    model: str | None = None,
     startup_timeout: float = 60,
     keep_daemons: bool = False,
     record: str | os.PathLike[str] | None = None,
@@ -257,6 +263,7 @@ def open_agent(
         mcp_servers=mcp_servers,
         tools_via=tools_via,
         login=login,
+        model=model,
         startup_timeout=startup_timeout,
         keep_daemons=keep_daemons,
         record=record,

@@ -21,7 +21,7 @@ from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.schema.methods import REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from thinkwell.testing._player import Answer
     from thinkwell_acp import AgentSide, Transport
@@ -45,6 +45,7 @@ class ScriptedOptions(TypedDict, total=False):
     fails_at: Mapping[str, RpcError] | None
     answers: Mapping[str, Answer] | None
     repeats: bool
+    models: Sequence[str]
     complete: bool
 
 
@@ -72,6 +73,7 @@ class ScriptedAgent(PlayedAgent):
         answers: Functions that answer requests instead, by method: ``async def slow(request, proceed)``,
             where ``await proceed(request)`` returns the usual answer. In memory only.
         repeats: Whether the last turn is played again for each further prompt, and not a failure then.
+        models: The models that it offers, by an option of every session. A session begins with the first.
         complete: Whether `check` asks for every step to have been played, and for every error of `fails_at`
             to have been given.
         folder: Where `program` keeps the script, unless it is told.
@@ -96,6 +98,7 @@ class ScriptedAgent(PlayedAgent):
         fails_at: Mapping[str, RpcError] | None = None,
         answers: Mapping[str, Answer] | None = None,
         repeats: bool = False,
+        models: Sequence[str] = (),
         complete: bool = True,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -123,6 +126,7 @@ class ScriptedAgent(PlayedAgent):
             relists=relists,
             fails_at={method: _fails(method, error) for method, error in (fails_at or {}).items()},
             repeats=repeats,
+            models=tuple(models),
         )
 
     def __repr__(self) -> str:

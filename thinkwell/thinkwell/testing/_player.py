@@ -49,6 +49,10 @@ INFO: Final = s.Implementation(name="scripted", version=VERSION)
 """What it calls itself."""
 
 
+MODEL: Final = "model"
+"""The option by which its models are chosen."""
+
+
 class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A script with everything else that an agent needs to play it. A saved `Script` can be read as one."""
 
@@ -60,6 +64,7 @@ class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     relists: bool = True
     fails_at: dict[str, Fails] = {}
     repeats: bool = False
+    models: tuple[str, ...] = ()
 
 
 Proceed: TypeAlias = Callable[[s.Model], Awaitable[object]]
@@ -70,9 +75,10 @@ Answer: TypeAlias = Callable[[Never, Proceed], Awaitable[object]]
 
 
 class _Session:
-    """A conversation: its tools and the turn that runs in it."""
+    """A conversation: its model, its tools and the turn that runs in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self.model = model
         self.tools: list[ClientTools] = []
         self.turns: set[Turn] = set()
 
@@ -152,25 +158,34 @@ class Player(AgentHandler):
         """Open a session."""
         session_id = self._new_id()
         await self._tell(session_id, self._play.before_session, "before_session")
-        await self._open(session_id, request.mcp_servers)
-        return s.NewSessionResponse(session_id=session_id)
+        options = await self._open(session_id, request.mcp_servers)
+        return s.NewSessionResponse(session_id=session_id, config_options=options)
 
     async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
         """Open any session, and repeat what is told before a session is opened."""
         await self._tell(request.session_id, self._play.before_session, "before_session")
-        await self._open(request.session_id, request.mcp_servers)
-        return s.LoadSessionResponse()
+        return s.LoadSessionResponse(config_options=await self._open(request.session_id, request.mcp_servers))
 
     async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
         """Open any session."""
-        await self._open(request.session_id, request.mcp_servers)
-        return s.ResumeSessionResponse()
+        options = await self._open(request.session_id, request.mcp_servers)
+        return s.ResumeSessionResponse(config_options=options)
 
     async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
         """Open a session beside any other."""
         session_id = self._new_id()
-        await self._open(session_id, request.mcp_servers)
-        return s.ForkSessionResponse(session_id=session_id)
+        options = await self._open(session_id, request.mcp_servers)
+        return s.ForkSessionResponse(session_id=session_id, config_options=options)
+
+    async def set_session_config_option(
+        self, request: s.SetSessionConfigOptionRequest, /
+    ) -> s.SetSessionConfigOptionResponse:
+        """Change the model of a session."""
+        session, model = self._sessions.get(request.session_id), request.value
+        if session is None or request.config_id != MODEL or model not in self._play.models:
+            raise RpcError(INVALID_PARAMS, f"There is no option {request.config_id} = {model}")
+        session.model = str(model)
+        return s.SetSessionConfigOptionResponse(config_options=self._options(session))
 
     async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
         """Close a session, and cancel what runs in it."""
@@ -216,12 +231,22 @@ class Player(AgentHandler):
     def _new_id(self) -> str:
         return f"session-{self._journal.claim('session')}"
 
-    async def _open(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-        session = self._sessions[session_id] = _Session()
+    async def _open(
+        self, session_id: str, servers: Sequence[s.McpServer]
+    ) -> tuple[s.SessionConfigOption, ...] | None:
+        session = self._sessions[session_id] = _Session(next(iter(self._play.models), ""))
         for server in servers:
             if isinstance(server, s.McpServerAcp):
                 lists = self._play.lists_tools
                 session.tools.append(await ClientTools.open(self._client.connection, server, lists=lists))
+        return self._options(session) or None
+
+    def _options(self, session: _Session) -> tuple[s.SessionConfigOption, ...]:
+        choices = tuple(s.SessionConfigSelectOption(value=name, name=name) for name in self._play.models)
+        model = s.SessionConfigSelect(
+            id=MODEL, name="Model", category="model", current_value=session.model, options=choices
+        )
+        return (model,) if choices else ()
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
         """Fetch the tools again when they have changed."""

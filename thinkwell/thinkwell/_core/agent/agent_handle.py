@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 import anyio
 
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
-from thinkwell._core.agent.arguments import check_protocol, check_types
+from thinkwell._core.agent.arguments import check_model, check_protocol, check_types
 from thinkwell._core.agent.initialize import initialize
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from thinkwell._mcp.servers import McpServer
     from thinkwell._recording._recorder import Recorder
     from thinkwell._workspace.workspace import Workspace
+    from thinkwell.agents._names import AgentName
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell.view import PhaseView
@@ -90,7 +91,8 @@ class AgentStarter:
         agent.check_open()
         agent.host.dialect.check(spec)
         agent.host.dialect.refuse(spec.cwd not in (None, agent.setup.cwd), "cwd", "cwd()")
-        wire = WireSession(agent.host, spec.cwd or agent.setup.cwd, agent.setup.mcp_servers.wire)
+        setup = agent.setup
+        wire = WireSession(agent.host, spec.cwd or setup.cwd, setup.mcp_servers.wire, model=setup.model)
         return agent.start(spec, options, wire, result_schema=self._schema(spec), ephemeral=True)
 
     def explain(self, spec: Spec[T]) -> Explanation:
@@ -191,6 +193,7 @@ class Agent:
         load: str | None = None,
         resume: str | None = None,
         fork: str | None = None,
+        model: str | None = None,
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opening[Session]:
@@ -208,12 +211,15 @@ class Agent:
                 `Session.events`.
             resume: The same, without repeating it.
             fork: The id of a session to begin with a copy of.
+            model: Its model, by id or name, an old session's too; by default that of `open_agent`, else the
+                agent's own choice. `Session.models` has those that the agent offers.
             output: The output type of every typed turn, where it is always the same one: the agent then
                 sees its schema in the tool, and not in each prompt.
             open_timeout: Seconds until the agent has opened it.
 
         Raises:
             CapabilityMissing: The agent does not advertise that. Nothing was sent.
+            ModelNotFound: The agent does not offer that model. No prompt was sent.
             McpServerError: The program of an MCP server is not there.
             SessionNotOpened: The agent answered with an error.
             SessionOpenTimeout: The agent did not answer in time.
@@ -229,6 +235,7 @@ class Agent:
             mcp_servers=mcp_servers,
             additional_directories=additional_directories,
             sources={"load": load, "resume": resume, "fork": fork},
+            model=self._agent.setup.model if model is None else model,
             output=output,
             open_timeout=open_timeout,
         )
@@ -296,7 +303,7 @@ class Agent:
 
 
 def open_agent(
-    agent: str | AgentProfile | None = None,
+    agent: AgentName | str | AgentProfile | None = None,
     /,
     *,
     command: str | Sequence[str] | None = None,
@@ -310,6 +317,7 @@ def open_agent(
     mcp_servers: Sequence[McpServer] = (),
     tools_via: ToolTransport | None = None,
     login: str | None = None,
+    model: str | None = None,
     startup_timeout: float = 60,
     keep_daemons: bool = False,
     record: str | os.PathLike[str] | None = None,
@@ -350,6 +358,10 @@ def open_agent(
             agent offers.
         login: The id of one of the agent's own ways to log in, which is gone when the agent asks for a
             login: once for all that wait for it. What was refused is then tried again.
+        model: The model of every session, by id or name: ``opus``. By default the agent chooses. The agent
+            says which models it has when a session is opened: `Session.models`, and
+            ``thinkwell agents show NAME``. With one that it does not offer, runs and sessions fail with
+            `ModelNotFound`, before a prompt is sent.
         startup_timeout: Seconds until the agent has answered its first request. Its installation, where it
             is not there yet, has a limit of its own: ``cold_start`` of its profile.
         keep_daemons: Leave running at the end what has left the process group of the agent, or that of a
@@ -400,7 +412,13 @@ def open_agent(
         prompt_format=prompt_format,
         agent=agent,
         named=command is not None or transport is not None,
-        others={"mcp_servers": mcp_servers, "workspace": workspace, "tools_via": tools_via, "login": login},
+        others={
+            "mcp_servers": mcp_servers,
+            "workspace": workspace,
+            "tools_via": tools_via,
+            "login": login,
+            "model": check_model("open_agent", model),
+        },
     )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
@@ -432,6 +450,7 @@ def open_agent(
         tools_via=tools_via,
         workspace=service,
         login=login,
+        model=model,
         profile=profile,
         redaction=partial(_redaction, variables),
     )

@@ -92,6 +92,26 @@ def check_protocol(
     return True
 
 
+def check_model(call: str, model: str | None) -> str | None:
+    """Return the model that was asked for.
+
+    Args:
+        call: What was called.
+        model: What it was given.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is empty.
+    """
+    if model is not None and not isinstance(cast("object", model), str):
+        raise TypeError(
+            f"{call}(model={model!r:.100}): give the id or the name of a model, as in Session.models"
+        )
+    if model == "":
+        raise ValueError(f'{call}(model=""): leave it out for the agent\'s own choice')
+    return model
+
+
 def _check_env(env: object) -> None:
     if not isinstance(env, Mapping):
         raise TypeError(f"open_agent(env=…): it is a {type(env).__name__}; give texts by their names")

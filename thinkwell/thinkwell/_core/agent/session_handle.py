@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from thinkwell import events as ev
 from thinkwell._core.agent.agent import AgentLife
+from thinkwell._core.agent.arguments import check_model
 from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.protocol.mcp_servers import check_reachable
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, result_tool, tool_specs
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from thinkwell._core.session.state import SessionMode, SessionUsage
     from thinkwell._core.task.builder import Options
     from thinkwell._mcp.servers import McpServer
-    from thinkwell._values.session_options import SessionOption
+    from thinkwell._values.session_options import OptionChoice, SessionOption
     from thinkwell.agents._profile import ToolTransport
     from thinkwell.questions import Answer
     from thinkwell_acp.mcp import ToolSpec
@@ -69,6 +70,8 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     open_timeout: float = OPEN_TIMEOUT
     tools_via: ToolTransport | None = None
     """The way for our tools, where it is not the agent's."""
+    model: str | None = None
+    """The model to give it; ``None``: the agent's own choice."""
     bare: bool = False
     """Whether none of our tools are offered to the agent. There can be no turns then."""
 
@@ -181,6 +184,29 @@ class Session:
         """What can be set, in the agent's order."""
         return self._wire.state.options
 
+    @property
+    def models(self) -> tuple[OptionChoice, ...]:
+        """The models that the agent offers; empty where it offers no choice."""
+        return self._wire.state.models
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that it has; ``None`` where the agent does not tell."""
+        return self._wire.state.model
+
+    async def set_model(self, model: str) -> None:
+        """Change the model, also while a turn runs. Where the session has it already, nothing is sent.
+
+        Args:
+            model: The ``value`` or the ``name`` of one of `models`.
+
+        Raises:
+            ModelNotFound: The agent does not offer it, or offers no choice.
+            AgentError: It did not change it.
+        """
+        self._starter.check_open()
+        await self._starter.agent.host.errors.call(self._wire.settings.set_model(model))
+
     async def set_mode(self, mode_id: str) -> None:
         """Change the mode, also while a turn runs.
 
@@ -216,6 +242,7 @@ class Session:
         cwd: str | os.PathLike[str] | None = None,
         mcp_servers: Sequence[McpServer] = (),
         additional_directories: Sequence[str | os.PathLike[str]] = (),
+        model: str | None = None,
         output: object = None,
         open_timeout: float = OPEN_TIMEOUT,
     ) -> Opening[Session]:
@@ -225,12 +252,14 @@ class Session:
             cwd: The folder to work in; by default that of this session.
             mcp_servers: MCP servers for the agent, beside those of `open_agent`.
             additional_directories: More folders to work in.
+            model: Its model, by id or name; by default that of this session.
             output: The output type of every typed turn, where it is always the same one.
             open_timeout: Seconds until the agent has opened it.
 
         Raises:
             CapabilityMissing: The agent does not advertise that.
             McpServerError: The program of an MCP server is not there.
+            ModelNotFound: The agent does not offer that model.
             AgentError: The agent did not open it.
             NotADirectoryError: There is no such folder.
             TypeError: The output type cannot be used.
@@ -243,6 +272,7 @@ class Session:
             mcp_servers=mcp_servers,
             additional_directories=additional_directories,
             sources={"fork": self.id},
+            model=self._wire.state.model_id if model is None else model,
             output=output,
             open_timeout=open_timeout,
         )
@@ -311,6 +341,7 @@ def session_plan(
     mcp_servers: Sequence[McpServer],
     additional_directories: Sequence[str | os.PathLike[str]],
     sources: Mapping[How, str | None],
+    model: str | None,
     output: object,
     open_timeout: float,
 ) -> SessionPlan:
@@ -353,6 +384,7 @@ def session_plan(
         source=source,
         result=result,
         open_timeout=open_timeout,
+        model=check_model("session", model),
     )
 
 
@@ -376,6 +408,7 @@ async def _opened(agent: RunningAgent, plan: SessionPlan, hold: Hold) -> AsyncGe
         how=plan.how,
         source=plan.source,
         tools_via=plan.tools_via,
+        model=plan.model,
     )
     starter = SessionStarter(agent, wire, plan.result)
     tools = [] if plan.bare else starter.first_tools

@@ -84,6 +84,8 @@ class Options:
     """Who hears all of it, and is asked first."""
     run_id: str | None = None
     """What to call the run; by default it gets a number."""
+    model: str | None = None
+    """The model to change to before the first prompt; by default it stays as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +287,7 @@ class PromptBuilder(Generic[T, A]):
         reminders: int = 1,
         budget: Budget | None = None,
         run_id: str | None = None,
+        model: str | None = None,
     ) -> Options:
         """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
         if not self._spec.has_content:
@@ -307,6 +310,7 @@ class PromptBuilder(Generic[T, A]):
             reminders=reminders,
             budget=budget,
             run_id=run_id,
+            model=model,
         )
 
 

@@ -16,6 +16,7 @@ from thinkwell.cli._options import (
     CommandOption,
     CwdOption,
     How,
+    ModelOption,
     PermissionsOption,
     RecordOption,
     Style,
@@ -28,6 +29,7 @@ from thinkwell.cli._options import (
 def chat(
     agent: AgentOption = None,
     command: CommandOption = None,
+    model: ModelOption = None,
     load: Annotated[
         str | None,
         typer.Option("--load", metavar="ID", help="Go on with an old session: see `thinkwell sessions`."),
@@ -73,6 +75,7 @@ def chat(
         options = ChatOptions(
             profile=chosen_agent(agent, command),
             agent=tuple(naming(agent, command)),
+            model=model,
             load=load,
             resume=resume,
             cwd=cwd,

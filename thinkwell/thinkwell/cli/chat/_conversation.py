@@ -57,6 +57,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     profile: AgentProfile
     agent: tuple[str, ...]
     """The options that name the agent, to be typed again."""
+    model: str | None
     load: str | None
     resume: str | None
     cwd: Path | None
@@ -84,6 +85,7 @@ def hold_chat(options: ChatOptions) -> int:
                 permissions=options.permissions,
                 on_question=asked_in_vain if in_vain else None,
                 record=options.record,
+                model=options.model,
                 on_phase=on_phase,
             )
             agent = stack.enter_context(opened)
