@@ -26,9 +26,9 @@ THINKWELL = """
     AnswerInvalid AnswerUnreadable AnswerView AuthMethod Budget BudgetExceeded Buffer BufferOverflow
     CapabilityMissing ChooseOption Decision Explanation FormField FormQuestion HistoryMessage HistoryTool
     JsonSchema LoginFailed LoginRequired McpHttp McpServer McpServerError McpSse McpStdio Message
-    MessageInvalid Opening OptionChoice PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry
-    PlanUpdate PolicyError ProfileError Question QuestionHandler QuestionNotOpen QuestionView
-    QuestionsStopped RecordedFailure RecordingCut RecordingError RegistryError Reply ResultError
+    MessageInvalid ModelNotFound Opening OptionChoice PermissionMode PermissionPolicy PermissionQuestion
+    PhaseView PlanEntry PlanUpdate PolicyError ProfileError Question QuestionHandler QuestionNotOpen
+    QuestionView QuestionsStopped RecordedFailure RecordingCut RecordingError RegistryError Reply ResultError
     ResultInvalid ResultMissing ResultRefused Rule RunView Session SessionClosed SessionIdReused SessionInUse
     SessionInfo SessionMode SessionNotOpened SessionOpenTimeout SessionOption SessionUnusable SessionUsage
     Skill
