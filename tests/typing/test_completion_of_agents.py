@@ -50,7 +50,8 @@ def language_server(folder: Path) -> Generator[Callable[[str, dict[str, Any]], A
                     items = message["params"].get("items") or []
                     send({"id": message["id"], "result": [None for _ in items]})
 
-        ask("initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}})
+        place = {"uri": folder.as_uri(), "name": "project"}
+        ask("initialize", {"processId": None, "capabilities": {}, "workspaceFolders": [place]})
         send({"method": "initialized", "params": {}})
         document = {"languageId": "python", "version": 1, "text": SOURCE}
         opened = {"textDocument": {"uri": (folder / "a.py").as_uri(), **document}}
@@ -62,8 +63,8 @@ def language_server(folder: Path) -> Generator[Callable[[str, dict[str, Any]], A
 
 @pytest.mark.long
 def test_the_names_of_agents_are_offered(tmp_path: Path) -> None:
-    paths = [str(ROOT / "thinkwell"), str(ROOT / "acp")]
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": paths}), "utf-8")
+    (tmp_path / "thinkwell").symlink_to(ROOT / "thinkwell" / "thinkwell")
+    (tmp_path / "thinkwell_acp").symlink_to(ROOT / "acp" / "thinkwell_acp")
     (tmp_path / "a.py").write_text(SOURCE, "utf-8")
     with language_server(tmp_path) as ask:
         found = ask(
