@@ -74,7 +74,7 @@ def chat(
         how = How(verbose=verbose, style=style)
         options = ChatOptions(
             profile=chosen_agent(agent, command),
-            agent=tuple(naming(agent, command)),
+            agent=(*naming(agent, command), *(["--model", model] if model else [])),
             model=model,
             load=load,
             resume=resume,
