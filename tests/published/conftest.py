@@ -15,16 +15,29 @@ import pytest
 from packaging.requirements import Requirement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 ROOT: Final = Path(__file__).parents[2]
 
-NEEDED: Final = ("agent-client-protocol", "hatchling", "pip", "pytest", "rich", "typer")
-"""What a user installs beside what thinkwell always needs: its extra `cli`, and what builds and tests a new
-project."""
+NEEDED: Final = (
+    *(
+        "agent-client-protocol",
+        "colorama",
+        "editables",
+        "hatchling",
+        "mypy",
+        "pip",
+        "pytest",
+        "rich",
+        "ruff",
+        "typer",
+    ),
+)
+"""What a user installs beside what thinkwell always needs: its extra `cli`, and what builds and checks a new
+project; uv wants to know of what only Windows needs, too."""
 
 
-def run(*command: str | Path, cwd: Path = ROOT.parent, **variables: str) -> str:
+def run(*command: str | Path, cwd: Path = ROOT.parent, env: Mapping[str, str] | None = None) -> str:
     """Run a program on a machine that has no settings for package managers, and return what it prints."""
     told = re.compile("PIP_|UV_|PIPX_|PYTHON|VIRTUAL_ENV|THINKWELL_")
     inherited = {name: value for name, value in os.environ.items() if not told.match(name)}
@@ -35,7 +48,7 @@ def run(*command: str | Path, cwd: Path = ROOT.parent, **variables: str) -> str:
         check=False,
         cwd=cwd,
         timeout=600,
-        env={**inherited, "PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", **variables},
+        env={**inherited, "PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", **(env or {})},
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout

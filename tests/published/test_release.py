@@ -15,7 +15,7 @@ from published.conftest import ROOT, in_environment, run
 from thinkwell import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 pytestmark = pytest.mark.long
 
@@ -56,14 +56,14 @@ def installed_by_pip(index: str, folder: Path) -> Path:
 
 
 def installed_by_pipx(index: str, folder: Path) -> Path:
-    folders = {"PIPX_HOME": str(folder / "pipx"), "PIPX_BIN_DIR": str(folder / "bin")}
+    folders = {"PIPX_HOME": str(folder / "pipx"), "PIPX_BIN_DIR": str(folder / "bin"), "PIP_INDEX_URL": index}
     pipx = (sys.executable, "-m", "pipx", "install", "--python", sys.executable)
-    run(*pipx, CLI, PIP_INDEX_URL=index, **folders)
+    run(*pipx, CLI, env={**of_uv(index, folder), **folders})  # it installs by uv where there is one
     return folder / "bin" / "thinkwell"
 
 
 def installed_by_uv(index: str, folder: Path) -> Path:
-    run(uv(), "tool", "install", "--python", sys.executable, CLI, **of_uv(index, folder))
+    run(uv(), "tool", "install", "--python", sys.executable, CLI, env=of_uv(index, folder))
     return folder / "bin" / "thinkwell"
 
 
@@ -78,6 +78,7 @@ def of_uv(index: str, folder: Path) -> dict[str, str]:
     """Return what uv is told: an index, folders of its own, and to download no Python."""
     folders = {"UV_CACHE_DIR": "cache", "UV_TOOL_DIR": "tools", "UV_TOOL_BIN_DIR": "bin"}
     told = {name: str(folder / place) for name, place in folders.items()}
+    told["TMPDIR"] = str(folder)  # it leaves the files of its locks
     return {**told, "UV_DEFAULT_INDEX": index, "UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
 
 
@@ -94,9 +95,8 @@ def test_the_command_is_installed_and_works(
 
 
 def test_uvx_runs_it_without_an_installation(index: str, tmp_path: Path) -> None:
-    told = run(
-        uv("uvx"), "--python", sys.executable, "--from", CLI, "thinkwell", "version", **of_uv(index, tmp_path)
-    )
+    uvx = (uv("uvx"), "--python", sys.executable, "--from", CLI)
+    told = run(*uvx, "thinkwell", "version", env=of_uv(index, tmp_path))
     assert told.startswith(f"thinkwell {__version__} ")
 
 
@@ -117,6 +117,7 @@ def test_a_new_project_installs_and_passes_with_the_wheel_of_a_checkout(
     only = ("--no-index", "--find-links", wheels)
     run(python, "-m", "pip", "install", "--no-compile", *only, f"{wheel}[cli]")
     project = new_project(in_environment(tmp_path / "env", "thinkwell"), tmp_path)
+    run(python, "-m", "pip", "install", *only, "--upgrade", "pip")
     run(python, "-m", "pip", "install", *only, "-e", ".", "--group", "test", cwd=project)
     passes(in_environment(tmp_path / "env", "pytest"), cwd=project)
     assert run(in_environment(tmp_path / "env", "my-shop"), ".", cwd=project).startswith("# Review\n")
@@ -125,12 +126,12 @@ def test_a_new_project_installs_and_passes_with_the_wheel_of_a_checkout(
 def test_a_new_project_installs_and_passes_with_an_index(index: str, tmp_path: Path) -> None:
     project = new_project(installed_by_uv(index, tmp_path), tmp_path)
     told = {**of_uv(index, tmp_path), "UV_PYTHON": sys.executable}
-    assert run(uv(), "run", "my-shop", ".", cwd=project, **told).startswith("# Review\n")
-    passes(uv(), "run", "--group", "test", "pytest", cwd=project, **told)
+    assert run(uv(), "run", "my-shop", ".", cwd=project, env=told).startswith("# Review\n")
+    passes(uv(), "run", "--group", "test", "pytest", cwd=project, env=told)
 
 
-def passes(*command: str | Path, cwd: Path, **variables: str) -> None:
+def passes(*command: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> None:
     """Run the tests of a project, which pass, all of them."""
-    said = run(*command, "-q", cwd=cwd, **variables)
+    said = run(*command, "-q", cwd=cwd, env=env)
     assert " passed" in said
     assert "skipped" not in said

@@ -83,10 +83,8 @@ async def test_a_model_is_chosen_before_the_first_prompt_however_the_session_is_
 ) -> None:
     played = offering("swift", "large")
     opening: dict[str, Any] = {} if how == "new" else {how: "old"}
-    mine, its = (
-        ({"model": "large"}, {}) if place == "agent" else ({"model": "unheard of"}, {"model": "large"})
-    )
-    async with played.open(**mine) as agent, agent.session(**opening, **its) as session:
+    mine, its = ("large", None) if place == "agent" else ("unheard of", "large")
+    async with played.open(model=mine) as agent, agent.session(**opening, model=its) as session:
         assert session.model == "large"
         stream = session.think().text("Go").stream(include="all")
         await stream.result

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,7 +28,7 @@ def language_server(folder: Path) -> Generator[Callable[[str, dict[str, Any]], A
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        written, read = server.stdin, cast("IO[bytes]", server.stdout)
+        written, read = server.stdin, server.stdout
 
         def send(message: dict[str, Any]) -> None:
             body = json.dumps({"jsonrpc": "2.0", **message}).encode()
