@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,15 +15,17 @@ from thinkwell import ModelNotFound, OptionChoice, open_agent
 from thinkwell import events as ev
 from thinkwell.builtin import BuiltinAgent
 from thinkwell.testing import ScriptedAgent, script
-from thinkwell_acp import memory_transport_pair, serve_agent
+from thinkwell_acp import ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from pathlib import Path
 
     from scripted import Script
 
     from thinkwell import Agent
+    from thinkwell_acp import Client
 
 NAMED = s.SessionConfigSelect(
     id="which",
@@ -240,6 +242,48 @@ async def builtin(*models: str) -> AsyncGenerator[Agent]:
         open_agent("builtin", transport=ours, model="careful") as agent,
     ):
         yield agent
+
+
+@asynccontextmanager
+async def bare_client(agent: str) -> AsyncGenerator[Client]:
+    """Connect to an agent that offers two models, with nothing of the product's between."""
+    ours, theirs = memory_transport_pair()
+    models = ("swift", "large")
+    async with AsyncExitStack() as stack:
+        if agent == "builtin":
+            handler = await stack.enter_async_context(BuiltinAgent(models))
+            await stack.enter_async_context(serve_agent(theirs, handler))
+        else:
+            ours = await stack.enter_async_context(offering(*models).connect())
+        yield await stack.enter_async_context(connect(ours, ClientHandler()))
+
+
+@pytest.mark.parametrize("agent", ["builtin", "scripted"])
+@pytest.mark.parametrize(("option", "value"), [("model", "huge"), ("models", "large")])
+async def test_our_own_agents_refuse_what_they_do_not_offer(
+    agent: str, option: str, value: str, tmp_path: Path
+) -> None:
+    async with bare_client(agent) as client:
+        await client.initialize()
+        opened = await client.new_session(s.NewSessionRequest(cwd=str(tmp_path), mcp_servers=()))
+        with pytest.raises(RpcError, match=f"There is no option {option} = {value}"):
+            await client.set_session_config_option(
+                s.SetSessionConfigOptionRequest(session_id=opened.session_id, config_id=option, value=value)
+            )
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [(5, TypeError, "the id or the name of a model"), ("", ValueError, "leave it out")],
+)
+async def test_what_is_no_name_of_a_model_is_refused_at_once(
+    model: Any, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        open_agent("builtin", model=model)
+    async with offering("swift").open() as agent:
+        with pytest.raises(error, match=words):
+            agent.session(model=model)
 
 
 async def test_the_built_in_agent_offers_models_when_it_is_told_to() -> None:
