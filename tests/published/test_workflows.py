@@ -16,7 +16,7 @@ FILES = sorted(FOLDER.glob("*.yml"))
 
 
 def jobs(name: str) -> dict[str, Any]:
-    table: dict[str, Any] = YAML(typ="safe").load(FOLDER / name)
+    table: dict[str, Any] = YAML(typ="safe").load(FOLDER / name)  # pyright: ignore[reportUnknownMemberType]
     return dict(table["jobs"])
 
 

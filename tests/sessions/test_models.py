@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scripted import Script
 
     from thinkwell import Agent
-    from thinkwell_acp import Client
+    from thinkwell_acp import Client, Transport
 
 NAMED = s.SessionConfigSelect(
     id="which",
@@ -247,15 +247,15 @@ async def builtin(*models: str) -> AsyncGenerator[Agent]:
 @asynccontextmanager
 async def bare_client(agent: str) -> AsyncGenerator[Client]:
     """Connect to an agent that offers two models, with nothing of the product's between."""
-    ours, theirs = memory_transport_pair()
-    models = ("swift", "large")
     async with AsyncExitStack() as stack:
+        line: Transport
         if agent == "builtin":
-            handler = await stack.enter_async_context(BuiltinAgent(models))
+            line, theirs = memory_transport_pair()
+            handler = await stack.enter_async_context(BuiltinAgent(("swift", "large")))
             await stack.enter_async_context(serve_agent(theirs, handler))
         else:
-            ours = await stack.enter_async_context(offering(*models).connect())
-        yield await stack.enter_async_context(connect(ours, ClientHandler()))
+            line = await stack.enter_async_context(offering("swift", "large").connect())
+        yield await stack.enter_async_context(connect(line, ClientHandler()))
 
 
 @pytest.mark.parametrize("agent", ["builtin", "scripted"])

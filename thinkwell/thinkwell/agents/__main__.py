@@ -20,8 +20,8 @@ from thinkwell.errors import ThinkwellError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from thinkwell._values.session_options import OptionChoice
     from thinkwell.agents import AgentProfile, RegistryUpdate
+    from thinkwell.events import OptionChoice
 
 FindModels: TypeAlias = "Callable[[AgentProfile], Awaitable[Sequence[OptionChoice] | str]]"
 """Starts an agent, and returns the models that it offers, or why they are not known."""

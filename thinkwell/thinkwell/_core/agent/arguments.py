@@ -11,7 +11,8 @@ import msgspec
 
 from thinkwell._lines.words import PromptFormat, Protocol
 from thinkwell._workspace.workspace import Workspace
-from thinkwell.agents._profile import AgentProfile
+from thinkwell.agents._profile import AgentProfile, ToolTransport
+from thinkwell_acp.interpreter import why_no_interpreter
 
 
 def check_types(
@@ -110,6 +111,18 @@ def check_model(call: str, model: str | None) -> str | None:
     if model == "":
         raise ValueError(f'{call}(model=""): leave it out for the agent\'s own choice')
     return model
+
+
+def check_way(way: str | None) -> None:
+    """Refuse a way for our tools that cannot be gone.
+
+    Raises:
+        ValueError: It is none, or there is no Python for the program that the agent would start.
+    """
+    if way is not None and way not in get_args(ToolTransport):
+        raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
+    if way == "stdio" and (reason := why_no_interpreter()):
+        raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')
 
 
 def _check_env(env: object) -> None:
