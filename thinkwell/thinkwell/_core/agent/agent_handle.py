@@ -405,19 +405,14 @@ def open_agent(
         name = profile.name
     else:
         profile, name = None, agent or "agent"
+    others = {"mcp_servers": mcp_servers, "workspace": workspace, "tools_via": tools_via, "login": login}
     speaks_lines = check_protocol(
         protocol,
         init=init,
         prompt_format=prompt_format,
         agent=agent,
         named=command is not None or transport is not None,
-        others={
-            "mcp_servers": mcp_servers,
-            "workspace": workspace,
-            "tools_via": tools_via,
-            "login": login,
-            "model": check_model("open_agent", model),
-        },
+        others={**others, "model": check_model("open_agent", model)},
     )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
