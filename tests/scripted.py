@@ -106,6 +106,7 @@ class Played(ScriptedAgent):
         self.replay: list[s.SessionUpdate] = []
         """What is repeated of a session that is loaded."""
         self.modes: s.SessionModeState | None = None
+        self.models: s.SessionModelState | None = None
         self.options: list[s.SessionConfigOption] = []
         self.known: list[s.SessionInfo] = []
         """The sessions that are listed, two on a page."""
@@ -117,6 +118,7 @@ class Played(ScriptedAgent):
             "session/list": self.list_sessions,
             "session/delete": self.delete_session,
             "session/set_mode": self.set_mode,
+            "session/set_model": self.set_model,
             "session/set_config_option": self.set_option,
         }
         for method, answer in (answers or {}).items():
@@ -150,6 +152,8 @@ class Played(ScriptedAgent):
             match message.method:
                 case "session/set_mode":
                     asked.append(f"session/set_mode {params['modeId']}")
+                case "session/set_model":
+                    asked.append(f"session/set_model {params['modelId']}")
                 case "session/set_config_option":
                     asked.append(f"session/set_config_option {params['configId']}={params['value']}")
                 case "session/prompt" | "session/cancel":
@@ -175,7 +179,8 @@ class Played(ScriptedAgent):
         opened = await proceed(request)
         for update in self.replay if isinstance(request, s.LoadSessionRequest) else ():
             self.client.update(request.session_id, update)
-        return replace(opened, modes=self.modes, config_options=tuple(self.options) or None)
+        options = tuple(self.options) or None
+        return replace(opened, modes=self.modes, models=self.models, config_options=options)
 
     async def list_sessions(
         self, request: s.ListSessionsRequest, _proceed: Proceed
@@ -197,6 +202,11 @@ class Played(ScriptedAgent):
         self, _request: s.SetSessionModeRequest, _proceed: Proceed
     ) -> s.SetSessionModeResponse:
         return s.SetSessionModeResponse()
+
+    async def set_model(
+        self, _request: s.SetSessionModelRequest, _proceed: Proceed
+    ) -> s.SetSessionModelResponse:
+        return s.SetSessionModelResponse()
 
     async def set_option(
         self, request: s.SetSessionConfigOptionRequest, _proceed: Proceed

@@ -99,6 +99,10 @@ class AgentHandler(CommonHandler):
         """Change a session's mode."""
         raise RpcError.method_not_found("session/set_mode")
 
+    async def set_session_model(self, request: s.SetSessionModelRequest, /) -> s.SetSessionModelResponse:
+        """Change a session's model, where the answer that opened it has named its `models`."""
+        raise RpcError.method_not_found("session/set_model")
+
     async def set_session_config_option(
         self, request: s.SetSessionConfigOptionRequest, /
     ) -> s.SetSessionConfigOptionResponse:
@@ -128,6 +132,7 @@ class AgentSide(Side[AgentHandler]):
         "session/list": Route(s.ListSessionsRequest, "list_sessions"),
         "session/delete": Route(s.DeleteSessionRequest, "delete_session"),
         "session/set_mode": Route(s.SetSessionModeRequest, "set_session_mode"),
+        "session/set_model": Route(s.SetSessionModelRequest, "set_session_model"),
         "session/set_config_option": Route(s.SetSessionConfigOptionRequest, "set_session_config_option"),
         "session/prompt": Route(s.PromptRequest, "prompt"),
         "mcp/message": Route(s.MessageMcpRequest, "message_mcp"),

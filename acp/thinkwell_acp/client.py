@@ -313,6 +313,14 @@ class Client(Side[ClientHandler]):
         """Change a session's mode; allowed while a turn runs."""
         return await self.call("session/set_mode", request, s.SetSessionModeResponse, heard)
 
+    async def set_session_model(
+        self,
+        request: s.SetSessionModelRequest,
+        heard: Callable[[s.SetSessionModelResponse], None] | None = None,
+    ) -> s.SetSessionModelResponse:
+        """Change a session's model, where the agent has named its `models`; allowed while a turn runs."""
+        return await self.call("session/set_model", request, s.SetSessionModelResponse, heard)
+
     async def set_session_config_option(
         self,
         request: s.SetSessionConfigOptionRequest,

@@ -99,6 +99,10 @@ CALLS: list[tuple[str, Callable[[Client], Awaitable[object]]]] = [
     ),
     ("session/set_mode", lambda c: c.set_session_mode(s.SetSessionModeRequest(session_id="s", mode_id="m"))),
     (
+        "session/set_model",
+        lambda c: c.set_session_model(s.SetSessionModelRequest(session_id="s", model_id="m")),
+    ),
+    (
         "session/set_config_option",
         lambda c: c.set_session_config_option(
             s.SetSessionConfigOptionRequest(session_id="s", config_id="c", value="v")

@@ -174,6 +174,11 @@ CALLS: list[Outgoing] = [
         {},
     ),
     Outgoing(
+        "session/set_model",
+        lambda c: c.set_session_model(s.SetSessionModelRequest(session_id="s1", model_id="m")),
+        {},
+    ),
+    Outgoing(
         "session/set_config_option",
         lambda c: c.set_session_config_option(
             s.SetSessionConfigOptionRequest(session_id="s1", config_id="o", value="v")

@@ -53,6 +53,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.LoginRequired("claude", []),
     errors.LoginFailed("claude", "b", "its command exited with code 3", 3),
     errors.LoginFailed("claude", "a", "the window was closed"),
+    errors.ModelNotOffered("huge", ["swift", "large"]),
     errors.CapabilityMissing("promptCapabilities.image", "an image"),
     errors.AgentReported(-32603, "no", {"why": ["busy"]}),
     errors.AgentReported(-32603, "no"),

@@ -45,9 +45,12 @@ def names(type_: type) -> set[str]:
                 "history",
                 "id",
                 "mode",
+                "model",
+                "models",
                 "modes",
                 "options",
                 "set_mode",
+                "set_model",
             }
             | {"set_option", "think", "title", "usage"},
         ),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from contextlib import redirect_stdout, suppress
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from cli.command import run_command
 from cli.described import options_of
+from cli.remembering import remember, remembering
 from cli.typing_in import home
 
 from thinkwell.agents import __main__ as agents_program
@@ -19,6 +22,8 @@ from thinkwell.doctor import __main__ as doctor_program
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import pytest
 
 __all__ = ("home",)
 
@@ -64,6 +69,60 @@ def test_one_agent(home: Path) -> None:
     misplaced = run_command("agents", "--json", "show", "claude")
     assert misplaced.code == 2
     assert "behind show" in misplaced.err
+
+
+def test_which_are_installed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("npm_config_cache", str(home / "npm"))
+    builtin, *others = (line.split("  ") for line in run_command("agents").out.splitlines())
+    assert "installed" in builtin
+    (claude,) = (line for line in others if line[0] == "claude")
+    assert "installed" not in claude
+    listed = {agent["name"]: agent["installed"] for agent in json.loads(run_command("agents", "--json").out)}
+    assert (listed["builtin"], listed["claude"]) == (True, False)
+
+
+def test_the_models_of_one_that_is_installed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_BUILTIN_MODELS", "swift,large")
+    done = run_command("agents", "show", "builtin")
+    assert "installed  yes\nmodels     swift\n           large\n" in done.out
+    (shown,) = json.loads(run_command("agents", "show", "builtin", "--json").out)
+    assert [model["value"] for model in shown["models"]] == ["swift", "large"]
+    monkeypatch.setenv("THINKWELL_BUILTIN_MODELS", "")
+    assert "models     it offers no choice\n" in run_command("agents", "show", "builtin").out
+
+
+def test_the_models_of_one_that_is_not_there_are_not_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("npm_config_cache", str(home / "npm"))
+    assert "models     not known: it is not installed; `thinkwell doctor claude`" in (
+        run_command("agents", "show", "claude").out
+    )
+    (shown,) = json.loads(run_command("agents", "show", "claude", "--json").out)
+    assert (shown["installed"], shown["models"]) == (False, None)
+
+
+def test_an_agent_that_does_not_tell_its_models_says_why(home: Path) -> None:
+    own_profile(home, "gone", [sys.executable, "-c", "raise SystemExit(3)"])
+    done = run_command("agents", "show", "gone")
+    assert done.code == 0
+    assert "models     not known: Agent 'gone' could not be started: " in done.out
+
+
+def test_the_session_in_which_it_is_asked_is_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = remember(home, [{"sessionId": "session-1", "cwd": str(home)}])
+    monkeypatch.setenv("SESSIONS", str(file))
+    own_profile(home, "keeps", shlex.split(remembering("delete", "options")))
+    done = run_command("agents", "show", "keeps")
+    assert "models     small (Small)\n           large (Large)\n" in done.out
+    assert json.loads(file.read_text("utf-8")) == []
+
+
+def own_profile(home: Path, name: str, command: list[str]) -> None:
+    """Write what a user knows of an agent of their own."""
+    folder = home.parent / "settings" / "thinkwell" / "agents"
+    folder.mkdir(parents=True)
+    (folder / f"{name}.toml").write_text(f"[program]\ncommand = {json.dumps(command)}\n", "utf-8")
 
 
 def test_the_registry(home: Path) -> None:

@@ -95,6 +95,8 @@ def test_an_agent_that_wants_a_login(home: Path) -> None:
         (["--mcp", "nowhere.json"], "nowhere.json"),
         (["--protocol", "ndjson"], "ndjson: give --command too"),
         (["--protocol", "ndjson", "--command", "x", "--mcp", "nowhere.json"], "ndjson: not with --mcp"),
+        (["--protocol", "ndjson", "--command", "x", "--model", "m"], "ndjson: not with --model"),
+        (["--model", ""], "it is empty; leave it out, or give a name"),
         (["--cwd", "nowhere"], "nowhere"),
         (["--style", "loud"], "loud"),
         (["--json", "--quiet"], "not both"),

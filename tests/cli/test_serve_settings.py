@@ -86,6 +86,7 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
             "[agents.builtin]\ntimeout = true",
             "agents.builtin.timeout: give a number of seconds above 0, or false",
         ),
+        ("[agents.builtin]\nmodels = [1]", "agents.builtin.models[0]: expected a text, got a whole number"),
         ("[agents.builtin]\nmax_tokens = 0", "agents.builtin.max_tokens: expected a whole number >= 1"),
         ('[permissions]\nask = "deny"', "permissions.ask: that name has its own meaning; take another"),
         (
@@ -152,6 +153,7 @@ def test_a_file_that_cannot_be_used(config: str | bytes, told: str, wrong: Calla
         (["--host", "::"], "Put one into the environment variable THINKWELL_SERVE_TOKEN"),
         (["--host", "myhost"], 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'),
         (["--agent", "builtin", "--agent", "builtin"], "two agents are called builtin"),
+        (["--agent", "builtin", "--agent", "claude", "--model", "m"], "it is that of one agent"),
         (["--command", "'"], "No closing quotation"),
         (["--permissions", "perhaps"], "it is none of deny, ask, allow, and no file of rules"),
         (["--cwd", "nowhere"], "does not exist"),
@@ -169,7 +171,7 @@ def test_options_that_cannot_be_used(arguments: list[str], told: str, wrong: Cal
     assert told in wrong(*arguments)
 
 
-@pytest.mark.parametrize("option", ["--cwd", "--permissions"])
+@pytest.mark.parametrize("option", ["--cwd", "--permissions", "--model"])
 def test_agents_of_the_file_have_their_own(option: str, wrong: Callable[..., str]) -> None:
     config = "[agents.builtin]\n"
     assert "the agents of the file have their own" in wrong(

@@ -61,6 +61,21 @@ def test_a_file_of_settings_at_home(at_home: Path) -> None:
         assert watched(client, started(client, agent="player"))[-1]["result"] == "Played."
 
 
+def test_models_by_the_option_and_by_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_BUILTIN_MODELS", "swift,large")
+    Path("serve.toml").write_text(
+        'journal = "memory"\n[agents.builtin]\nmodels = ["swift", "large"]\n', "utf-8"
+    )
+    for options, models in (
+        (("--agent", "builtin", "--model", "large", "--journal", "memory"), ["large"]),
+        (("--config", "serve.toml"), ["swift", "large"]),
+    ):
+        with serving_web(*options) as web, web.client() as client:
+            assert client.get("/api").json()["agents"][0]["models"] == models
+            told = watched(client, started(client, "What is here?", model="large"))
+            assert [event["model"] for event in told if event.get("type") == "session"] == ["large"]
+
+
 @pytest.mark.parametrize("folder", ["~/nowhere", "~nobody-of-that-name", "nowhere"])
 def test_a_folder_that_is_not_there_is_told_where_it_was_looked_for(folder: str, at_home: Path) -> None:
     done = run_command("serve", "--cwd", folder)

@@ -179,4 +179,4 @@ def test_the_site_has_a_place_for_each_name_and_each_field(site: Path) -> None:
     assert wanted - found == set()
     assert [page for page, text in pages.items() if "<p>::</p>" in text] == []
     signature = re.sub(r"<[^>]+>|\s", "", pages[site / "reference" / "thinkwell" / "agents"])
-    assert "open_agent(agent:str|AgentProfile|None=None,/,*,command:" in signature
+    assert "open_agent(agent:AgentName|str|AgentProfile|None=None,/,*,command:" in signature

@@ -10,7 +10,7 @@ import pytest
 
 from interop.live import PLAIN, TIMEOUT
 from interop.model_server import CallTool, ModelServer, Say
-from thinkwell import AgentError, CapabilityMissing, Message, SessionNotOpened, open_agent
+from thinkwell import AgentError, CapabilityMissing, Message, ModelNotOffered, SessionNotOpened, open_agent
 from thinkwell.events import ConfigUpdate, ModeUpdate, ReplayEnded, ReplayStarted, ThoughtEvent, UserMessage
 
 if TYPE_CHECKING:
@@ -289,9 +289,6 @@ async def test_modes_and_options_can_be_set(launch: Launch, models: ModelServer,
             await session.set_mode(other)
             assert session.mode == other
             assert [option.value for option in session.options if option.category == "mode"] in ([other], [])
-            if not session.options:  # gemini
-                with pytest.raises(CapabilityMissing):
-                    await session.set_option("mode", other)
             for option in session.options:
                 value = next(
                     (choice.value for choice in option.choices if choice.value != option.value), None
@@ -304,6 +301,19 @@ async def test_modes_and_options_can_be_set(launch: Launch, models: ModelServer,
             # codex tells of the new mode as of an option, before it answers.
             told = await anext(session.events(include={"mode", "config"}))
             assert isinstance(told, ModeUpdate | ConfigUpdate)
+
+
+async def test_a_model_is_chosen(launch: Launch, models: ModelServer, project: Path) -> None:
+    with anyio.fail_after(TIMEOUT):
+        async with open_agent(command=launch.command, env=launch.env, cwd=project) as agent:
+            async with agent.session() as session:
+                offered = [model for model in session.models if model.name != session.model]
+            if not offered:
+                pytest.skip("it offers no choice")
+            async with agent.session(model=offered[0].value) as session:
+                assert session.model == offered[0].name
+            with pytest.raises(ModelNotOffered):
+                await agent.session(model="no-such-model").start()
 
 
 async def test_runs_one_after_the_other_do_not_meet_the_tools_of_those_before(

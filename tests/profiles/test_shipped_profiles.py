@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import thinkwell.agents
-from thinkwell import errors
-from thinkwell.agents import AgentProfile, Binary, Npx, Program, Uvx, find_agent, known_agents
+from thinkwell import errors, open_agent, sync
+from thinkwell.agents import AgentName, AgentProfile, Binary, Npx, Program, Uvx, find_agent, known_agents
+from thinkwell.web import served_agent
 
 FOLDER = Path(thinkwell.agents.__file__).parent / "profiles"
 FILES = sorted(FOLDER.glob("*.toml"))
@@ -53,6 +55,12 @@ def test_the_agents_that_people_use_have_a_profile() -> None:
 
 def test_all_of_them_are_known() -> None:
     assert [profile.name for profile in known_agents()] == [file.stem for file in FILES]
+
+
+def test_editors_complete_their_names() -> None:
+    assert get_args(AgentName) == ("builtin", *(file.stem for file in FILES))
+    for function in (open_agent, sync.open_agent, served_agent):
+        assert "AgentName" in str(inspect.signature(function).parameters["agent"].annotation)
 
 
 def test_no_two_stand_for_the_same_entry_of_the_registry() -> None:

@@ -32,6 +32,7 @@ async def hello(turn: Turn) -> None:
 SPEED = s.SessionConfigSelect(
     id="speed",
     name="Speed",
+    category="model",
     current_value="slow",
     options=tuple(s.SessionConfigSelectOption(value=value, name=value) for value in ("slow", "fast")),
 )
@@ -146,13 +147,14 @@ async def test_a_session_that_is_replaced_keeps_its_mode_and_options(
     assert handler.sent.closed.count("session-2") == 1
 
 
-async def test_what_is_set_while_there_is_no_session_is_told_when_there_is_one() -> None:
+@pytest.mark.parametrize("by_option", [True, False])
+async def test_what_is_set_while_there_is_no_session_is_told_when_there_is_one(by_option: bool) -> None:
     handler = Falters("session/new")
     async with scripted(agent=handler) as agent, agent.session() as session:
         await break_off(session, handler)
         before = list(handler.asked)
         await session.set_mode("ask")
-        await session.set_option("speed", "fast")
+        await (session.set_option("speed", "fast") if by_option else session.set_model("fast"))
         with pytest.raises(ValueError, match="modes of this session"):
             await session.set_mode("other")
         assert (session.id, session.mode, session.options[0].value) == ("session-1", "ask", "fast")

@@ -14,6 +14,7 @@ from thinkwell import (
     CapabilityMissing,
     LoginRequired,
     Message,
+    ModelNotOffered,
     SessionClosed,
     ThoughtCancelled,
 )
@@ -41,6 +42,21 @@ def test_turns_of_a_session() -> None:
         with pytest.raises(SessionClosed):
             session.think().text("Third.").stream()
         assert list(session.events()) == []
+
+
+def test_models_of_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THINKWELL_BUILTIN_MODELS", "swift,large")
+    with open_agent("builtin", env=QUIET, model="large") as agent:
+        with agent.session() as session:
+            assert (session.model, [model.value for model in session.models]) == ("large", ["swift", "large"])
+            session.set_model("swift")
+            assert session.model == "swift"
+            with pytest.raises(CapabilityMissing, match="fork"):
+                session.fork(model="large").start()
+        with agent.session(model="swift") as session:
+            assert session.model == "swift"
+        with pytest.raises(ModelNotOffered, match="It offers 'swift', 'large'"):
+            agent.session(model="huge").start()
 
 
 def test_a_session_without_a_block_is_closed_with_its_agent() -> None:

@@ -26,9 +26,9 @@ THINKWELL = """
     AnswerInvalid AnswerUnreadable AnswerView AuthMethod AuthStatus Budget BudgetExceeded Buffer
     BufferOverflow CapabilityMissing ChooseOption ContextFull Decision Explanation FormField FormQuestion
     HistoryMessage HistoryTool Injected JsonSchema LoginExpired LoginFailed LoginRequired McpHttp
-    McpServer McpServerError McpSse McpStdio Message MessageInvalid ModelNotFound Opening OptionChoice
-    Overloaded PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry PlanUpdate
-    PolicyError ProfileError Provider Question QuestionHandler QuestionNotOpen QuestionView
+    McpServer McpServerError McpSse McpStdio Message MessageInvalid ModelNotFound ModelNotOffered Opening
+    OptionChoice Overloaded PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry
+    PlanUpdate PolicyError ProfileError Provider Question QuestionHandler QuestionNotOpen QuestionView
     QuestionsStopped Queued QuotaExhausted RecordedFailure RecordingCut RecordingError Refused
     RegistryError Reply ResultError ResultInvalid ResultMissing ResultRefused Rule RunEnded RunView
     Session SessionClosed SessionIdReused SessionInUse SessionInfo SessionMode SessionNotOpened

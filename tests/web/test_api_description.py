@@ -142,6 +142,11 @@ async def test_what_can_be_chosen_is_in_it() -> None:
     assert properties["agent"]["anyOf"] == [{"enum": ["scripted"]}, {"type": "null"}]
     assert properties["permissions"]["anyOf"] == [{"enum": ["ask"]}, {"type": "null"}]
     assert properties["folder"]["anyOf"] == [{"type": "null"}]
+    assert properties["model"]["anyOf"] == [{"type": "null"}]
+    agent, _ = scripted_agent(work, models=("swift", "large"))
+    schemas = (await document(agents={"scripted": agent}))["components"]["schemas"]
+    for name in ("StartRun", "Choices"):
+        assert {"enum": ["large", "swift"]} in schemas[name]["properties"]["model"]["anyOf"]
 
 
 async def test_how_long_a_run_may_take_is_in_it() -> None:

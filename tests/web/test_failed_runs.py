@@ -230,6 +230,14 @@ async def test_an_agent_that_takes_no_pictures() -> None:
     )
 
 
+async def test_an_agent_without_the_model_that_its_operator_names() -> None:
+    agent, _ = scripted_agent(hangs, models=("huge",))
+    async with RunServer({"a": agent}) as server:
+        error = await failure_of(server, await started(server))
+    assert error.name == "ModelNotOffered"
+    assert error.message.startswith("the agent does not offer the model 'huge'; the operator")
+
+
 async def test_the_log_has_what_the_operator_can_do(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "thinkwell"):
         await failure(served_agent(command=["there-is-no-such-program"]))

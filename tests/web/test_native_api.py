@@ -99,7 +99,11 @@ async def first(answered: Answered) -> Sse:
 async def test_what_the_server_is_and_what_can_be_chosen(tmp_path: Path) -> None:
     folders = {"here": tmp_path, "there": tmp_path}
     agent, _ = scripted_agent(
-        hello, title="Scripted", folders=folders, permissions={"ask": "ask", "no": "deny"}
+        hello,
+        title="Scripted",
+        folders=folders,
+        permissions={"ask": "ask", "no": "deny"},
+        models=("swift", "large"),
     )
     async with browser(agents={"scripted": agent}, limits=Limits(max_runs=3)) as client:
         answered = await client.get("/api")
@@ -113,6 +117,7 @@ async def test_what_the_server_is_and_what_can_be_chosen(tmp_path: Path) -> None
                     "title": "Scripted",
                     "folders": ["here", "there"],
                     "permissions": ["ask", "no"],
+                    "models": ["swift", "large"],
                     "timeout": 3600.0,
                 }
             ],
@@ -678,6 +683,7 @@ async def test_a_path_with_nothing(path: str) -> None:
         (b'{"prompt": "x", "agent": "nobody"}', 422, "agent: there is no 'nobody'; choose one of scripted"),
         (b'{"prompt": "x", "folder": "etc"}', 422, "folder: there is no 'etc'"),
         (b'{"prompt": "x", "permissions": "allow"}', 422, "permissions: there is no 'allow'"),
+        (b'{"prompt": "x", "model": "huge"}', 422, "model: there is no 'huge'; there is none to choose"),
         (b'{"prompt": "x", "output": {"type": 5}}', 422, "output.type: "),
         (b'{"prompt": "x", "output": {"$ref": "https://example.org/x"}}', 422, "output: "),
         (b'{"prompt": "x", "output": {"pattern": "(?=a)b"}}', 422, "output: "),

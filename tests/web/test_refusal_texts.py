@@ -27,7 +27,7 @@ JPEG: Final = base64.b64encode(b"\xff\xd8\xff" + b"0" * 20).decode()
 
 VERDICTS: Final = "accept, allow, allow_always, allow_session, decline, deny, deny_always, deny_session"
 GIVE: Final = f"give a boolean, an object or one of {VERDICTS}"
-FIELDS: Final = "prompt, agent, output, folder, permissions, thread, title, timeout, meta"
+FIELDS: Final = "prompt, agent, output, folder, permissions, model, thread, title, timeout, meta"
 WRONG: Final[tuple[tuple[JsonValue, str], ...]] = (
     (5, "an integer"),
     (True, "a boolean"),

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from scripted import Played, Turn, scripted
-from web_stage import ADA, Client, end_of, hello, served, started, watched
+from web_stage import ADA, Client, LogEntry, end_of, hello, served, started, watched
 
-from thinkwell import PermissionPolicy, tool
+from thinkwell import PermissionPolicy, RunView, ViewReducer, tool
 from thinkwell.errors import AgentNotFound
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell.web import (
     ImagePart,
+    RequestInvalid,
+    RunEnded,
     RunServer,
     ServedAgent,
     StartRun,
@@ -90,6 +93,36 @@ async def test_the_built_in_agent_in_a_folder(tmp_path: Path) -> None:
         assert shown["cwd"] == str(tmp_path.resolve())
         assert shown["error"] is None
         assert isinstance(shown["tools"], dict)
+
+
+async def test_callers_choose_a_model_for_a_run_and_for_a_turn_of_a_conversation() -> None:
+    played = ScriptedAgent(script.says("Hi."), repeats=True, models=("swift", "large"))
+
+    def opened(permissions: object) -> AbstractAsyncContextManager[Agent]:
+        return played.open()
+
+    agent = ServedAgent(open=opened, models=("large", "swift"))
+    async with served(agents={"a": agent}) as stage:
+
+        async def model_of(**request: str) -> str | None:
+            run = await stage.start(**request)
+            return view_of(await stage.ended(run.id)).model
+
+        assert await model_of() == "large"
+        assert await model_of(model="swift") == "swift"
+        assert [await model_of(thread="t", **choice) for choice in ({"model": "swift"}, {})] == [
+            "swift",
+            "large",
+        ]
+        with pytest.raises(RequestInvalid, match="model: there is no 'huge'; choose one of large, swift"):
+            await stage.start(model="huge")
+
+
+def view_of(log: list[LogEntry]) -> RunView:
+    """Return a run as it stands at its end."""
+    reducer = ViewReducer()
+    reducer.apply([entry for entry in log if not isinstance(entry, RunEnded)])
+    return reducer.snapshot()
 
 
 def test_an_agent_has_the_title_that_people_know() -> None:

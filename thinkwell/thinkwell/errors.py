@@ -11,6 +11,7 @@
     │   ├── LoginRequired           it wants a login first
     │   ├── LoginFailed             a login failed
     │   ├── CapabilityMissing       it does not support this; nothing was sent
+    │   ├── ModelNotOffered         it does not offer that model; no prompt was sent
     │   ├── AgentReported           it answered with an error
     │   │   ├── SessionNotOpened        when asked to open a session
     │   │   ├── Overloaded              its model service has too much to do
@@ -89,6 +90,7 @@ __all__ = (
     "McpServerError",
     "MessageInvalid",
     "ModelNotFound",
+    "ModelNotOffered",
     "Overloaded",
     "PolicyError",
     "ProfileError",
@@ -119,6 +121,10 @@ __all__ = (
     "ToolsNotSeen",
     "WrongEventLoop",
 )
+
+
+MODELS_NAMED = 30
+"""How many of an agent's models an error names. All of them are in its attribute."""
 
 
 class ThinkwellError(Exception):
@@ -339,6 +345,31 @@ class CapabilityMissing(AgentError):
 
     def __str__(self) -> str:
         return f"This agent does not advertise {self.capability}, which is needed for {self.wanted_by}"
+
+
+class ModelNotOffered(AgentError):
+    """The agent does not offer the model that was asked for. No prompt was sent.
+
+    Attributes:
+        model: What was asked for.
+        models: The ids of the models that the agent offers; empty where it offers no choice.
+    """
+
+    def __init__(self, model: str, models: Sequence[str] = ()) -> None:
+        super().__init__(model, tuple(models))
+        self.model = model
+        self.models: tuple[str, ...] = tuple(models)
+
+    def __str__(self) -> str:
+        wanted = f"{self.model!r:.80}"
+        if not self.models:
+            return (
+                f"This agent offers no choice of models, so it cannot be given {wanted}. Leave model= out; "
+                "its own settings choose its model"
+            )
+        some = ", ".join(f"{model!r:.80}" for model in self.models[:MODELS_NAMED])
+        more = f" and {len(self.models) - MODELS_NAMED} more" if len(self.models) > MODELS_NAMED else ""
+        return f"This agent has no model {wanted}. It offers {some}{more}"
 
 
 @dataclass(eq=False, repr=False)

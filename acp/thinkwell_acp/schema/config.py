@@ -7,6 +7,7 @@ import msgspec
 from thinkwell_acp.schema._base import Choice, Extensible, JsonObject, Lenient, Model
 
 __all__ = (
+    "ModelInfo",
     "SessionConfigBoolean",
     "SessionConfigId",
     "SessionConfigOption",
@@ -19,10 +20,13 @@ __all__ = (
     "SessionMode",
     "SessionModeId",
     "SessionModeState",
+    "SessionModelState",
     "SetSessionConfigOptionRequest",
     "SetSessionConfigOptionResponse",
     "SetSessionModeRequest",
     "SetSessionModeResponse",
+    "SetSessionModelRequest",
+    "SetSessionModelResponse",
 )
 
 SessionModeId: TypeAlias = str
@@ -51,6 +55,24 @@ class SessionModeState(Extensible, frozen=True, kw_only=True):
 
     current_mode_id: SessionModeId
     available_modes: Lenient[tuple[SessionMode, ...]]
+
+
+class ModelInfo(Extensible, frozen=True, kw_only=True):
+    """A model that the agent offers."""
+
+    model_id: str
+    name: str
+    description: str | None = None
+
+
+class SessionModelState(Extensible, frozen=True, kw_only=True):
+    """The models of a session and which one it has.
+
+    Config options have replaced it; agents that are older than these still send it.
+    """
+
+    current_model_id: str
+    available_models: Lenient[tuple[ModelInfo, ...]]
 
 
 class _SelectEntry(Choice):
@@ -142,3 +164,14 @@ class SetSessionConfigOptionResponse(Extensible, frozen=True, kw_only=True):
     """Result of `session/set_config_option`: all options, as they are now."""
 
     config_options: Lenient[tuple[SessionConfigOption, ...]]
+
+
+class SetSessionModelRequest(Extensible, frozen=True, kw_only=True):
+    """Parameters of `session/set_model`, for agents that send a `SessionModelState`."""
+
+    session_id: str
+    model_id: str
+
+
+class SetSessionModelResponse(Extensible, frozen=True, kw_only=True):
+    """Result of `session/set_model`. It does not repeat the model: the caller keeps what it set."""

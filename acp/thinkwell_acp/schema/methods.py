@@ -149,6 +149,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("session/prompt", "agent", prompt.PromptRequest, prompt.PromptResponse),
     Method("session/cancel", "agent", prompt.CancelNotification),
     Method("session/set_mode", "agent", config.SetSessionModeRequest, config.SetSessionModeResponse),
+    Method("session/set_model", "agent", config.SetSessionModelRequest, config.SetSessionModelResponse),
     Method(
         "session/set_config_option",
         "agent",

@@ -3,7 +3,7 @@
 from typing import Literal, TypeAlias
 
 from thinkwell_acp.schema._base import Extensible, Lenient, Strict
-from thinkwell_acp.schema.config import SessionConfigOption, SessionModeState
+from thinkwell_acp.schema.config import SessionConfigOption, SessionModelState, SessionModeState
 from thinkwell_acp.schema.content import TextContent
 from thinkwell_acp.schema.mcp import McpServer
 
@@ -32,6 +32,12 @@ SessionId: TypeAlias = str
 """Names a session; chosen by the agent."""
 
 
+class _OpenedSession(Extensible, frozen=True, kw_only=True):
+    modes: SessionModeState | None = None
+    config_options: tuple[SessionConfigOption, ...] | None = None
+    models: SessionModelState | None = None
+
+
 SystemPromptMode: TypeAlias = Literal["append", "override"]
 """Whether a system prompt is added to the agent's own instructions, or replaces them."""
 
@@ -52,12 +58,10 @@ class NewSessionRequest(Extensible, frozen=True, kw_only=True):
     system_prompt: Strict[SystemPrompt | None] = None
 
 
-class NewSessionResponse(Extensible, frozen=True, kw_only=True):
-    """Result of `session/new`. Where both are given, `config_options` count and `modes` do not."""
+class NewSessionResponse(_OpenedSession, frozen=True, kw_only=True):
+    """Result of `session/new`. Config options for a mode or a model count before `modes` and `models`."""
 
     session_id: SessionId
-    modes: SessionModeState | None = None
-    config_options: tuple[SessionConfigOption, ...] | None = None
 
 
 class LoadSessionRequest(Extensible, frozen=True, kw_only=True):
@@ -70,11 +74,8 @@ class LoadSessionRequest(Extensible, frozen=True, kw_only=True):
     system_prompt: Strict[SystemPrompt | None] = None
 
 
-class LoadSessionResponse(Extensible, frozen=True, kw_only=True):
+class LoadSessionResponse(_OpenedSession, frozen=True, kw_only=True):
     """Result of `session/load`."""
-
-    modes: SessionModeState | None = None
-    config_options: tuple[SessionConfigOption, ...] | None = None
 
 
 class ResumeSessionRequest(Extensible, frozen=True, kw_only=True):
@@ -87,11 +88,8 @@ class ResumeSessionRequest(Extensible, frozen=True, kw_only=True):
     system_prompt: Strict[SystemPrompt | None] = None
 
 
-class ResumeSessionResponse(Extensible, frozen=True, kw_only=True):
+class ResumeSessionResponse(_OpenedSession, frozen=True, kw_only=True):
     """Result of `session/resume`."""
-
-    modes: SessionModeState | None = None
-    config_options: tuple[SessionConfigOption, ...] | None = None
 
 
 class ForkSessionRequest(Extensible, frozen=True, kw_only=True):
@@ -104,12 +102,10 @@ class ForkSessionRequest(Extensible, frozen=True, kw_only=True):
     system_prompt: Strict[SystemPrompt | None] = None
 
 
-class ForkSessionResponse(Extensible, frozen=True, kw_only=True):
+class ForkSessionResponse(_OpenedSession, frozen=True, kw_only=True):
     """Result of `session/fork` (unstable)."""
 
     session_id: SessionId
-    modes: SessionModeState | None = None
-    config_options: tuple[SessionConfigOption, ...] | None = None
 
 
 class CloseSessionRequest(Extensible, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ OPTIONS = (
     s.SessionConfigSelect(
         id="model",
         name="Model",
+        category="model",
         current_value="small",
         options=(
             s.SessionConfigSelectOption(value="small", name="Small", description="quick"),

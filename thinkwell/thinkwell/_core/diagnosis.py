@@ -12,7 +12,7 @@ from thinkwell._core.session.tool_hosts import PLAINEST_FIRST, offered_ways
 from thinkwell._core.session.tools import LIST_TIMEOUT
 from thinkwell._core.tracing.run_logging import shown
 from thinkwell.agents._choosing import environment
-from thinkwell.agents._preparing import Preparing
+from thinkwell.agents._preparing import is_installed
 from thinkwell.agents._profile import LATEST
 
 __all__ = (
@@ -21,12 +21,12 @@ __all__ = (
     "LIST_TIMEOUT",
     "PLAINEST_FIRST",
     "McpServers",
-    "Preparing",
     "RunningAgent",
     "SessionPlan",
     "check_reachable",
     "check_types",
     "environment",
+    "is_installed",
     "noise",
     "offered_ways",
     "open_session",

@@ -92,7 +92,7 @@ class Summary:
 
     @property
     def end(self) -> str:
-        """How it ended and what it came to, in a line: ``done in 2.1s · 3 tools · 18.2k/200k ctx``."""
+        """How it ended and what it used, in a line: ``done in 2.1s · 3 tools · 18.2k/200k ctx``."""
         how = {"done": "done in", "running": "left while it goes on, after"}.get(
             self.status, f"{self.status} after"
         )

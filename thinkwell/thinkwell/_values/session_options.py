@@ -85,11 +85,15 @@ def _choices(entries: Sequence[_Entry], group: str | None) -> Iterator[OptionCho
             yield OptionChoice(value=entry.value, name=entry.name, description=entry.description, group=group)
 
 
+def model_option(options: Iterable[SessionOption]) -> SessionOption | None:
+    """Return the option that is the model: it has the category ``model``."""
+    return next((one for one in options if one.category == "model" and one.type == "select"), None)
+
+
 def chosen_model(options: Iterable[SessionOption]) -> str | None:
-    """Return the name of the model that is chosen: an option for that has the category ``model``."""
-    for option in options:
-        if option.category == "model":
-            names = (choice.name for choice in option.choices if choice.value == option.value)
-            name = next(names, option.value)
-            return name if isinstance(name, str) else None
-    return None
+    """Return the name of the model that is chosen."""
+    option = model_option(options)
+    if option is None:
+        return None
+    names = (choice.name for choice in option.choices if choice.value == option.value)
+    return next(names, str(option.value))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from thinkwell.agents._choosing import choose
 from thinkwell.agents._folders import state_folder
 from thinkwell.agents._known_errors import KnownError
+from thinkwell.agents._names import AgentName
 from thinkwell.agents._profile import (
     AgentProfile,
     Archive,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from thinkwell.agents._registry import RegistryChange, RegistryUpdate, SkippedEntry, update_agents
 
 __all__ = (
+    "AgentName",
     "AgentProfile",
     "Archive",
     "Binary",

@@ -5,27 +5,40 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from thinkwell.agents import find_agent, known_agents, update_agents
+from thinkwell.agents._preparing import is_installed
 from thinkwell.agents._registry import platform_name
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from thinkwell.agents import AgentProfile, RegistryUpdate
+    from thinkwell.events import OptionChoice
+
+FindModels: TypeAlias = "Callable[[AgentProfile], Awaitable[Sequence[OptionChoice] | str]]"
+"""Starts an agent, and returns the models that it offers, or why they are not known."""
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m thinkwell.agents") -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    prog: str = "python -m thinkwell.agents",
+    find_models: FindModels | None = None,
+) -> int:
     """Do what the arguments say, and return the exit code: 0, 1 where it failed, 2 for wrong usage.
 
     Args:
         arguments: Those of this process by default.
         prog: What the program is called in messages.
+        find_models: Finds the models of an agent that is installed; by default they are not shown.
     """
     parser = argparse.ArgumentParser(prog=prog, description="The agents that open_agent(NAME) can start.")
     parser.set_defaults(name=None, json=False)
@@ -41,9 +54,12 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m think
     try:
         if given.command == "update":
             print(_news(anyio.run(update_agents, given.source)))
+        elif given.name:
+            facts = anyio.run(_find_facts, find_agent(given.name), find_models)
+            print(_json([facts]) if given.json else _all_of(facts))
         else:
-            profiles = [find_agent(given.name)] if given.name else [find_agent("builtin"), *known_agents()]
-            print(_json(profiles) if given.json else _text(profiles, whole=bool(given.name)))
+            found = anyio.run(_find_installed, [find_agent("builtin"), *known_agents()])
+            print(_json(found) if given.json else _table(found))
     except ThinkwellError as exc:
         print(exc, file=sys.stderr)
         return 1
@@ -59,19 +75,66 @@ def _news(update: RegistryUpdate) -> str:
     return "\n".join(lines)
 
 
-def _json(profiles: Sequence[AgentProfile]) -> str:
-    return msgspec.json.format(msgspec.json.encode(profiles), indent=2).decode()
+class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an agent on this machine."""
+
+    profile: AgentProfile
+    installed: bool
+    models: Sequence[OptionChoice] | str | None = None
+    """Those that it offers, or why they are not known; ``None``: it was not asked."""
+
+    def to_builtins(self) -> dict[str, Any]:
+        """Return them for JSON: the profile, and what is known beside it."""
+        told = {**msgspec.to_builtins(self.profile), "installed": self.installed}
+        if self.models is None:
+            return told
+        return {**told, "models": None if isinstance(self.models, str) else msgspec.to_builtins(self.models)}
 
 
-def _text(profiles: Sequence[AgentProfile], *, whole: bool) -> str:
-    if whole:
-        return "\n".join(map(_all_of, profiles))
-    name = max(len(profile.name) for profile in profiles)
-    title = max(len(profile.title) for profile in profiles)
+async def _find_installed(profiles: Sequence[AgentProfile]) -> list[_Facts]:
+    """Look which agents are there, all at once: for some, another program has to be asked."""
+    here, found = str(Path.cwd()), dict[str, bool]()
+
+    async def look(profile: AgentProfile) -> None:
+        found[profile.name] = await is_installed(profile, here)
+
+    async with anyio.create_task_group() as tasks:
+        for profile in profiles:
+            tasks.start_soon(look, profile)
+    return [_Facts(profile=profile, installed=found[profile.name]) for profile in profiles]
+
+
+async def _find_facts(profile: AgentProfile, find_models: FindModels | None) -> _Facts:
+    (facts,) = await _find_installed([profile])
+    if find_models is None:
+        return facts
+    if facts.installed:
+        return replace(facts, models=await find_models(profile))
+    return replace(facts, models=f"it is not installed; `thinkwell doctor {profile.name}` does that")
+
+
+def _json(found: Sequence[_Facts]) -> str:
+    return msgspec.json.format(msgspec.json.encode([one.to_builtins() for one in found]), indent=2).decode()
+
+
+def _table(found: Sequence[_Facts]) -> str:
+    name = max(len(one.profile.name) for one in found)
+    title = max(len(one.profile.title) for one in found)
     return "\n".join(
-        f"{profile.name:{name}}  {profile.title:{title}}  {_command(profile)}".rstrip()
-        for profile in profiles
+        f"{one.profile.name:{name}}  {one.profile.title:{title}}  {'installed' if one.installed else '':9}  "
+        f"{_command(one.profile)}"
+        for one in found
     )
+
+
+def _models(facts: _Facts) -> str:
+    """Return the models of an agent, in words."""
+    if facts.models is None or isinstance(facts.models, str):
+        return f"not known: {facts.models}" if facts.models else ""
+    names = [
+        model.value + (f" ({model.name})" if model.name != model.value else "") for model in facts.models
+    ]
+    return "\n           ".join(names) or "it offers no choice"
 
 
 def _command(profile: AgentProfile) -> str:
@@ -88,7 +151,8 @@ def _download_of(profile: AgentProfile) -> str:
     return f"{archive.archive} ({'sha256 ' + archive.sha256 if archive.sha256 else 'without a checksum'})"
 
 
-def _all_of(profile: AgentProfile) -> str:
+def _all_of(known: _Facts) -> str:
+    profile = known.profile
     install = "" if profile.program is None else profile.program.install
     facts = {
         "website": profile.website,
@@ -96,6 +160,8 @@ def _all_of(profile: AgentProfile) -> str:
         "install": install,
         "download": _download_of(profile),
         "version": profile.version or "as you have installed it",
+        "installed": "yes" if known.installed else "no",
+        "models": _models(known),
         "login": profile.login,
         "sets": shlex.join(f"{name}={value}" for name, value in profile.env.set.items()),
         "strips": ", ".join(profile.env.strip),
@@ -106,9 +172,9 @@ def _all_of(profile: AgentProfile) -> str:
     lines += [f"{what:9}  {fact}" for what, fact in facts.items() if fact]
     for quirk in profile.quirks:
         lines.append(f"{'quirk':9}  {quirk.about} ({quirk.version}, {quirk.seen})")
-    for known in profile.errors:
-        lines.append(f"{'error':9}  {known.said or known.error} ({known.version}, {known.seen})")
-        lines.append(f"{'':9}  {known.hint}")
+    for error in profile.errors:
+        lines.append(f"{'error':9}  {error.said or error.error} ({error.version}, {error.seen})")
+        lines.append(f"{'':9}  {error.hint}")
     return "\n".join(lines)
 
 

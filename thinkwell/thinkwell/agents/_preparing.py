@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from thinkwell.agents._choosing import environment
 from thinkwell.agents._profile import LATEST, Npx, Program, Uvx
-from thinkwell.errors import AgentNotFound, AgentStartFailed, _how_it_ended
+from thinkwell.errors import AgentNotFound, AgentStartFailed, ThinkwellError, _how_it_ended
 from thinkwell_acp import ProcessExited, ProgramNotFound, ProgramNotStarted, stdio_transport
 from thinkwell_acp.stdio import find_program
 
@@ -206,6 +206,23 @@ def find_starter(profile: AgentProfile, cwd: Path) -> None:
         raise AssertionError(what)  # pragma: no cover - nothing is
 
     Preparing(profile, environment(profile, None), str(cwd), installing).find()
+
+
+class _WouldInstall(Exception):  # noqa: N818 - says what would happen
+    """An agent is missing, and could be fetched."""
+
+
+async def is_installed(profile: AgentProfile, cwd: str) -> bool:
+    """Return whether an agent can be started in a folder without fetching anything. Nothing is fetched."""
+
+    def refuse(what: str) -> None:
+        raise _WouldInstall(what)
+
+    try:
+        await Preparing(profile, environment(profile, None), cwd, refuse).prepare()
+    except (_WouldInstall, ThinkwellError):
+        return False
+    return True
 
 
 def _fetching(package: Npx | Uvx) -> tuple[str, ...]:

@@ -7,6 +7,9 @@ key and no network, so the first run works everywhere; the tests run the example
 The client sets its pace: the environment variable ``THINKWELL_BUILTIN_PACE``, or
 ``thinkwell.builtin/pace`` in a prompt's ``_meta``, is the delay between two chunks, in seconds.
 
+It has no model. To try out a program that chooses one, name some in ``THINKWELL_BUILTIN_MODELS``, with commas
+between them: it offers these, and does the same with each.
+
 `BuiltinAgent` serves it without a process, on any transport:
 
     ours, theirs = memory_transport_pair()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from typing import Final
 
 import anyio
 
@@ -11,9 +13,13 @@ from thinkwell.builtin._agent import BuiltinAgent
 from thinkwell_acp.agent import serve_agent
 from thinkwell_acp.stdio import own_stdio
 
+MODELS_VARIABLE: Final = "THINKWELL_BUILTIN_MODELS"
+"""Environment variable with the names of models to offer, with commas between."""
+
 
 async def _serve() -> None:
-    async with BuiltinAgent() as agent, serve_agent(own_stdio(), agent) as side:
+    models = [name for name in os.environ.get(MODELS_VARIABLE, "").split(",") if name]
+    async with BuiltinAgent(models) as agent, serve_agent(own_stdio(), agent) as side:
         await side.wait_closed()
 
 

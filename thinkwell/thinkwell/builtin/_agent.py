@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio import AsyncContextManagerMixin
@@ -22,16 +22,21 @@ from thinkwell_acp._tasks import BackgroundTasks, background_tasks
 from thinkwell_acp.errors import INVALID_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Sequence
 
     from thinkwell.builtin._facts import FileFacts
     from thinkwell_acp import AgentSide
 
 
+MODEL: Final = "model"
+"""The option by which its models are chosen."""
+
+
 class _Session:
     """A conversation: its folder, its tools and what was read so far."""
 
-    def __init__(self, folder: Folder, servers: SessionServers) -> None:
+    def __init__(self, folder: Folder, servers: SessionServers, model: str) -> None:
+        self.model = model
         self.folder = folder
         self.servers = servers
         self.remembered: tuple[FileFacts, ...] = ()
@@ -43,9 +48,14 @@ class _Session:
 
 
 class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
-    """Serves one client. Its work ends with its block."""
+    """Serves one client. Its work ends with its block.
 
-    def __init__(self) -> None:
+    Args:
+        models: Names of models that it offers, as other agents do. All of them do the same: it has none.
+    """
+
+    def __init__(self, models: Sequence[str] = ()) -> None:
+        self._models = tuple(models)
         self._sessions: dict[str, _Session] = {}
         self._client: AgentSide
         self._tasks: BackgroundTasks
@@ -77,7 +87,8 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         """Open a session, and fetch the tools that it is offered before answering, where that is quick."""
         if not Path(request.cwd).is_dir():  # noqa: ASYNC240 - one look
             raise RpcError(INVALID_PARAMS, f"cwd: there is no folder {request.cwd}")
-        session = _Session(Folder(request.cwd), SessionServers(request.mcp_servers))
+        model = next(iter(self._models), "")
+        session = _Session(Folder(request.cwd), SessionServers(request.mcp_servers), model)
         try:
             await session.servers.open(self._tasks, self._client, session.folder)
         except BaseException:  # the client takes its request back
@@ -85,7 +96,17 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
             raise
         session_id = secrets.token_hex(8)
         self._sessions[session_id] = session
-        return s.NewSessionResponse(session_id=session_id)
+        return s.NewSessionResponse(session_id=session_id, config_options=self._options(session) or None)
+
+    async def set_session_config_option(
+        self, request: s.SetSessionConfigOptionRequest, /
+    ) -> s.SetSessionConfigOptionResponse:
+        """Take another model."""
+        session, model = self._find(request.session_id), request.value
+        if request.config_id != MODEL or model not in self._models:
+            raise RpcError(INVALID_PARAMS, f"There is no option {request.config_id} = {model}")
+        session.model = str(model)
+        return s.SetSessionConfigOptionResponse(config_options=self._options(session))
 
     async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
         """End a session, what runs in it included."""
@@ -127,6 +148,13 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         if notification.method == "notifications/tools/list_changed":
             for session in self._sessions.values():
                 session.servers.changed(notification.connection_id)
+
+    def _options(self, session: _Session) -> tuple[s.SessionConfigOption, ...]:
+        choices = tuple(s.SessionConfigSelectOption(value=name, name=name) for name in self._models)
+        model = s.SessionConfigSelect(
+            id=MODEL, name="Model", category="model", current_value=session.model, options=choices
+        )
+        return (model,) if choices else ()
 
     def _find(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)

@@ -101,6 +101,13 @@ def _above_zero(option: typer.CallbackParam, value: float | None) -> float | Non
     return value
 
 
+def _not_empty(name: str | None) -> str | None:
+    """Check a name that was given."""
+    if name == "":
+        raise typer.BadParameter("it is empty; leave it out, or give a name")
+    return name
+
+
 def agent_argument(about: str, *, metavar: str = "AGENT") -> Any:
     """Declare an argument that names an agent."""
     return typer.Argument(metavar=metavar, help=about, autocompletion=agent_names)
@@ -143,6 +150,17 @@ CommandOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--command", metavar="LINE", help='The command of any other agent, or of --agent: "my-agent --acp".'
+    ),
+]
+ModelOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help="The model, by id or name: `thinkwell agents show claude` lists those of claude. By default the "
+        "agent chooses.",
+        callback=_not_empty,
     ),
 ]
 ProtocolOption: TypeAlias = Annotated[

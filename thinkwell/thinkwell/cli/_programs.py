@@ -1,11 +1,20 @@
 """``thinkwell agents`` and ``thinkwell doctor``: ``python -m thinkwell.agents`` and ``.doctor``, renamed."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thinkwell.cli._options import HELP_OPTIONS, CwdOption, JsonOption, McpOption, agent_argument
+from thinkwell.cli._options import HELP_OPTIONS, CwdOption, How, JsonOption, McpOption, agent_argument
+from thinkwell.cli._process import silence_logs
+
+if TYPE_CHECKING:
+    from thinkwell import OptionChoice
+    from thinkwell.agents import AgentProfile
+    from thinkwell.agents.__main__ import FindModels
 
 PROG = "thinkwell agents"
 
@@ -20,7 +29,7 @@ def list_agents(context: typer.Context, as_json: JsonOption = False) -> None:
 
     \b
     Examples:
-      thinkwell agents                all of them
+      thinkwell agents                all of them, and which are installed
       thinkwell agents show claude    everything known about one, and its source
       thinkwell agents update         fetch the public registry of agents
     """
@@ -43,9 +52,11 @@ def show_agent(
 ) -> None:
     """Show everything known about one agent.
 
-    Its command, its version, its quirks, and the files they come from.
+    Its command, its version, its quirks, and the files they come from. If it is installed, it is started and
+    asked for its models, which costs no tokens.
     """
-    _run(["show", "--", name], as_json=as_json)
+    silence_logs()
+    _run(["show", "--", name], as_json=as_json, find_models=partial(_find_models, How(as_json=as_json)))
 
 
 @agents.command("update")
@@ -62,11 +73,28 @@ def update_agents(
     _run(["update", *([] if source is None else ["--", source])])
 
 
-def _run(arguments: Sequence[str], *, as_json: bool = False) -> None:
+async def _find_models(how: How, profile: AgentProfile) -> Sequence[OptionChoice] | str:
+    """Start an agent, and return its models; or why they are not known. Its words are made fit for a line."""
+    from thinkwell import OptionChoice, ThinkwellError, open_agent
+    from thinkwell._display.text import line
+    from thinkwell.cli._launch import launched
+
+    try:
+        async with launched(profile.name, how, partial(open_agent, profile)) as agent:
+            async with agent.session() as session:
+                models, session_id = session.models, session.id
+            if agent.capabilities.session_capabilities.delete is not None:
+                await agent.delete_session(session_id)
+    except ThinkwellError as exc:
+        return line(str(exc).partition("\n")[0])
+    return [OptionChoice(value=line(model.value), name=line(model.name)) for model in models]
+
+
+def _run(arguments: Sequence[str], *, as_json: bool = False, find_models: FindModels | None = None) -> None:
     from thinkwell.agents.__main__ import main  # a program, which is imported only to be run
 
     flags = ["--json"] if as_json else []
-    raise typer.Exit(main([arguments[0], *flags, *arguments[1:]], prog=PROG))
+    raise typer.Exit(main([arguments[0], *flags, *arguments[1:]], prog=PROG, find_models=find_models))
 
 
 def doctor(

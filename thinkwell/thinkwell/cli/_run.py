@@ -25,6 +25,7 @@ from thinkwell.cli._options import (
     EventsOption,
     How,
     McpOption,
+    ModelOption,
     PermissionsOption,
     ProtocolOption,
     QuietOption,
@@ -57,6 +58,7 @@ def run(
     ] = None,
     agent: AgentOption = None,
     command: CommandOption = None,
+    model: ModelOption = None,
     protocol: ProtocolOption = Spoken.ACP,
     schema: Annotated[
         Path | None,
@@ -144,7 +146,7 @@ def run(
             if not file.is_file():  # it would be waited for, or never end
                 raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
         instructions = None if system is None else _as_text(system, "--system").strip()
-        _check_protocol(protocol, command, mcp)
+        _check_protocol(protocol, command, mcp=mcp, model=model)
         profile = chosen_agent(agent, command)
         policy = read_permissions(permissions, can_ask=how.can_ask)
         output = read_output(schema, type_)
@@ -156,6 +158,7 @@ def run(
             on_question=asked_in_vain if not how.can_ask and leaves_open(policy) else None,
             mcp_servers=_mcp_servers(mcp),
             record=record,
+            model=model,
             protocol=protocol.value,
         )
         asked = _read_prompt(prompt or ())  # last, when all else can be used
@@ -175,11 +178,11 @@ def run(
         raise typer.Exit(anyio.run(work))
 
 
-def _check_protocol(protocol: Spoken, command: str | None, mcp: Path | None) -> None:
+def _check_protocol(protocol: Spoken, command: str | None, **others: object) -> None:
     if protocol is Spoken.NDJSON:
-        for missing, what in ((command is None, "give --command too"), (mcp is not None, "not with --mcp")):
-            if missing:
-                raise typer.BadParameter(f"ndjson: {what}", param_hint="--protocol")
+        wrong = [f"not with --{name}" for name, given in others.items() if given is not None]
+        for what in ["give --command too"] if command is None else wrong[:1]:
+            raise typer.BadParameter(f"ndjson: {what}", param_hint="--protocol")
 
 
 def _mcp_servers(path: Path | None) -> Sequence[McpServer]:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Final, TextIO, cast
 
 import anyio
 
-from thinkwell._core.diagnosis import environment
+from thinkwell._core.diagnosis import environment, is_installed
 from thinkwell._recording._redact import Redactor
 from thinkwell.agents import choose
 from thinkwell.doctor import Diagnosis
 from thinkwell.doctor._command_line import PROG, read_command_line
 from thinkwell.doctor._diagnose import examine
 from thinkwell.doctor._examination import beforehand
-from thinkwell.doctor._present import is_present
 from thinkwell.doctor._report import BEFORE_THE_END
 from thinkwell.doctor._servers import check_name
 from thinkwell.doctor._table import belongs, fold, heading, quirks, rows, verdict
@@ -93,7 +92,7 @@ async def _present(given: CommandLine) -> list[str]:
     missing: list[str] = []
     for profile in given.more:
         if profile.name not in given.agents:
-            (present if await is_present(profile, given.cwd) else missing).append(profile.name)
+            (present if await is_installed(profile, given.cwd) else missing).append(profile.name)
     if missing:
         sys.stderr.write(f"Not there, and so not checked: {', '.join(missing)}\n")
     return present

@@ -164,7 +164,7 @@ class Asking:
             return found
 
         async def read(prompt: str) -> str:
-            async with self._lines(anew=self._picks):
+            async with self._lines(begins=self._picks):
                 await self._write(prompt)
                 return await next_(self._keyboard.line)
 
@@ -179,7 +179,7 @@ class Asking:
                     case key:
                         picking = picking.pressed(key)
 
-        async with self._lines(anew=not self._picks):
+        async with self._lines(begins=not self._picks):
             try:
                 async with self._drawing.away():
                     await self._write(heading(asked))
@@ -196,13 +196,13 @@ class Asking:
         return False
 
     @asynccontextmanager
-    async def _lines(self, *, anew: bool) -> AsyncGenerator[None]:
+    async def _lines(self, *, begins: bool) -> AsyncGenerator[None]:
         """Let lines be typed for the time of a block, in place of what is drawn.
 
         Args:
-            anew: Whether that begins here; it goes on where the block is in another such block.
+            begins: Whether that begins here, not in another such block around this one.
         """
-        if not anew:
+        if not begins:
             yield
             return
         async with self._drawing.away():

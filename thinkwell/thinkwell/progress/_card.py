@@ -90,7 +90,7 @@ def title_bar(told: Summary, label: str) -> Bar:
 
 
 def end_row(shown: Shown) -> list[RenderableType]:
-    """Return how a run ended and what it came to, in one row."""
+    """Return how a run ended and what it used, in one row."""
     told = summary(shown.view, shown.now)
     mark, style = _MARKS[told.status]
     used = " · ".join(["", *usage_parts(shown.view)])

@@ -218,7 +218,7 @@ class SharedScreen:
         return max(self._terminal.size[1], 1)
 
     def draw(self, above: Iterable[RenderableType], live: Sequence[RenderableType]) -> None:
-        """Print what is settled, and draw the live zone anew."""
+        """Print what is settled, and draw the live zone again."""
         width = self.width
         settled, rows = (
             [row.text for each in part for row in rows_of(self._console, each, width)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._core.schema.output import JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
-    from thinkwell.agents import AgentProfile, ToolTransport
+    from thinkwell.agents import AgentName, AgentProfile, ToolTransport
     from thinkwell.errors import AuthMethod
     from thinkwell.mcp_servers import McpServer
     from thinkwell.permissions import PermissionMode, PermissionPolicy
@@ -123,6 +123,7 @@ class Agent(Opened[AsyncAgent]):
         load: str | None = None,
         resume: str | None = None,
         fork: str | None = None,
+        model: str | None = None,
         output: object = None,
         system: str | None = None,
         system_mode: Literal["append", "replace"] = "append",
@@ -145,6 +146,8 @@ class Agent(Opened[AsyncAgent]):
             resume: The same, without repeating it.
             fork: The id of a session to copy.
             output: The output type, if all typed turns have the same one: the agent then
+            model: Its model, by id or name, an old session's too; by default that of `open_agent`, else the
+                agent's own choice. `Session.models` has those that the agent offers.
                 sees its schema in the tool instead of in each prompt.
             system: Instructions for the whole session (ACP's system prompt). An agent does not remember
                 them: give them again for an old session.
@@ -155,6 +158,7 @@ class Agent(Opened[AsyncAgent]):
 
         Raises:
             CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            ModelNotOffered: The agent does not offer that model. No prompt was sent.
             McpServerError: The program of an MCP server is missing.
             SessionNotOpened: The agent answered with an error.
             SessionOpenTimeout: The agent did not answer in time.
@@ -172,6 +176,7 @@ class Agent(Opened[AsyncAgent]):
             load=load,
             resume=resume,
             fork=fork,
+            model=model,
             output=output,
             system=system,
             system_mode=system_mode,
@@ -272,7 +277,7 @@ class Agent(Opened[AsyncAgent]):
 
 
 def open_agent(
-    agent: str | AgentProfile | None = None,
+    agent: AgentName | str | AgentProfile | None = None,
     /,
     *,
     command: str | Sequence[str] | None = None,
@@ -286,6 +291,7 @@ def open_agent(
     mcp_servers: Sequence[McpServer] = (),
     tools_via: ToolTransport | None = None,
     login: str | None = None,
+    model: str | None = None,
     startup_timeout: float = 60,
     keep_daemons: bool = False,
     record: str | os.PathLike[str] | None = None,
@@ -316,6 +322,7 @@ def open_agent(
         mcp_servers=mcp_servers,
         tools_via=tools_via,
         login=login,
+        model=model,
         startup_timeout=startup_timeout,
         keep_daemons=keep_daemons,
         record=record,

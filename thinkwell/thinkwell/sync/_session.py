@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
-    from thinkwell import HistoryMessage, SessionMode, SessionOption, SessionUsage
+    from thinkwell import HistoryMessage, OptionChoice, SessionMode, SessionOption, SessionUsage
     from thinkwell._core.schema.output import JsonSchema
     from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer
@@ -90,6 +90,28 @@ class Session(Opened[AsyncSession]):
         """The options that you can set, in the agent's order."""
         return self._held.loop.ask(lambda: self._session.options)
 
+    @property
+    def models(self) -> tuple[OptionChoice, ...]:
+        """The models that the agent offers; empty where it offers no choice."""
+        return self._held.loop.ask(lambda: self._session.models)
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that it has; ``None`` where the agent does not tell."""
+        return self._held.loop.ask(lambda: self._session.model)
+
+    def set_model(self, model: str) -> None:
+        """Change the model, also while a turn runs. Where the session has it already, nothing is sent.
+
+        Args:
+            model: The ``value`` or the ``name`` of one of `models`.
+
+        Raises:
+            ModelNotOffered: The agent does not offer it, or offers no choice.
+            AgentError: It did not change it.
+        """
+        self._call(lambda: self._session.set_model(model))
+
     def set_mode(self, mode_id: str) -> None:
         """Change the mode, even while a turn runs.
 
@@ -123,6 +145,7 @@ class Session(Opened[AsyncSession]):
         cwd: str | os.PathLike[str] | None = None,
         mcp_servers: Sequence[McpServer] = (),
         additional_directories: Sequence[str | os.PathLike[str]] = (),
+        model: str | None = None,
         output: object = None,
         system: str | None = None,
         system_mode: Literal["append", "replace"] = "append",
@@ -135,6 +158,7 @@ class Session(Opened[AsyncSession]):
             cwd: The folder to work in; by default that of this session.
             mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in.
+            model: Its model, by id or name; by default that of this session.
             output: The output type, if all typed turns have the same one.
             system: Instructions for the whole of it; by default those of this session.
             system_mode: See `Agent.session`.
@@ -144,6 +168,7 @@ class Session(Opened[AsyncSession]):
         Raises:
             CapabilityMissing: The agent does not advertise this.
             McpServerError: The program of an MCP server is missing.
+            ModelNotOffered: The agent does not offer that model.
             AgentError: The agent did not open it.
             NotADirectoryError: The folder does not exist.
             TypeError: The output type cannot be used.
@@ -153,6 +178,7 @@ class Session(Opened[AsyncSession]):
             cwd=cwd,
             mcp_servers=mcp_servers,
             additional_directories=additional_directories,
+            model=model,
             output=output,
             system=system,
             system_mode=system_mode,

@@ -39,6 +39,7 @@ class OpenOptions(TypedDict, total=False):
     mcp_servers: Sequence[McpServer]
     tools_via: ToolTransport | None
     login: str | None
+    model: str | None
     startup_timeout: float
     record: str | os.PathLike[str] | None
 

@@ -21,7 +21,7 @@ from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.schema.methods import REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from thinkwell.testing._player import Answer
     from thinkwell_acp import AgentSide, Transport
@@ -46,6 +46,7 @@ class ScriptedOptions(TypedDict, total=False):
     answers: Mapping[str, Answer] | None
     steering: bool
     repeats: bool
+    models: Sequence[str]
     complete: bool
 
 
@@ -73,6 +74,7 @@ class ScriptedAgent(PlayedAgent):
         answers: Functions that answer requests instead, by method: ``async def slow(request, proceed)``,
             where ``await proceed(request)`` returns the usual answer. In memory only.
         steering: Whether it takes messages in a turn; see `Script.hears`.
+        models: The models that it offers, by an option of every session. A session begins with the first.
         repeats: Whether to play the last turn again for each further prompt, instead of failing.
         complete: Whether `check` requires that every step was played, and every error of `fails_at` was
             returned.
@@ -99,6 +101,7 @@ class ScriptedAgent(PlayedAgent):
         answers: Mapping[str, Answer] | None = None,
         steering: bool = False,
         repeats: bool = False,
+        models: Sequence[str] = (),
         complete: bool = True,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -126,6 +129,7 @@ class ScriptedAgent(PlayedAgent):
             relists=relists,
             fails_at={method: _fails(method, error) for method, error in (fails_at or {}).items()},
             repeats=repeats,
+            models=tuple(models),
             steering=steering,
         )
 

@@ -50,6 +50,10 @@ INFO: Final = s.Implementation(name="scripted", version=VERSION)
 """What it calls itself."""
 
 
+MODEL: Final = "model"
+"""The option by which its models are chosen."""
+
+
 class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A script with everything else that an agent needs to play it. A saved `Script` can be read as one."""
 
@@ -61,6 +65,7 @@ class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
     relists: bool = True
     fails_at: dict[str, Fails] = {}
     repeats: bool = False
+    models: tuple[str, ...] = ()
     steering: bool = False
 
 
@@ -72,9 +77,10 @@ Answer: TypeAlias = Callable[[Never, Proceed], Awaitable[object]]
 
 
 class _Session:
-    """A conversation: its tools and the turn that runs in it."""
+    """A conversation: its model, its tools and the turn that runs in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self.model = model
         self.tools: list[ClientTools] = []
         self.turns: set[Turn] = set()
 
@@ -103,6 +109,7 @@ class Player(AgentHandler):
     ) -> None:
         self._answers = answers
         self._play = play
+        self.fails_at = play.fails_at
         self._turns = Script(play.steps).turns
         self._journal = journal
         self._tasks = tasks
@@ -115,16 +122,6 @@ class Player(AgentHandler):
     def connected(self, client: AgentSide, /) -> None:
         """Learn whom to talk to."""
         self._client = client
-
-    def check(self, method: str) -> None:
-        """Fail a request where the play says so.
-
-        Raises:
-            RpcError: It does.
-        """
-        error = self._play.fails_at.get(method)
-        if error is not None:
-            raise RpcError(error.code, error.message, error.data)
 
     def answering(self, method: str, handle: Proceed) -> Proceed:
         """Return what answers a method."""
@@ -169,25 +166,34 @@ class Player(AgentHandler):
         """Open a session."""
         session_id = _new_id(self._journal)
         await self._tell(session_id, self._play.before_session, "before_session")
-        await self._open(session_id, request.mcp_servers)
-        return s.NewSessionResponse(session_id=session_id)
+        options = await self._open(session_id, request.mcp_servers)
+        return s.NewSessionResponse(session_id=session_id, config_options=options)
 
     async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
         """Open any session, and repeat what is told before a session is opened."""
         await self._tell(request.session_id, self._play.before_session, "before_session")
-        await self._open(request.session_id, request.mcp_servers)
-        return s.LoadSessionResponse()
+        return s.LoadSessionResponse(config_options=await self._open(request.session_id, request.mcp_servers))
 
     async def resume_session(self, request: s.ResumeSessionRequest, /) -> s.ResumeSessionResponse:
         """Open any session."""
-        await self._open(request.session_id, request.mcp_servers)
-        return s.ResumeSessionResponse()
+        options = await self._open(request.session_id, request.mcp_servers)
+        return s.ResumeSessionResponse(config_options=options)
 
     async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
         """Open a session beside any other."""
         session_id = _new_id(self._journal)
-        await self._open(session_id, request.mcp_servers)
-        return s.ForkSessionResponse(session_id=session_id)
+        options = await self._open(session_id, request.mcp_servers)
+        return s.ForkSessionResponse(session_id=session_id, config_options=options)
+
+    async def set_session_config_option(
+        self, request: s.SetSessionConfigOptionRequest, /
+    ) -> s.SetSessionConfigOptionResponse:
+        """Change the model of a session."""
+        session, model = self._sessions.get(request.session_id), request.value
+        if session is None or request.config_id != MODEL or model not in self._play.models:
+            raise RpcError(INVALID_PARAMS, f"There is no option {request.config_id} = {model}")
+        session.model = str(model)
+        return s.SetSessionConfigOptionResponse(config_options=_options(self._play, session))
 
     async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
         """Close a session, and cancel what runs in it."""
@@ -230,12 +236,15 @@ class Player(AgentHandler):
 
     # Sessions and their tools
 
-    async def _open(self, session_id: str, servers: Sequence[s.McpServer]) -> None:
-        session = self._sessions[session_id] = _Session()
+    async def _open(
+        self, session_id: str, servers: Sequence[s.McpServer]
+    ) -> tuple[s.SessionConfigOption, ...] | None:
+        session = self._sessions[session_id] = _Session(next(iter(self._play.models), ""))
         for server in servers:
             if isinstance(server, s.McpServerAcp):
                 lists = self._play.lists_tools
                 session.tools.append(await ClientTools.open(self._client.connection, server, lists=lists))
+        return _options(self._play, session) or None
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
         """Fetch the tools again when they have changed."""
@@ -269,6 +278,14 @@ def _new_id(journal: Journal) -> str:
     return f"session-{journal.claim('session')}"
 
 
+def _options(play: Play, session: _Session) -> tuple[s.SessionConfigOption, ...]:
+    choices = tuple(s.SessionConfigSelectOption(value=name, name=name) for name in play.models)
+    model = s.SessionConfigSelect(
+        id=MODEL, name="Model", category="model", current_value=session.model, options=choices
+    )
+    return (model,) if choices else ()
+
+
 async def _relist(server: ClientTools) -> None:
     try:
         await server.list_tools()
@@ -284,7 +301,9 @@ class _Side(AgentSide):
         self._player = player
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
-        self._player.check(method)
+        error = self._player.fails_at.get(method)
+        if error is not None:
+            raise RpcError(error.code, error.message, error.data)
         return await super().request(id, method, params)
 
     async def serve(

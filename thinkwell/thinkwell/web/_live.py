@@ -216,6 +216,7 @@ class LiveRun:
             timeout=self.checked.timeout,
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
+            model=self.checked.model,
             run_id=self.record.id,  # so that the log of the program has one name for it
         )
         stream = builder._starter.start(builder._spec, options)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
@@ -26,9 +26,9 @@ from thinkwell.web._wording import no_such, schema_words
 if TYPE_CHECKING:
     import os
     from collections import Counter
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
-    from thinkwell.agents import AgentProfile
+    from thinkwell.agents import AgentName, AgentProfile
 
 __all__ = (
     "ImagePart",
@@ -83,10 +83,13 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     show_stderr: bool = False
     """Whether callers may read the end of what its program wrote to standard error, where a run fails because
     that has ended. There may be paths of the server in it; secrets are taken out."""
+    models: Sequence[str] = ()
+    """The models that callers may choose, by id or name. The first one is the default. Without any, the agent
+    chooses."""
 
 
 def served_agent(
-    agent: str | AgentProfile | None = None,
+    agent: AgentName | str | AgentProfile | None = None,
     /,
     *,
     command: str | Sequence[str] | None = None,
@@ -97,6 +100,7 @@ def served_agent(
     timeout: float | None = 3600.0,
     idle_timeout: float | None = 600.0,
     budget: Callable[[], Budget] | None = None,
+    models: Sequence[str] = (),
     show_stderr: bool = False,
 ) -> ServedAgent:
     """Return an agent for callers, whose questions are left to them: ``served_agent("claude")``.
@@ -112,6 +116,7 @@ def served_agent(
         idle_timeout: Maximum seconds of silence of the agent.
         budget: Creates the budget of a run.
         show_stderr: Whether callers may read the end of what it wrote to standard error when it has died.
+        models: The models that callers may choose; by default the agent chooses.
 
     Raises:
         AgentNotFound: The agent is unknown.
@@ -145,6 +150,7 @@ def served_agent(
         timeout=timeout,
         idle_timeout=idle_timeout,
         budget=budget,
+        models=tuple(models),
         show_stderr=show_stderr,
     )
 
@@ -197,6 +203,8 @@ class StartRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """In which of the agent's folders; by default its first."""
     permissions: _Name | None = None
     """With which of the agent's permissions; by default its first."""
+    model: _Name | None = None
+    """With which of the agent's models; by default its first."""
     thread: _Name | None = None
     """The conversation that it is a turn of, by any name. Its turns have one session, one after the other."""
     title: Annotated[str, Meta(max_length=200)] | None = None
@@ -221,6 +229,7 @@ class CheckedRun(Struct, frozen=True, kw_only=True):
     agent: str
     folder: str | None
     permissions: str
+    model: str | None
     output: JsonSchema | None
     title: str
     timeout: float | None
@@ -250,6 +259,7 @@ def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> Check
         agent=agent,
         folder=_chosen("folder", request.folder, served.folders),
         permissions=permissions,
+        model=_chosen("model", request.model, served.models),
         output=None if request.output is None else _schema(request.output),
         title=_title(request),
         timeout=served.timeout if request.timeout is None else request.timeout,

@@ -75,6 +75,8 @@ def _words(error: Exception) -> str:
             return f"the run was ended over question {error.question_id}: {error.reason}"
         case errors.CapabilityMissing():
             return f"the agent does not take what was asked for; it does not advertise {error.capability}"
+        case errors.ModelNotOffered():
+            return f"the agent does not offer the model {error.model[:SAID]!r}; {_MORE}"
         case JournalUnwritable():
             return f"the server can store nothing more of the run: {error.what}; {_MORE}"
         case errors.ResultError():

@@ -61,6 +61,8 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
     workspace: WorkspaceService | None
     login: str | None
     """The method to log in by, where it is given."""
+    model: str | None
+    """The model of its sessions, where it is given."""
     profile: AgentProfile | None
     """What is known of the agent, where we start it."""
     redaction: Callable[[], Redaction]

@@ -13,7 +13,7 @@ import anyio
 
 from thinkwell._core.agent.account import AuthStatus, Provider, as_provider
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
-from thinkwell._core.agent.arguments import check_protocol, check_types
+from thinkwell._core.agent.arguments import check_model, check_protocol, check_types, check_way
 from thinkwell._core.agent.initialize import initialize
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
@@ -46,7 +46,6 @@ from thinkwell_acp import Client, StdioTransport, connect
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._tasks import background_tasks
-from thinkwell_acp.interpreter import why_no_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from thinkwell._mcp.servers import McpServer
     from thinkwell._recording._recorder import Recorder
     from thinkwell._workspace.workspace import Workspace
+    from thinkwell.agents._names import AgentName
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell.view import PhaseView
@@ -158,6 +158,7 @@ class Agent:
         load: str | None = None,
         resume: str | None = None,
         fork: str | None = None,
+        model: str | None = None,
         output: object = None,
         system: str | None = None,
         system_mode: Literal["append", "replace"] = "append",
@@ -179,6 +180,8 @@ class Agent:
             resume: The same, without repeating it.
             fork: The id of a session to copy.
             output: The output type, if all typed turns have the same one: the agent then
+            model: Its model, by id or name, an old session's too; by default that of `open_agent`, else the
+                agent's own choice. `Session.models` has those that the agent offers.
                 sees its schema in the tool instead of in each prompt.
             system: Instructions for the whole session (ACP's system prompt). An agent does not remember
                 them: give them again for an old session.
@@ -189,6 +192,7 @@ class Agent:
 
         Raises:
             CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            ModelNotOffered: The agent does not offer that model. No prompt was sent.
             McpServerError: The program of an MCP server is missing.
             SessionNotOpened: The agent answered with an error.
             SessionOpenTimeout: The agent did not answer in time.
@@ -204,6 +208,7 @@ class Agent:
             mcp_servers=mcp_servers,
             additional_directories=additional_directories,
             sources={"load": load, "resume": resume, "fork": fork},
+            model=self._agent.setup.model if model is None else model,
             output=output,
             system=session_system(system, system_mode, system_fallback),
             open_timeout=open_timeout,
@@ -327,7 +332,7 @@ class Agent:
 
 
 def open_agent(
-    agent: str | AgentProfile | None = None,
+    agent: AgentName | str | AgentProfile | None = None,
     /,
     *,
     command: str | Sequence[str] | None = None,
@@ -341,6 +346,7 @@ def open_agent(
     mcp_servers: Sequence[McpServer] = (),
     tools_via: ToolTransport | None = None,
     login: str | None = None,
+    model: str | None = None,
     startup_timeout: float = 60,
     keep_daemons: bool = False,
     record: str | os.PathLike[str] | None = None,
@@ -380,6 +386,10 @@ def open_agent(
             that the agent offers.
         login: The id of a login method of type ``agent``, to use when the agent asks for a login. Runs that
             wait for it share one login. Refused requests are then repeated.
+        model: The model of every session, by id or name: ``opus``. By default the agent chooses. The agent
+            says which models it has when a session is opened: `Session.models`, and
+            ``thinkwell agents show NAME``. With one that it does not offer, runs and sessions fail with
+            `ModelNotOffered`, before a prompt is sent.
         startup_timeout: Seconds for the agent to answer its first request. Its installation, if needed,
             has its own limit: ``cold_start`` in its profile.
         keep_daemons: Leave processes running that have left the process group of the agent, or of a
@@ -424,17 +434,18 @@ def open_agent(
         name = profile.name
     else:
         profile, name = None, agent or "agent"
+    others = {"mcp_servers": mcp_servers, "workspace": workspace, "tools_via": tools_via, "login": login}
     speaks_lines = check_protocol(
         protocol,
         init=init,
         prompt_format=prompt_format,
         agent=agent,
         named=command is not None or transport is not None,
-        others={"mcp_servers": mcp_servers, "workspace": workspace, "tools_via": tools_via, "login": login},
+        others={**others, "model": check_model("open_agent", model)},
     )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
-    _check_way(tools_via)
+    check_way(tools_via)
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
     if permissions is None and handlers:
@@ -462,6 +473,7 @@ def open_agent(
         tools_via=tools_via,
         workspace=service,
         login=login,
+        model=model,
         profile=profile,
         redaction=partial(_redaction, variables),
     )
@@ -605,18 +617,6 @@ def _handlers(
             "or a PermissionPolicy that leaves something open"
         )
     return given
-
-
-def _check_way(way: str | None) -> None:
-    """Refuse a way for our tools that cannot be gone.
-
-    Raises:
-        ValueError: It is none, or there is no Python for the program that the agent would start.
-    """
-    if way is not None and way not in get_args(ToolTransport):
-        raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
-    if way == "stdio" and (reason := why_no_interpreter()):
-        raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')
 
 
 def _log_start(agent: RunningAgent) -> None:

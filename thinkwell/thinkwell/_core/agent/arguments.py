@@ -11,7 +11,8 @@ import msgspec
 
 from thinkwell._lines.words import PromptFormat, Protocol
 from thinkwell._workspace.workspace import Workspace
-from thinkwell.agents._profile import AgentProfile
+from thinkwell.agents._profile import AgentProfile, ToolTransport
+from thinkwell_acp.interpreter import why_no_interpreter
 
 
 def check_types(
@@ -90,6 +91,38 @@ def check_protocol(
         if value:
             raise ValueError(f'open_agent({name}=…, protocol="ndjson"): such an agent knows nothing of that')
     return True
+
+
+def check_model(call: str, model: str | None) -> str | None:
+    """Return the model that was asked for.
+
+    Args:
+        call: What was called.
+        model: What it was given.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is empty.
+    """
+    if model is not None and not isinstance(cast("object", model), str):
+        raise TypeError(
+            f"{call}(model={model!r:.100}): give the id or the name of a model, as in Session.models"
+        )
+    if model == "":
+        raise ValueError(f'{call}(model=""): leave it out for the agent\'s own choice')
+    return model
+
+
+def check_way(way: str | None) -> None:
+    """Refuse a way for our tools that cannot be gone.
+
+    Raises:
+        ValueError: It is none, or there is no Python for the program that the agent would start.
+    """
+    if way is not None and way not in get_args(ToolTransport):
+        raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
+    if way == "stdio" and (reason := why_no_interpreter()):
+        raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')
 
 
 def _check_env(env: object) -> None:

@@ -267,6 +267,8 @@ class Run(Generic[T]):
             self._take_session()  # before it is there: some agents send updates before they answer
             await session.open(specs)
             record.idle.reset()
+        if self._options.model is not None:
+            await session.settings.set_model(self._options.model)
         self._show_session()
         if specs:
             record.reach("connecting_tools")

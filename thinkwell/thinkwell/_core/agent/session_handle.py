@@ -10,6 +10,7 @@ import anyio
 from msgspec import Struct
 
 from thinkwell import events as ev
+from thinkwell._core.agent.arguments import check_model
 from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.agent.starters import SessionStarter, check_system
 from thinkwell._core.protocol.mcp_servers import check_reachable
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from thinkwell._core.session.history import HistoryMessage
     from thinkwell._core.session.state import SessionMode, SessionUsage
     from thinkwell._mcp.servers import McpServer
-    from thinkwell._values.session_options import SessionOption
+    from thinkwell._values.session_options import OptionChoice, SessionOption
     from thinkwell.agents._profile import ToolTransport
     from thinkwell.questions import Answer
     from thinkwell_acp import schema as s
@@ -64,6 +65,8 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     open_timeout: float = OPEN_TIMEOUT
     tools_via: ToolTransport | None = None
     """The way for our tools, where it is not the agent's."""
+    model: str | None = None
+    """The model to give it; ``None``: the agent's own choice."""
     system: SystemPrompt | None = None
     """Instructions for the whole of it."""
     bare: bool = False
@@ -130,6 +133,29 @@ class Session:
         """The options that you can set, in the agent's order."""
         return self._wire.state.options
 
+    @property
+    def models(self) -> tuple[OptionChoice, ...]:
+        """The models that the agent offers; empty where it offers no choice."""
+        return self._wire.state.models
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model that it has; ``None`` where the agent does not tell."""
+        return self._wire.state.model
+
+    async def set_model(self, model: str) -> None:
+        """Change the model, also while a turn runs. Where the session has it already, nothing is sent.
+
+        Args:
+            model: The ``value`` or the ``name`` of one of `models`.
+
+        Raises:
+            ModelNotOffered: The agent does not offer it, or offers no choice.
+            AgentError: It did not change it.
+        """
+        self._starter.check_open()
+        await self._starter.agent.host.errors.call(self._wire.settings.set_model(model))
+
     async def set_mode(self, mode_id: str) -> None:
         """Change the mode, even while a turn runs.
 
@@ -165,6 +191,7 @@ class Session:
         cwd: str | os.PathLike[str] | None = None,
         mcp_servers: Sequence[McpServer] = (),
         additional_directories: Sequence[str | os.PathLike[str]] = (),
+        model: str | None = None,
         output: object = None,
         system: str | None = None,
         system_mode: Literal["append", "replace"] = "append",
@@ -177,6 +204,7 @@ class Session:
             cwd: The folder to work in; by default that of this session.
             mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in.
+            model: Its model, by id or name; by default that of this session.
             output: The output type, if all typed turns have the same one.
             system: Instructions for the whole of it; by default those of this session.
             system_mode: See `Agent.session`.
@@ -186,6 +214,7 @@ class Session:
         Raises:
             CapabilityMissing: The agent does not advertise this.
             McpServerError: The program of an MCP server is missing.
+            ModelNotOffered: The agent does not offer that model.
             AgentError: The agent did not open it.
             NotADirectoryError: The folder does not exist.
             TypeError: The output type cannot be used.
@@ -199,6 +228,7 @@ class Session:
             mcp_servers=mcp_servers,
             additional_directories=additional_directories,
             sources={"fork": self.id},
+            model=self._wire.state.model_id if model is None else model,
             output=output,
             system=self._wire.system if instructions is None else instructions,
             open_timeout=open_timeout,
@@ -268,6 +298,7 @@ def session_plan(
     mcp_servers: Sequence[McpServer],
     additional_directories: Sequence[str | os.PathLike[str]],
     sources: Mapping[How, str | None],
+    model: str | None,
     output: object,
     system: SystemPrompt | None,
     open_timeout: float,
@@ -314,6 +345,7 @@ def session_plan(
         result=result,
         system=system,
         open_timeout=open_timeout,
+        model=check_model("session", model),
     )
 
 
@@ -337,6 +369,7 @@ async def _opened(agent: RunningAgent, plan: SessionPlan, hold: Hold) -> AsyncGe
         how=plan.how,
         source=plan.source,
         tools_via=plan.tools_via,
+        model=plan.model,
         system=plan.system,
     )
     starter = SessionStarter(agent, wire, plan.result)

@@ -43,7 +43,7 @@ class AgentStarter:
         agent.host.dialect.check(spec)
         agent.host.dialect.refuse(spec.cwd not in (None, agent.setup.cwd), "cwd", "cwd()")
         folder, servers = spec.cwd or agent.setup.cwd, agent.setup.mcp_servers.wire
-        wire = WireSession(agent.host, folder, servers, system=spec.system)
+        wire = WireSession(agent.host, folder, servers, system=spec.system, model=agent.setup.model)
         return agent.start(spec, options, wire, result_schema=self._schema(spec), ephemeral=True)
 
     def explain(self, spec: Spec[T]) -> Explanation:

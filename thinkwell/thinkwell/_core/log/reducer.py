@@ -124,7 +124,10 @@ class _State:
                 self.session = event
                 self.mode = event.mode
             case ev.ConfigUpdate():
-                self.session = replace(self.session, model=chosen_model(event.options))
+                model = (
+                    chosen_model(event.options) or self.session.model
+                )  # older agents have no option for it
+                self.session = replace(self.session, model=model)
             case ev.ModeUpdate():
                 self.mode = event.mode_id
             case ev.CommandsUpdate():

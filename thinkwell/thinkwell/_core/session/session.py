@@ -60,6 +60,7 @@ class WireSession:
         how: How it is opened.
         source: The session to load, resume or fork.
         tools_via: The way for our tools, where it is not the agent's.
+        model: The model to give it, by id or name; ``None``: the agent's own choice.
         system: Instructions for the whole of it.
 
     Raises:
@@ -76,9 +77,11 @@ class WireSession:
         how: How = "new",
         source: str | None = None,
         tools_via: ToolTransport | None = None,
+        model: str | None = None,
         system: SystemPrompt | None = None,
     ) -> None:
         self._host = host
+        self._model = model
         self.cwd = cwd
         self.how: How = how
         self.source = source
@@ -159,6 +162,7 @@ class WireSession:
             AcpError, DecodeError: The agent did not open it.
             SessionInUse: It is open already.
             SessionIdReused: The agent gave it the id of another that is open.
+            ModelNotOffered: The agent does not offer its model.
         """
         if tools and self.tools.config is None:
             await self.tools.open(tools)
@@ -173,6 +177,8 @@ class WireSession:
                 self.life = self.life.to(SessionLife.NEW)
             self._observers.closed(exc)
             raise
+        if self._model is not None:
+            await self.settings.set_model(self._model)
 
     async def _open_new(self) -> None:
         """Open a session whose id comes with the agent's answer."""

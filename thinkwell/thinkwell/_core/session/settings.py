@@ -92,6 +92,20 @@ class SessionSettings:
             if self._wanted is not None:
                 self._wanted.option_is(option_id, value, ())
 
+    async def set_model(self, model: str) -> None:
+        """Change the model, where it is another one.
+
+        Raises:
+            ModelNotOffered: The agent does not offer it.
+            AcpError, DecodeError: The agent did not change it.
+        """
+        async with self.lock:
+            option_id, value = self._session.state.find_model(model)
+            if value != self._session.state.model_id:
+                await self._set_option(option_id, value)
+                if self._wanted is not None:
+                    self._wanted.option_is(option_id, value, ())
+
     async def _set_mode(self, mode_id: str) -> None:
         session = self._session
         session.state.check_mode(mode_id)
@@ -115,6 +129,12 @@ class SessionSettings:
             self._changed(partial(session.state.option_is, option_id, value, ()))
             return
         assert session.id is not None
+        if session.state.sets_model(option_id):
+            await self._client.set_session_model(
+                s.SetSessionModelRequest(session_id=session.id, model_id=str(value)),
+                lambda _: self._changed(partial(session.state.option_is, option_id, value, ())),
+            )
+            return
         request = s.SetSessionConfigOptionRequest(session_id=session.id, config_id=option_id, value=value)
         await self._client.set_session_config_option(
             request,

@@ -9,20 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._core.protocol.updates import as_command
-from thinkwell._values.session_options import chosen_model, read_options
-from thinkwell.errors import CapabilityMissing
+from thinkwell._values.session_options import chosen_model, model_option, read_options
+from thinkwell.errors import CapabilityMissing, ModelNotOffered
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from thinkwell._values.session_options import SessionOption
+    from thinkwell._values.session_options import OptionChoice, SessionOption
 
 MODE_CATEGORY: Final = "mode"
 """Category of the option that is the session's mode (ACP, Session Config Options)."""
+
+
+MODEL: Final = "model"
+"""Category of the option that is the session's model, and the id of the one that stands for `models`."""
 
 
 class SessionMode(Struct, frozen=True, kw_only=True):
@@ -65,6 +70,10 @@ class SessionState:
         self.options: tuple[SessionOption, ...] = ()
         self.raw_options: tuple[ev.JsonValue, ...] = ()
         """The options in the protocol's form."""
+        self._tables: tuple[ev.JsonValue, ...] = ()
+        """Those of them that the agent sent as options."""
+        self._models: s.SessionConfigSelect | None = None
+        """The option that stands for the models of an agent that has no option for them."""
 
     # What the agent says
 
@@ -82,8 +91,10 @@ class SessionState:
                 for mode in response.modes.available_modes
             )
             self._mode = response.modes.current_mode_id
-        if response.config_options is not None:
-            self._options_are(s.to_builtins(response.config_options))
+        if response.models is not None:
+            self._models = _as_option(response.models)
+        if response.config_options is not None or response.models is not None:
+            self._options_are(s.to_builtins(response.config_options or ()))
 
     def note(self, update: s.SessionUpdate) -> None:
         """Take an update of the state."""
@@ -115,16 +126,20 @@ class SessionState:
         self, option_id: str, value: str | bool, reported: tuple[s.SessionConfigOption, ...]
     ) -> None:
         """Take the answer to a new value. Some agents report no options: then only that one has changed."""
+        if self._models is not None and self.sets_model(option_id):
+            self._models = replace(self._models, current_value=str(value))
         self._options_are(
             s.to_builtins(reported)
             or [
                 {**table, "currentValue": value} if table["id"] == option_id else table
-                for table in self.raw_options
+                for table in self._tables
             ]
         )
 
     def _options_are(self, tables: Iterable[ev.JsonValue]) -> None:
-        self.raw_options = tuple(tables)
+        self.raw_options = self._tables = tuple(tables)
+        if self._models is not None and self.sets_model(self._models.id):
+            self.raw_options += (s.to_builtins(self._models),)
         self.options = tuple(read_options(self.raw_options))
 
     # What users see
@@ -169,6 +184,40 @@ class SessionState:
     def model(self) -> str | None:
         """The name of the model that is chosen, where the agent tells."""
         return chosen_model(self.options)
+
+    @property
+    def model_id(self) -> str | None:
+        """Its id."""
+        option = model_option(self.options)
+        return None if option is None else str(option.value)
+
+    @property
+    def models(self) -> tuple[OptionChoice, ...]:
+        """The models that the agent offers."""
+        option = model_option(self.options)
+        return () if option is None else option.choices
+
+    def sets_model(self, option_id: str) -> bool:
+        """Return whether an option stands for models that are set by a request of their own."""
+        if self._models is None or option_id != self._models.id:
+            return False
+        return all(table["id"] != option_id and table.get("category") != MODEL for table in self._tables)
+
+    def find_model(self, model: str) -> tuple[str, str]:
+        """Return the option that is the model, and its value for a model that is given by id or by name.
+
+        Raises:
+            ModelNotOffered: The agent does not offer that model, or two of that name.
+        """
+        option = model_option(self.options)
+        if option is None:
+            raise ModelNotOffered(model)
+        found = [choice.value for choice in option.choices if choice.name == model]
+        if model in _values(option):
+            found = [model]
+        if len(found) != 1:
+            raise ModelNotOffered(model, _values(option))
+        return option.id, found[0]
 
     def check_mode(self, mode_id: str) -> None:
         """Check that a mode can be set.
@@ -216,6 +265,20 @@ def as_info(info: s.SessionInfo) -> SessionInfo:
         title=info.title,
         updated_at=info.updated_at,
         additional_directories=info.additional_directories,
+    )
+
+
+def _as_option(models: s.SessionModelState) -> s.SessionConfigSelect:
+    """Return the option that stands for models as agents told them before there were options."""
+    return s.SessionConfigSelect(
+        id=MODEL,
+        name="Model",
+        category=MODEL,
+        current_value=models.current_model_id,
+        options=tuple(
+            s.SessionConfigSelectOption(value=model.model_id, name=model.name, description=model.description)
+            for model in models.available_models
+        ),
     )
 
 

@@ -87,6 +87,8 @@ class Options:
     """Who hears all of it, and is asked first."""
     run_id: str | None = None
     """What to call the run; by default it gets a number."""
+    model: str | None = None
+    """The model to change to before the first prompt; by default it stays as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +328,7 @@ class PromptBuilder(Generic[T, A]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
         run_id: str | None = None,
+        model: str | None = None,
     ) -> Options:
         """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
         if not self._spec.has_content:
@@ -354,6 +357,7 @@ class PromptBuilder(Generic[T, A]):
             background_wait=background_wait,
             budget=budget,
             run_id=run_id,
+            model=model,
         )
 
 

@@ -190,7 +190,8 @@ class RunMetrics(RunObserver):
         self._choose(chosen_model(event.options))
 
     def _choose(self, model: str | None) -> None:
-        self._model = {} if model is None else {"gen_ai.request.model": self._home.name(model)}
+        if model is not None:
+            self._model = {"gen_ai.request.model": self._home.name(model)}
 
     def _turn_ended(self, event: ev.TurnEnded) -> None:
         usage = event.usage

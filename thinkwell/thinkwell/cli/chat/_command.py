@@ -16,6 +16,7 @@ from thinkwell.cli._options import (
     CommandOption,
     CwdOption,
     How,
+    ModelOption,
     PermissionsOption,
     RecordOption,
     Style,
@@ -28,6 +29,7 @@ from thinkwell.cli._options import (
 def chat(
     agent: AgentOption = None,
     command: CommandOption = None,
+    model: ModelOption = None,
     load: Annotated[
         str | None,
         typer.Option("--load", metavar="ID", help="Go on with an old session: see `thinkwell sessions`."),
@@ -72,7 +74,8 @@ def chat(
         how = How(verbose=verbose, style=style)
         options = ChatOptions(
             profile=chosen_agent(agent, command),
-            agent=tuple(naming(agent, command)),
+            agent=(*naming(agent, command), *(["--model", model] if model else [])),
+            model=model,
             load=load,
             resume=resume,
             cwd=cwd,

@@ -65,6 +65,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     profile: AgentProfile
     agent: tuple[str, ...]
     """The options that name the agent, to be typed again."""
+    model: str | None
     load: str | None
     resume: str | None
     cwd: Path | None
@@ -99,6 +100,7 @@ async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
         permissions=options.permissions,
         on_question=asked_in_vain if in_vain else None,
         record=options.record,
+        model=options.model,
     )
     with log_held(options.how.verbose) as write_log:
         launching = launching_shown(options.profile.name, options.how)

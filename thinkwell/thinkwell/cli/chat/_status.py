@@ -29,7 +29,7 @@ def status_line(agent: Agent, session: Session, width: int) -> str:
     """
     parts = {
         "agent": line(agent.name),
-        "model": line(_model(session) or ""),
+        "model": line(session.model or ""),
         "mode": line(session.mode or ""),
         "folder": from_home(session.cwd),
         "context": _context(session),
@@ -42,15 +42,6 @@ def status_line(agent: Agent, session: Session, width: int) -> str:
 
 def _joined(parts: Mapping[str, str]) -> str:
     return BETWEEN.join(filter(None, parts.values()))
-
-
-def _model(session: Session) -> str | None:
-    """Return what the agent calls the model that is set, where that is an option."""
-    for option in session.options:
-        if "model" in (option.category, option.id):
-            names = {each.value: each.name for each in option.choices}
-            return names.get(str(option.value), str(option.value))
-    return None
 
 
 def _context(session: Session) -> str:

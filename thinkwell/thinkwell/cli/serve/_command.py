@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from thinkwell.cli._errors import needing, told
-from thinkwell.cli._options import ConfigOption, CwdOption, agent_names, permissions_option
+from thinkwell.cli._options import ConfigOption, CwdOption, ModelOption, agent_names, permissions_option
 
 EXTRAS: Final = {"starlette": "web", "uvicorn": "web", "redis": "redis"}
 """What has to be installed for what is missing."""
@@ -33,6 +33,7 @@ def serve(
         list[str] | None,
         typer.Option("--command", metavar="LINE", help="The command of any other agent. Repeatable."),
     ] = None,
+    model: ModelOption = None,
     config: ConfigOption = None,
     host: Annotated[
         str | None,
@@ -106,6 +107,7 @@ def serve(
             plan = read_plan(
                 agents=agent or (),
                 commands=command or (),
+                model=model,
                 config=config,
                 host=host,
                 port=port,

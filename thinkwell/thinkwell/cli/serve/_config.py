@@ -57,6 +57,8 @@ class AgentSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Where it may work, by the names that callers know."""
     permissions: list[str] | None = None
     """What it may be allowed, by the names that callers know."""
+    models: list[Text] = []
+    """The models that callers may choose."""
     timeout: SecondsOrNever | None = None
     """That a run may take."""
     idle_timeout: SecondsOrNever | None = None

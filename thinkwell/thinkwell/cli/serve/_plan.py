@@ -84,6 +84,7 @@ def read_plan(
     *,
     agents: Sequence[str],
     commands: Sequence[str],
+    model: str | None,
     config: Path | None,
     host: str | None,
     port: int | None,
@@ -108,9 +109,9 @@ def read_plan(
     place = host or file.host or HOST
     with _told_of(config):
         if agents or commands or not file.agents:
-            served = _agents_of_options(agents, commands, cwd, permissions)
+            served = _agents_of_options(agents, commands, cwd, permissions, model)
         else:
-            for option, given in (("--cwd", cwd), ("--permissions", permissions)):
+            for option, given in (("--cwd", cwd), ("--permissions", permissions), ("--model", model)):
                 if given is not None:
                     told = "the agents of the file have their own; name them there, or give --agent as well"
                     raise typer.BadParameter(told, param_hint=option)
@@ -165,7 +166,11 @@ class _Served(Struct, frozen=True):
 
 
 def _agents_of_options(
-    agents: Sequence[str], commands: Sequence[str], cwd: Path | None, permissions: str | None
+    agents: Sequence[str],
+    commands: Sequence[str],
+    cwd: Path | None,
+    permissions: str | None,
+    model: str | None,
 ) -> list[_Served]:
     permissions = None if permissions is None else str(at_home(Path(permissions)))
     rules = read_permissions(permissions, can_ask=True)
@@ -176,13 +181,20 @@ def _agents_of_options(
         *(chosen_agent(name, None) for name in agents),
         *(chosen_agent(None, line) for line in commands),
     ] or [chosen_agent(None, None)]
+    if model is not None and len(profiles) > 1:
+        told = "it is that of one agent; name those of several in a file, by --config"
+        raise typer.BadParameter(told, param_hint="--model")
     served: dict[str, _Served] = {}
     for profile in profiles:
         if profile.name in served:
             told = f"two agents are called {profile.name}; call them something else in a file, by --config"
             raise typer.BadParameter(told, param_hint="--agent")
         agent = served_agent(
-            profile, title=_title(profile), folders={"default": cwd or Path.cwd()}, permissions=policies
+            profile,
+            title=_title(profile),
+            folders={"default": cwd or Path.cwd()},
+            permissions=policies,
+            models=() if model is None else (model,),
         )
         served[profile.name] = _Served(profile.name, agent, _missing(profile, cwd or Path.cwd()))
     return list(served.values())
@@ -203,6 +215,7 @@ def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Served:
             timeout=_seconds(agent.timeout, RUN_TIMEOUT),
             idle_timeout=_seconds(agent.idle_timeout, RUN_IDLE_TIMEOUT),
             budget=_budget(agent),
+            models=agent.models,
         )
         return _Served(name, served, _missing(profile, Path(next(iter(folders.values())))))
     except NotADirectoryError as exc:

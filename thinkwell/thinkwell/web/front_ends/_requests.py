@@ -42,6 +42,8 @@ class Choices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """In which of the agent's folders; by default its first."""
     permissions: Name | None = None
     """With which of the agent's permissions; by default its first."""
+    model: Name | None = None
+    """With which of the agent's models; by default its first."""
     title: Annotated[str, Meta(max_length=200)] | None = None
     """What lists call the run."""
     timeout: Annotated[float, Meta(gt=0)] | None = None

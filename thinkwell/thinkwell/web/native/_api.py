@@ -99,6 +99,7 @@ class _Api:
                 title=agent.title,
                 folders=list(agent.folders),
                 permissions=list(agent.permissions),
+                models=list(agent.models),
                 timeout=agent.timeout,
             )
             for name, agent in self._server.agents.items()

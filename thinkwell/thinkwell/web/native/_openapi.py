@@ -145,6 +145,7 @@ def _with_choices(schema: Json, agents: Mapping[str, ServedAgent]) -> Json:
         "agent": list(agents),
         "folder": sorted({name for agent in agents.values() for name in agent.folders}),
         "permissions": sorted({name for agent in agents.values() for name in agent.permissions}),
+        "model": sorted({name for agent in agents.values() for name in agent.models}),
     }
     properties = dict(schema["properties"])
     for name in choices.keys() & properties.keys():

@@ -69,6 +69,7 @@ class ShownAgent(Struct, frozen=True, kw_only=True):
     title: str
     folders: list[str]
     permissions: list[str]
+    models: list[str]
     timeout: float | None
     """Seconds that a run may take; ``null``: any time."""
 
