@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._display import phases
+from thinkwell._display.calls import returns_result
 from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.nodes import element
 from thinkwell.web.items._rows import SAID, TIMELINE, More, Shown, Text
@@ -30,14 +30,11 @@ LAST: Final = 1 << 50
 
 SILENT: Final = More()
 
-_RESULT_TOOL: Final = re.compile(r"(?:.*[^a-z])?return_result", re.DOTALL)
-
 
 def draft_of(tool: ToolView) -> JsonValue:
     """Return the result that is being given in a call, as far as it is there; ``None``: none is."""
     value = tool.input
-    name = tool.name or tool.title
-    if tool.ended_at is not None or not is_object(value) or not _RESULT_TOOL.fullmatch(name):
+    if tool.ended_at is not None or not is_object(value) or not returns_result(tool):
         return None
     return value["result"] if list(value) == ["result"] else value
 
