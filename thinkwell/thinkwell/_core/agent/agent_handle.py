@@ -50,15 +50,15 @@ from thinkwell_acp.interpreter import why_no_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-    from types import UnionType
 
     from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
 
     from thinkwell import events as ev
     from thinkwell._core.agent.incoming import Incoming
     from thinkwell._core.log.observers import Observer
     from thinkwell._core.log.stream import ThoughtStream
-    from thinkwell._core.schema.output import JsonSchema
+    from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._core.session.state import SessionInfo
     from thinkwell._core.task.builder import Explanation, Options
     from thinkwell._core.task.prompt import Part
@@ -167,14 +167,14 @@ class Agent:
     @overload
     def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
     @overload
-    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+    def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
         """Begin a task, in a session of its own.
 
         Args:
             output: What the result is: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
-                union of those; a `pydantic.TypeAdapter`, which type checkers understand for all of them; a
+                union of those; a `pydantic.TypeAdapter`, for type checkers that do not know `TypeForm`; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
 
         Raises:

@@ -32,13 +32,13 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
-    from types import UnionType
 
     from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
 
     from thinkwell._core.agent.agent import RunningAgent
     from thinkwell._core.log.stream import ThoughtStream
-    from thinkwell._core.schema.output import JsonSchema, Output
+    from thinkwell._core.schema.output import Form, JsonSchema, Output
     from thinkwell._core.session.history import HistoryMessage
     from thinkwell._core.session.state import SessionMode, SessionUsage
     from thinkwell._core.task.builder import Options
@@ -265,7 +265,7 @@ class Session:
     @overload
     def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
     @overload
-    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+    def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
         """Begin a turn; see `Agent.think`.

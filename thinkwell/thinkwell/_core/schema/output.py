@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import ValidationError
+    from typing_extensions import TypeVar as TypeVarWithDefault
 
     from thinkwell.events import JsonValue
+
+    # Type checkers that do not know `TypeForm` find nothing for it, and take the default.
+    Form = TypeVarWithDefault("Form", default=object)
 
 T = TypeVar("T")
 
