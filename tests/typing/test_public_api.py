@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 PROGRAMS = ("thinkwell_acp.mcp.guard", "thinkwell_acp.mcp.shim")
 
 THINKWELL = """
-    Agent AgentClosed AgentError AgentExited AgentNotFound AgentReported AgentStartFailed Answer
-    AnswerInvalid AnswerUnreadable AnswerView AuthMethod Budget BudgetExceeded Buffer BufferOverflow
+    Agent AgentClosed AgentError AgentExited AgentNotFound AgentReported AgentStartFailed AgentStatistics
+    Answer AnswerInvalid AnswerUnreadable AnswerView AuthMethod Budget BudgetExceeded Buffer BufferOverflow
     CapabilityMissing ChooseOption Decision Explanation FormField FormQuestion HistoryMessage HistoryTool
     JsonSchema LoginFailed LoginRequired McpHttp McpServer McpServerError McpSse McpStdio Message
     MessageInvalid Opening OptionChoice PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry
     PlanUpdate PolicyError ProfileError Question QuestionHandler QuestionNotOpen QuestionView
     QuestionsStopped RecordedFailure RecordingCut RecordingError RegistryError Reply ResultError
-    ResultInvalid ResultMissing ResultRefused Rule RunView Session SessionClosed SessionIdReused SessionInUse
+    ResultInvalid ResultMissing ResultRefused Rule RunStatistics RunView Session SessionClosed
+    SessionIdReused SessionInUse
     SessionInfo SessionMode SessionNotOpened SessionOpenTimeout SessionOption SessionUnusable SessionUsage
     Skill
     SkillError Spent StopRun Supervisor ThinkBuilder ThinkwellError Thought ThoughtCancelled ThoughtEvent

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from thinkwell._core.agent.agent_handle import Agent, open_agent
 from thinkwell._core.agent.opening import Opening
+from thinkwell._core.agent.runs import AgentStatistics, RunStatistics
 from thinkwell._core.agent.session_handle import Session
 from thinkwell._core.agent.terminal_login import login
 from thinkwell._core.log.budget import Budget, Spent
@@ -111,6 +112,7 @@ __all__ = (
     "AgentNotFound",
     "AgentReported",
     "AgentStartFailed",
+    "AgentStatistics",
     "Answer",
     "AnswerInvalid",
     "AnswerUnreadable",
@@ -163,6 +165,7 @@ __all__ = (
     "ResultMissing",
     "ResultRefused",
     "Rule",
+    "RunStatistics",
     "RunView",
     "Session",
     "SessionClosed",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from typing_extensions import TypeForm
 
-    from thinkwell import SessionInfo
+    from thinkwell import AgentStatistics, SessionInfo
     from thinkwell import events as ev
     from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
@@ -79,6 +79,10 @@ class Agent(Opened[AsyncAgent]):
     def questions(self) -> tuple[Question, ...]:
         """What the agent waits to be answered, in all of its sessions."""
         return self._held.loop.ask(lambda: self._agent.questions)
+
+    def statistics(self) -> AgentStatistics:
+        """Return what the agent is doing, in figures: its runs, their events, and its open questions."""
+        return self._held.loop.ask(lambda: self._agent.statistics())
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer any open question of the agent's. See `ThoughtStream.answer`, which takes its run's alone.

@@ -6,10 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from thinkwell._core.exit import PromptBuilder, check_handlers
+from thinkwell._core.schema.misuse import refuse_prompt
 from thinkwell.sync._listening import hear
 from thinkwell.sync._stream import ThoughtStream
 
 if TYPE_CHECKING:
+    from typing import Never
+
     from thinkwell import Budget, Buffer, Explanation
     from thinkwell import events as ev
     from thinkwell._core.exit import Options, Spec
@@ -63,7 +66,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     def stream(
         self,
-        *,
+        *prompt: Never,
         include: ev.Include = "default",
         buffer: Buffer | None = None,
         timeout: float | None = None,
@@ -75,6 +78,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         """Start the run and return its handle at once. It goes on in the background.
 
         Args:
+            prompt: Nothing: give the prompt before, by `text` and the like.
             include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out
                 is not kept; `ThoughtStream.view` counts it all the same.
             buffer: A bound for the events that are kept; none by default.
@@ -91,6 +95,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: The agent was closed.
         """
+        refuse_prompt(prompt, "stream")
         options = self._options(
             include,
             buffer=buffer,
@@ -104,7 +109,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     def run(
         self,
-        *,
+        *prompt: Never,
         buffer: Buffer | None = None,
         timeout: float | None = None,
         idle_timeout: float | None = None,
@@ -117,6 +122,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         Raises:
             ThinkwellError: The run has failed.
         """
+        refuse_prompt(prompt, "run")
         stream = self.stream(
             buffer=buffer,
             timeout=timeout,

@@ -33,6 +33,7 @@ from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
 from thinkwell._core.schema.arguments import check_seconds
+from thinkwell._core.schema.misuse import hints
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.session.session import WireSession
 from thinkwell._core.task.builder import Spec, ThinkBuilder
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._core.agent.incoming import Incoming
+    from thinkwell._core.agent.runs import AgentStatistics
     from thinkwell._core.log.observers import Observer
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import Form, JsonSchema
@@ -108,6 +110,10 @@ class AgentStarter:
         check_part(self._agent, part)
 
 
+@hints(
+    __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
+    __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
+)
 class Agent:
     """A running agent. Made by `open_agent`."""
 
@@ -148,6 +154,10 @@ class Agent:
     def questions(self) -> tuple[Question, ...]:
         """What the agent waits to be answered, in all of its sessions."""
         return self._agent.questions.asker.open.waiting
+
+    def statistics(self) -> AgentStatistics:
+        """Return what the agent is doing, in figures: its runs, their events, and its open questions."""
+        return self._agent.statistics()
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer any open question of the agent's. See `ThoughtStream.answer`, which takes its run's alone.

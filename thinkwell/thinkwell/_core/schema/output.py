@@ -183,6 +183,12 @@ def output_type(given: object, call: str) -> Output[Any]:
     Raises:
         TypeError: It cannot be used; the message says what to give instead.
     """
+    if isinstance(given, str):
+        shown = f"{given!r:.60}"
+        raise TypeError(
+            f"{call.format(shown)}: a text is no type. {WHAT_TO_GIVE} A prompt is given like this: "
+            f"think().text({shown})"
+        )
     kind = type(given)
     if is_dataclass(kind) or hasattr(kind, "model_fields"):
         name = kind.__name__

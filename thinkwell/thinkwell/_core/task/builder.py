@@ -13,6 +13,7 @@ from thinkwell._core.log.budget import Budget
 from thinkwell._core.log.listener import RunListener
 from thinkwell._core.log.run_log import Buffer
 from thinkwell._core.schema.arguments import check_count, check_seconds, checked
+from thinkwell._core.schema.misuse import hints, refuse_prompt
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._core.task import prompt
 from thinkwell._core.tools.signature import label
@@ -26,7 +27,7 @@ from thinkwell._values.folders import existing_folder
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-    from typing import Self
+    from typing import Never, Self
 
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import Output
@@ -289,7 +290,7 @@ class PromptBuilder(Generic[T, A]):
         """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
         if not self._spec.has_content:
             raise ValueError(
-                'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
+                'the prompt is empty; say what to think about: agent.think(…).text("…").run(), or .stream()'
             )
         check_count("retries", retries)
         check_count("reminders", reminders)
@@ -310,6 +311,14 @@ class PromptBuilder(Generic[T, A]):
         )
 
 
+_LOOP: Final = "a task has no events before it runs: write `async for event in task.stream()`"
+
+
+@hints(
+    __await__="a task cannot be awaited: write `await task.run()`, or `task.stream()` to see its events",
+    __aiter__=_LOOP,
+    __iter__=_LOOP,
+)
 class ThinkBuilder(PromptBuilder[T, Starter]):
     """A task for an agent. Every method returns a new builder, so that one can be kept and used again.
 
@@ -320,7 +329,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     def stream(
         self,
-        *,
+        *prompt: Never,
         include: ev.Include = "default",
         buffer: Buffer | None = None,
         timeout: float | None = None,
@@ -332,6 +341,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         """Start the run and return its handle at once: no ``await``. It goes on in the agent's task group.
 
         Args:
+            prompt: Nothing: give the prompt before, by `text` and the like.
             include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. What is left out
                 is not kept; `ThoughtStream.view` counts it all the same.
             buffer: A bound for the events that are kept; none by default.
@@ -348,6 +358,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: The agent's block has been left.
         """
+        refuse_prompt(prompt, "stream")
         options = self._options(
             include,
             buffer=buffer,
@@ -361,7 +372,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     async def run(
         self,
-        *,
+        *prompt: Never,
         buffer: Buffer | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
         idle_timeout: float | None = None,
@@ -370,6 +381,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         budget: Budget | None = None,
     ) -> T:
         """Run it and return the result as soon as it is there. A caller who is cancelled cancels the run."""
+        refuse_prompt(prompt, "run")
         stream = self.stream(
             buffer=buffer,
             timeout=timeout,
