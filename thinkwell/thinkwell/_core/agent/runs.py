@@ -66,15 +66,16 @@ class Runs:
         Args:
             open_questions: How many questions of the agent wait for an answer.
         """
+        records = [(run.record, run.record.log.view()) for run in self]
         runs = tuple(
             RunStatistics(
-                id=run.record.id,
-                session_id=run.session.id,
-                phase=run.record.phase,
-                buffered_events=len(run.record.log.events),
-                open_questions=len(run.record.log.view().questions),
+                id=record.id,
+                session_id=view.session_id,
+                phase=view.phase,
+                buffered_events=len(record.log.events),
+                open_questions=len(view.questions),
             )
-            for run in self
+            for record, view in records
         )
         return AgentStatistics(
             runs=runs, buffered_events=sum(run.buffered_events for run in runs), open_questions=open_questions
