@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 import anyio
 
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
-from thinkwell._core.agent.arguments import check_protocol, check_types
+from thinkwell._core.agent.arguments import check_protocol, check_types, check_way
 from thinkwell._core.agent.initialize import initialize
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
@@ -41,13 +41,12 @@ from thinkwell._core.tracing.run_logging import RunLogging, shown
 from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
-from thinkwell.agents._profile import AgentProfile, ToolTransport, advising
+from thinkwell.agents._profile import AgentProfile, advising
 from thinkwell.errors import AgentReported, AnswerUnreadable, LoginFailed, LoginRequired
 from thinkwell_acp import Client, StdioTransport, connect
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._tasks import background_tasks
-from thinkwell_acp.interpreter import why_no_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
     from thinkwell._mcp.servers import McpServer
     from thinkwell._recording._recorder import Recorder
     from thinkwell._workspace.workspace import Workspace
+    from thinkwell.agents._profile import ToolTransport
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell.view import PhaseView
@@ -414,7 +414,7 @@ def open_agent(
     )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
     handlers = _handlers(permissions, on_question)
-    _check_way(tools_via)
+    check_way(tools_via)
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
     if permissions is None and handlers:
@@ -585,18 +585,6 @@ def _handlers(
             "or a PermissionPolicy that leaves something open"
         )
     return given
-
-
-def _check_way(way: str | None) -> None:
-    """Refuse a way for our tools that cannot be gone.
-
-    Raises:
-        ValueError: It is none, or there is no Python for the program that the agent would start.
-    """
-    if way is not None and way not in get_args(ToolTransport):
-        raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
-    if way == "stdio" and (reason := why_no_interpreter()):
-        raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')
 
 
 def _log_start(agent: RunningAgent) -> None:

@@ -11,7 +11,8 @@ import msgspec
 
 from thinkwell._lines.words import PromptFormat, Protocol
 from thinkwell._workspace.workspace import Workspace
-from thinkwell.agents._profile import AgentProfile
+from thinkwell.agents._profile import AgentProfile, ToolTransport
+from thinkwell_acp.interpreter import why_no_interpreter
 
 
 def check_types(
@@ -109,3 +110,15 @@ def _is_list_of(kind: object, values: object) -> bool:
 
 def _wrong(name: str, value: object, wanted: str) -> TypeError:
     return TypeError(f"open_agent({name}={value!r:.100}): give {wanted}")
+
+
+def check_way(way: str | None) -> None:
+    """Refuse a way for our tools that cannot be gone.
+
+    Raises:
+        ValueError: It is none, or there is no Python for the program that the agent would start.
+    """
+    if way is not None and way not in get_args(ToolTransport):
+        raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
+    if way == "stdio" and (reason := why_no_interpreter()):
+        raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')
