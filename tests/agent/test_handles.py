@@ -8,7 +8,16 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from thinkwell import Agent, ResultMissing, Session, ThinkBuilder, ThoughtResult, ThoughtStream, ToolContext
+from thinkwell import (
+    Agent,
+    AgentStatistics,
+    ResultMissing,
+    Session,
+    ThinkBuilder,
+    ThoughtResult,
+    ThoughtStream,
+    ToolContext,
+)
 from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
 
 
@@ -30,7 +39,16 @@ def names(type_: type) -> set[str]:
         (
             Agent,
             {"answer", "auth_methods", "authenticate", "capabilities", "close", "delete_session", "info"}
-            | {"kill", "launch_phases", "list_sessions", "name", "questions", "session", "think"}
+            | {
+                "kill",
+                "launch_phases",
+                "list_sessions",
+                "name",
+                "questions",
+                "session",
+                "statistics",
+                "think",
+            }
             | {"auth_status", "logout", "providers", "use_provider"},
         ),
         (
@@ -111,8 +129,10 @@ async def test_handles_say_what_they_are_and_not_what_was_said() -> None:
         with anyio.fail_after(30):
             async for _ in stream:
                 break
-        assert re.fullmatch(r"<ThoughtStream run-\d+ responding, [1-9]\d* events>", repr(stream))
-        assert repr(stream.result) == f"<ThoughtResult {stream.id} pending>"
+        shown = r"<ThoughtStream run-\d+ responding, [1-9]\d* events buffered, 0 questions open>"
+        assert re.fullmatch(shown, repr(stream))
+        told = f"<ThoughtResult {stream.id} pending; for a task: asyncio.ensure_future(stream.result)>"
+        assert repr(stream.result) == told
         go.set()
         await stream.result
         await stream.wait()
@@ -121,6 +141,32 @@ async def test_handles_say_what_they_are_and_not_what_was_said() -> None:
         assert "secret" not in repr([stream, stream.result, builder])
         async with agent.session() as session:
             assert repr(session) == "<Session session-2 of scripted>"
+
+
+async def test_statistics_tell_what_the_agent_is_doing() -> None:
+    played = ScriptedAgent(script.says("a").asks("May I?"), repeats=True)
+    async with played.open(permissions="ask") as agent:
+        assert agent.statistics() == AgentStatistics(runs=(), buffered_events=0, open_questions=0)
+        streams = [agent.think().text("Go").stream() for _ in range(2)]
+        with anyio.fail_after(30):
+            for stream in streams:
+                async for _ in stream.events():
+                    break
+            while len(agent.questions) < 2:
+                await anyio.lowlevel.checkpoint()
+        told = agent.statistics()
+        assert [(run.id, run.session_id, run.phase) for run in told.runs] == [
+            (stream.id, stream.session_id, stream.view.phase) for stream in streams
+        ]
+        assert told.open_questions == 2
+        assert [run.open_questions for run in told.runs] == [1, 1]
+        assert told.buffered_events == sum(run.buffered_events for run in told.runs) >= 2
+        assert "1 questions open" in repr(streams[0])
+        for stream in streams:
+            stream.answer(stream.view.questions[0].id, "allow")
+            await stream.result
+            await stream.wait()
+        assert agent.statistics().runs == ()
 
 
 async def test_a_failure_is_named_by_its_type_only() -> None:

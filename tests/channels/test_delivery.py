@@ -143,9 +143,12 @@ async def test_pieces_add_up_to_the_text_where_nothing_can_be_edited() -> None:
     assert "".join(channel.chunks) == delivery.text == "a\n\nbc"
 
 
-async def test_nobody_is_told_that_a_result_is_given() -> None:
+@pytest.mark.parametrize(
+    "title", ["mcp__thinkwell__return_result", "thinkwellc1b50d97ab12_return_result", "return_result"]
+)
+async def test_nobody_is_told_that_a_result_is_given(title: str) -> None:
     channel = Streamed()
-    await delivered(script.uses("mcp__thinkwell__return_result").says("Done."), channel)
+    await delivered(script.uses(title).says("Done."), channel)
     assert channel.statuses == []
 
 

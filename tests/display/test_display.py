@@ -42,8 +42,7 @@ from thinkwell._display.explaining import EXPLAINED, explanation
 from thinkwell._display.numbers import clock, count, money, plural, seconds
 from thinkwell._display.paths import relative
 from thinkwell._display.questions import KNOWN, Asked, Putting, allowed, answered, asked, verdict_words
-from thinkwell._display.results import result_text
-from thinkwell._display.text import MARKS, SEQUENCE, clean, exact, in_json, is_clean, line
+from thinkwell._display.text import MARKS, SEQUENCE, clean, exact, in_json, is_clean, line, result_text
 from thinkwell._display.tools import OUTPUT, describe, exit_code, fold, folds, output_of, tool_name
 from thinkwell._display.usage import context_share, usage_words
 from thinkwell._display.view_changes import ViewReader

@@ -495,6 +495,7 @@ async def test_calls_of_the_agents_tools_beyond_the_limit() -> None:
         assert {tool.status for tool in stream.view.tools.values()} == {"cancelled"}
         # What needs no tools would be let in at the limit, but not beyond it.
         assert await exceeded(agent.think().text("Go").stream(budget=budget)) == ("tool_calls", 2, 3)
+        assert "2 of 2 tool calls" in str(stream.result.exception())  # the third one was stopped
 
 
 async def test_at_its_limit_of_calls_a_budget_lets_in_what_needs_none() -> None:

@@ -319,6 +319,38 @@ def test_answers_stand_with_their_tools() -> None:
     assert "1 denied" in shown.text
 
 
+def test_a_denied_call_is_shown_as_denied_and_not_as_run() -> None:
+    answer = AnswerView(
+        id="q", title="pytest -q", tool_id="3", choice="reject_once", by="policy", why="", answered_at=5.1
+    )
+    ran = replace(RUN, status="completed", ended_at=6.0, content=())
+    shown = read(RunView(**DONE, **timeline(ran), answers=(answer,), denied=("pytest -q",)))
+    assert "⊘runpytest -qdenied" in shown.lines
+    assert "1 tool" not in shown.text
+    again = dataclasses.replace(answer, id="r", choice="allow_once")
+    shown = read(RunView(**DONE, **timeline(ran), answers=(answer, again)))
+    assert "✔runpytest -q1.0s" in shown.lines
+    assert "1 tool" in shown.text
+
+
+def test_a_result_is_one_row_and_no_tool_call() -> None:
+    call = ToolView(id="r", title="thinkwellc1b50d97ab12_return_result", status="completed", ended_at=3.0)
+    asked = AnswerView(id="q", title=call.title, tool_id="r", choice="allow_once", by="policy", why="ours")
+    attempts = (
+        ev.ResultAttempt(accepted=False, errors=("name: missing",), at=1.0),
+        ev.ResultAttempt(accepted=True, value={"name": "x"}, at=2.0),
+    )
+    happened = timeline(READ, call, "message: That is it.")
+    items = happened["timeline"]
+    happened["timeline"] = (*items[:2], replace(items[2], at=3.0))
+    shown = read(RunView(**DONE, **happened, answers=(asked,), attempts=attempts))
+    assert "return_result" not in shown.text
+    assert "allowed" not in shown.text
+    assert "1 tool" in shown.text
+    assert shown.text.index("✔result") < shown.text.index("That is it.") < shown.text.index("Result")
+    assert shown.text.count("✔result") == 1
+
+
 def test_result_as_a_table() -> None:
     value = {"name": "x", "lines": ["a", "b"], "deep": {"k": [1, 2]}, "flag": True, "none": None}
     attempts = (

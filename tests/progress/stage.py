@@ -42,7 +42,7 @@ from thinkwell.progress._settling import (
     Calls,
     Noticed,
     PlanChanged,
-    Refused,
+    Returned,
     Said,
     Settling,
     Skipped,
@@ -375,8 +375,8 @@ def _words(thing: Settled) -> str:
             return f"plan {','.join(entry.content for entry in thing.entries)}"
         case Answered():
             return f"answered {thing.answer.id}"
-        case Refused():
-            return f"refused {thing.attempt.errors[0]}"
+        case Returned():
+            return "result" if thing.attempt.accepted else f"refused {thing.attempt.errors[0]}"
         case Noticed():
             return f"notice {thing.notice.title}"
         case Skipped():

@@ -107,6 +107,30 @@ async def test_labels_and_several_runs() -> None:
     assert any("second: " in line for line in lines_of(file))
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("style", ["live", "lines"])
+async def test_a_run_with_its_result_is_done_where_the_block_ends_before_its_turn(
+    style: Style, count: int
+) -> None:
+    async def returning(turn: Turn) -> None:
+        await turn.returns(result=7)
+        await anyio.sleep_forever()
+
+    file = io.StringIO()
+    async with scripted(returning) as agent:
+        streams = [agent.think(int).text("Go").stream() for _ in range(count)]
+        with anyio.fail_after(30):
+            async with Live(*streams, console=Console(file=file, width=100), style=style):
+                assert [await stream.result for stream in streams] == [7] * count
+        assert all(stream.view.phase != "completed" for stream in streams)
+    told = file.getvalue()
+    assert told.count("done in") + told.count("✔ scripted") >= count
+    assert f"{count} runs: {count} done" in told or count == 1 or style == "lines"
+    assert "goes on" not in told
+    assert "going on" not in told
+    assert "left while" not in told
+
+
 async def test_json() -> None:
     file = io.StringIO()
     async with scripted(one_word) as agent:

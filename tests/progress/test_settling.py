@@ -176,7 +176,7 @@ def test_news_are_told_before_what_came_after_them(run: Looking) -> None:
     run.story.tell(ev.ResultAttempt(accepted=True, at=run.story.time))
     run.story.after(1).begin("b").end("b")
     run.story.tell(ev.Notice(severity="info", title="Careful", at=run.story.time + 1))
-    assert run.look() == ["answered q", "calls a", "refused no list", "calls b", "notice Careful"]
+    assert run.look() == ["answered q", "calls a", "refused no list", "result", "calls b", "notice Careful"]
     assert run.look() == []
 
 

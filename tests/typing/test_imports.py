@@ -1,4 +1,4 @@
-"""What imports what, and what `import thinkwell` costs."""
+"""What imports what, and what `import thinkwell` and its names cost."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ import json, sys
 before = set(sys.modules)  # of what measures coverage, where anything does
 import thinkwell
 print(json.dumps([*sys.modules.keys() - before]))
+thinkwell.open_agent
+print(json.dumps([*sys.modules.keys() - before]))
 import anyio
 from thinkwell.events import Message, event_to_json
 from thinkwell.testing import ScriptedAgent, script
@@ -41,21 +43,44 @@ print(json.dumps([*sys.modules.keys() - before]))
 
 
 @cache
-def loaded() -> tuple[set[str], set[str]]:
-    """What is imported with `thinkwell`, and by then when two runs have had texts as their results."""
+def loaded() -> tuple[set[str], set[str], set[str]]:
+    """What is imported with `thinkwell`, with its names, and when two runs have had their texts."""
     ran = subprocess.run([sys.executable, "-I", "-c", PROGRAM], capture_output=True, check=True)
-    first, second = map(json.loads, ran.stdout.splitlines())
-    return set(first), set(second)
+    first, second, third = map(json.loads, ran.stdout.splitlines())
+    return set(first), set(second), set(third)
 
 
-def test_importing_thinkwell_loads_what_it_needs_and_no_more() -> None:
-    at_first, _ = loaded()
+def test_names_are_loaded_when_the_first_is_used() -> None:
+    at_first, _, _ = loaded()
+    assert {name for name in at_first if name.startswith("thinkwell")} == {"thinkwell"}
+    assert at_first & {"anyio", "msgspec"} == set()
+
+
+def test_the_package_is_like_one_that_has_its_names() -> None:
+    code = (
+        "import thinkwell\n"
+        "assert thinkwell.events.Message is thinkwell.Message\n"
+        "assert {'Agent', 'open_agent', '__version__'} <= set(dir(thinkwell))\n"
+        "from thinkwell import *\n"
+        "assert Agent is thinkwell.Agent\n"
+        "try: thinkwell.nothing\n"
+        "except AttributeError as exc: assert exc.name == 'nothing'\n"
+        "else: raise AssertionError\n"
+        "try: from thinkwell import nothing\n"
+        "except ImportError: print('yes')\n"
+    )
+    ran = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "yes\n"
+
+
+def test_the_names_of_thinkwell_load_what_they_need_and_no_more() -> None:
+    _, at_first, _ = loaded()
     assert {"anyio", "msgspec"} <= at_first
     assert at_first & set(LATER) == set()
 
 
 def test_a_text_result_needs_no_pydantic() -> None:
-    _, in_the_end = loaded()
+    _, _, in_the_end = loaded()
     assert in_the_end & {"pydantic", "jsonschema"} == set()
 
 

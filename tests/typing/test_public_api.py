@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 PROGRAMS = ("thinkwell_acp.mcp.guard", "thinkwell_acp.mcp.shim")
 
 THINKWELL = """
-    Agent AgentClosed AgentError AgentExited AgentNotFound AgentReported AgentStartFailed Answer
-    AnswerInvalid AnswerUnreadable AnswerView AuthMethod AuthStatus Budget BudgetExceeded Buffer
+    Agent AgentClosed AgentError AgentExited AgentNotFound AgentReported AgentStartFailed AgentStatistics
+    Answer AnswerInvalid AnswerUnreadable AnswerView AuthMethod AuthStatus Budget BudgetExceeded Buffer
     BufferOverflow CapabilityMissing ChooseOption ContextFull Decision Explanation FormField FormQuestion
     HistoryMessage HistoryTool Injected JsonSchema LoginExpired LoginFailed LoginRequired McpHttp
     McpServer McpServerError McpSse McpStdio Message MessageInvalid ModelNotFound ModelNotOffered Opening
     OptionChoice Overloaded PermissionMode PermissionPolicy PermissionQuestion PhaseView PlanEntry
     PlanUpdate PolicyError ProfileError Provider Question QuestionHandler QuestionNotOpen QuestionView
     QuestionsStopped Queued QuotaExhausted RecordedFailure RecordingCut RecordingError Refused
-    RegistryError Reply ResultError ResultInvalid ResultMissing ResultRefused Rule RunEnded RunView
-    Session SessionClosed SessionIdReused SessionInUse SessionInfo SessionMode SessionNotOpened
+    RegistryError Reply ResultError ResultInvalid ResultMissing ResultRefused Rule RunEnded RunStatistics
+    RunView Session SessionClosed SessionIdReused SessionInUse SessionInfo SessionMode SessionNotOpened
     SessionOpenTimeout SessionOption SessionUnusable SessionUsage Skill SkillError Spent
     SteeringUnsupported StopRun Supervisor ThinkBuilder ThinkwellError Thought ThoughtCancelled
     ThoughtEvent ThoughtResult ThoughtStream ThoughtTimeout TimelineItem TokenCounts Tool ToolContext

@@ -391,14 +391,14 @@ async def slow(turn: Turn) -> None:
     turn.say(" and half.")
 
 
-async def followed(client: Client, run: str, *, until: str) -> Items:
+async def followed(client: Client, run: str, *, until: str, place: str = "timeline") -> Items:
     """The items of a run up to those in which a text is."""
     items = Items()
     async with frames_of(client, run) as frames:
         async for frame in frames:
             if frame.event is None:
                 items.take(frame)
-            if until in items.text():
+            if until in items.text(place):
                 return items
     raise AssertionError(f"never: {until}")
 
@@ -412,6 +412,72 @@ async def test_changes_of_calls_that_failed_are_none() -> None:
     assert items.inside("changes") == []
     assert "badge.changes" not in items
     assert items["c1.d0"]
+
+
+async def test_a_denied_call_is_shown_as_denied_and_not_as_run() -> None:
+    diff = ev.DiffContent(path="/a.py", old_text="a", new_text="b")
+    items = await told(
+        ev.ToolStart(id="1", title="rm -rf x", kind="execute", content=(diff,)),
+        ev.QuestionAsked(id="q", title="May I?", tool_id="1"),
+        ev.QuestionAnswered(id="q", choice="reject_once", by="policy", why="no shell"),
+        ev.ToolDone(id="1", status="completed", at=1),
+    )
+    ran, asked = items.text().split("\n")[:2]
+    assert ran == "runrm -rf xdenied"
+    assert asked.startswith("askedMay I?denied by the permission policy: no shell")
+    assert items["c1"][7]["look"] == "denied"
+    assert items.inside("terminal") == items.inside("changes") == []
+    assert not {"badge.terminal", "badge.changes"} & items.keys()
+    assert "Tools" not in items.text("usage")
+
+
+async def test_a_call_that_was_denied_and_then_allowed_has_run() -> None:
+    items = await told(
+        ev.ToolStart(id="1", title="make", kind="execute"),
+        ev.QuestionAsked(id="q", title="May I?", tool_id="1"),
+        ev.QuestionAnswered(id="q", choice="reject_once", by="human", why=""),
+        ev.QuestionAsked(id="r", title="And now?", tool_id="1"),
+        ev.QuestionAnswered(id="r", choice="allow_once", by="human", why=""),
+        ev.ToolDone(id="1", status="completed", at=1),
+    )
+    assert items["c1"][7]["look"] == "done"
+    assert items["badge.terminal"][6] == "1"
+
+
+RESULT_TITLE = "thinkwellc1b50d97ab12_return_result"
+
+
+async def test_a_result_is_one_row_and_no_tool_call() -> None:
+    items = await told(
+        ev.ToolStart(id="r"),  # some agents tell only later what they call
+        ev.ToolUpdate(id="r", title=RESULT_TITLE, input={"result": 1}),
+        ev.QuestionAsked(id="q", title=RESULT_TITLE, tool_id="r"),
+        ev.QuestionAnswered(id="q", choice="allow_once", by="policy", why="it is a tool of ours"),
+        ev.ResultAttempt(accepted=True, value={"result": 1}),
+        ev.ToolDone(id="r", status="completed", at=1),
+    )
+    assert [item[2] for item in items.inside("timeline")] == ["a5", "final"]
+    assert items.text().startswith("result")
+    assert "return_result" not in json.dumps(items.now())
+    assert "Tools" not in items.text("usage")
+
+
+async def test_while_a_result_is_given_that_is_what_the_run_does() -> None:
+    begun = ev.ToolStart(id="r", title=RESULT_TITLE, status="in_progress", input={"result": 1})
+    async with kept_running(ev.PhaseChanged(phase="responding"), begun) as client:
+        items = await followed(client, "kept", until="returning", place="bar")
+    assert items.text("bar") == "returning the result"
+    assert items.inside("timeline") == []
+
+
+async def test_a_result_that_was_denied_is_a_question_about_the_result() -> None:
+    items = await told(
+        ev.QuestionAsked(id="q", title=RESULT_TITLE, tool_id="r"),
+        ev.QuestionAnswered(id="q", choice="reject_once", by="human", why=""),
+        ev.ToolStart(id="r", title=RESULT_TITLE),
+    )
+    assert items.text().split("\n")[0] == "askedresultdenied elsewhere"
+    assert "return_result" not in items.text()
 
 
 def option(kind: str, name: str = "") -> ev.QuestionOption:

@@ -7,233 +7,38 @@
         async for event in stream:
             ...
         review = await stream.result
+
+The names are loaded when the first of them is used: the help and the completion of the command need none.
 """
 
 from __future__ import annotations
 
-from thinkwell._core.agent.account import AuthStatus, Provider
-from thinkwell._core.agent.agent_handle import Agent, open_agent
-from thinkwell._core.agent.opening import Opening
-from thinkwell._core.agent.session_handle import Session
-from thinkwell._core.agent.terminal_login import login
-from thinkwell._core.log.budget import Budget, Spent
-from thinkwell._core.log.reducer import ViewReducer
-from thinkwell._core.log.run_log import Buffer
-from thinkwell._core.log.stream import Injected, Queued, Refused, ThoughtResult, ThoughtStream
-from thinkwell._core.schema.output import JsonSchema
-from thinkwell._core.session.history import HistoryMessage, HistoryTool, history_to_json
-from thinkwell._core.session.state import SessionInfo, SessionMode, SessionUsage
-from thinkwell._core.task.builder import Explanation, ThinkBuilder
-from thinkwell._recording._replay import replay
-from thinkwell._version import VERSION as __version__  # noqa: N811 - the usual name
-from thinkwell.errors import (
-    AgentClosed,
-    AgentError,
-    AgentExited,
-    AgentNotFound,
-    AgentReported,
-    AgentStartFailed,
-    AnswerInvalid,
-    AnswerUnreadable,
-    AuthMethod,
-    BudgetExceeded,
-    BufferOverflow,
-    CapabilityMissing,
-    ContextFull,
-    LoginExpired,
-    LoginFailed,
-    LoginRequired,
-    McpServerError,
-    MessageInvalid,
-    ModelNotFound,
-    ModelNotOffered,
-    Overloaded,
-    PolicyError,
-    ProfileError,
-    QuestionNotOpen,
-    QuestionsStopped,
-    QuotaExhausted,
-    RecordedFailure,
-    RecordingCut,
-    RecordingError,
-    RegistryError,
-    ResultError,
-    ResultInvalid,
-    ResultMissing,
-    ResultRefused,
-    RunEnded,
-    SessionClosed,
-    SessionIdReused,
-    SessionInUse,
-    SessionNotOpened,
-    SessionOpenTimeout,
-    SessionUnusable,
-    SkillError,
-    SteeringUnsupported,
-    ThinkwellError,
-    ThoughtCancelled,
-    ThoughtTimeout,
-    ToolError,
-    ToolsNotSeen,
-    WrongEventLoop,
-)
-from thinkwell.events import (
-    Message,
-    OptionChoice,
-    PlanEntry,
-    PlanUpdate,
-    SessionOption,
-    Thought,
-    ThoughtEvent,
-    ToolDone,
-    ToolStart,
-    ToolUpdate,
-    event_from_json,
-    event_to_json,
-)
-from thinkwell.mcp_servers import McpHttp, McpServer, McpSse, McpStdio, load_mcp_servers
-from thinkwell.permissions import Decision, PermissionMode, PermissionPolicy, Rule
-from thinkwell.questions import (
-    Answer,
-    ChooseOption,
-    FormField,
-    FormQuestion,
-    PermissionQuestion,
-    Question,
-    QuestionHandler,
-    Reply,
-    StopRun,
-    UrlQuestion,
-    wait_for_answer,
-)
-from thinkwell.skills import Skill, load_skill
-from thinkwell.supervision import Supervisor, supervise
-from thinkwell.tools import Tool, ToolContext, tool
-from thinkwell.view import AnswerView, PhaseView, QuestionView, RunView, TimelineItem, TokenCounts, ToolView
-from thinkwell.workspace import Workspace
+from typing import TYPE_CHECKING
 
-__all__ = (
-    "Agent",
-    "AgentClosed",
-    "AgentError",
-    "AgentExited",
-    "AgentNotFound",
-    "AgentReported",
-    "AgentStartFailed",
-    "Answer",
-    "AnswerInvalid",
-    "AnswerUnreadable",
-    "AnswerView",
-    "AuthMethod",
-    "AuthStatus",
-    "Budget",
-    "BudgetExceeded",
-    "Buffer",
-    "BufferOverflow",
-    "CapabilityMissing",
-    "ChooseOption",
-    "ContextFull",
-    "Decision",
-    "Explanation",
-    "FormField",
-    "FormQuestion",
-    "HistoryMessage",
-    "HistoryTool",
-    "Injected",
-    "JsonSchema",
-    "LoginExpired",
-    "LoginFailed",
-    "LoginRequired",
-    "McpHttp",
-    "McpServer",
-    "McpServerError",
-    "McpSse",
-    "McpStdio",
-    "Message",
-    "MessageInvalid",
-    "ModelNotFound",
-    "ModelNotOffered",
-    "Opening",
-    "OptionChoice",
-    "Overloaded",
-    "PermissionMode",
-    "PermissionPolicy",
-    "PermissionQuestion",
-    "PhaseView",
-    "PlanEntry",
-    "PlanUpdate",
-    "PolicyError",
-    "ProfileError",
-    "Provider",
-    "Question",
-    "QuestionHandler",
-    "QuestionNotOpen",
-    "QuestionView",
-    "QuestionsStopped",
-    "Queued",
-    "QuotaExhausted",
-    "RecordedFailure",
-    "RecordingCut",
-    "RecordingError",
-    "Refused",
-    "RegistryError",
-    "Reply",
-    "ResultError",
-    "ResultInvalid",
-    "ResultMissing",
-    "ResultRefused",
-    "Rule",
-    "RunEnded",
-    "RunView",
-    "Session",
-    "SessionClosed",
-    "SessionIdReused",
-    "SessionInUse",
-    "SessionInfo",
-    "SessionMode",
-    "SessionNotOpened",
-    "SessionOpenTimeout",
-    "SessionOption",
-    "SessionUnusable",
-    "SessionUsage",
-    "Skill",
-    "SkillError",
-    "Spent",
-    "SteeringUnsupported",
-    "StopRun",
-    "Supervisor",
-    "ThinkBuilder",
-    "ThinkwellError",
-    "Thought",
-    "ThoughtCancelled",
-    "ThoughtEvent",
-    "ThoughtResult",
-    "ThoughtStream",
-    "ThoughtTimeout",
-    "TimelineItem",
-    "TokenCounts",
-    "Tool",
-    "ToolContext",
-    "ToolDone",
-    "ToolError",
-    "ToolStart",
-    "ToolUpdate",
-    "ToolView",
-    "ToolsNotSeen",
-    "UrlQuestion",
-    "ViewReducer",
-    "Workspace",
-    "WrongEventLoop",
-    "__version__",
-    "event_from_json",
-    "event_to_json",
-    "history_to_json",
-    "load_mcp_servers",
-    "load_skill",
-    "login",
-    "open_agent",
-    "replay",
-    "supervise",
-    "tool",
-    "wait_for_answer",
-)
+if TYPE_CHECKING:
+    from thinkwell._names import *  # noqa: F403
+    from thinkwell._names import __all__ as __all__
+else:
+
+    def __getattr__(name: str) -> object:
+        """Return a module of the package, or load all names and return one of them."""
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        if find_spec(f"{__name__}.{name}") is not None:
+            return import_module(f"{__name__}.{name}")
+        _load()
+        try:
+            return globals()[name]
+        except KeyError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name) from None
+
+    def __dir__() -> list[str]:
+        """Return what there is, for completion at a prompt."""
+        _load()
+        return list(globals())
+
+    def _load() -> None:
+        from thinkwell import _names
+
+        globals().update({name: getattr(_names, name) for name in (*_names.__all__, "__all__")})

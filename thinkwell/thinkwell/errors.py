@@ -760,8 +760,10 @@ class BudgetExceeded(ThinkwellError):
     spent: float
 
     def __str__(self) -> str:
+        # The call beyond the limit was stopped.
+        used = min(self.spent, self.limit) if self.what == "tool_calls" else self.spent
         return (
-            f"The budget is used up: {self.spent:g} of {self.limit:g} {self.what.replace('_', ' ')}; "
+            f"The budget is used up: {used:g} of {self.limit:g} {self.what.replace('_', ' ')}; "
             "give the run another Budget to go on"
         )
 

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, assert_type
+from datetime import date
+from enum import Enum
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    Optional,
+    TypeAlias,
+    TypeVar,
+    Union,
+    assert_type,
+)
 
-from pydantic import BaseModel, TypeAdapter
-from typing_extensions import TypedDict
+from pydantic import BaseModel, Field, TypeAdapter
+from typing_extensions import TypedDict, TypeForm
 
 from thinkwell import (
     Agent,
@@ -39,6 +52,19 @@ class Movie(TypedDict):
     title: str
 
 
+class Point(NamedTuple):
+    x: int
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+UserId = NewType("UserId", int)
+Answer: TypeAlias = Literal["yes", "no"]
+Anything = TypeVar("Anything")
+
+
 async def results(agent: Agent) -> None:
     assert_type(await agent.think(Review).text("Go").stream().result, Review)
     assert_type(await agent.think(Person).text("Go").stream().result, Person)
@@ -50,6 +76,31 @@ async def results(agent: Agent) -> None:
     assert_type(await agent.think(None).text("Go").stream().result, str)
     assert_type(await agent.think(str).text("Go").stream().result, str)
     assert_type(await agent.think(JsonSchema({"type": "integer"})).text("Go").stream().result, Any)
+
+
+async def forms(agent: Agent) -> None:
+    """Whatever can be written as a type."""
+    assert_type(await agent.think(Literal["yes", "no"]).text("Go").run(), Literal["yes", "no"])
+    assert_type(await agent.think(Answer).text("Go").stream().result, Literal["yes", "no"])
+    assert_type(await agent.think(int | None).text("Go").run(), int | None)
+    assert_type(await agent.think(Optional[int]).text("Go").run(), int | None)  # noqa: UP045 - as people write it
+    assert_type(await agent.think(Review | Person | None).text("Go").run(), Review | Person | None)
+    assert_type(await agent.think(Union[Review, str]).text("Go").run(), Review | str)  # noqa: UP007 - the same
+    assert_type(await agent.think(list[int | None]).text("Go").run(), list[int | None])
+    assert_type(await agent.think(dict[str, list[Movie]]).text("Go").run(), dict[str, list[Movie]])
+    assert_type(await agent.think(tuple[int, str]).text("Go").run(), tuple[int, str])
+    assert_type(await agent.think(tuple[int, ...]).text("Go").run(), tuple[int, ...])
+    assert_type(await agent.think(Annotated[int, Field(gt=0)]).text("Go").run(), int)
+    assert_type(await agent.think(Point).text("Go").run(), Point)
+    assert_type(await agent.think(Colour).text("Go").run(), Colour)
+    assert_type(await agent.think(UserId).text("Go").run(), UserId)
+    assert_type(await agent.think(date).text("Go").run(), date)
+    assert_type(await agent.think(bool).text("Go").run(), bool)
+
+
+async def generic(agent: Agent, kind: type[Anything], form: TypeForm[Anything]) -> Anything:
+    assert_type(await agent.think(form).text("Go").run(), Anything)
+    return await agent.think(kind).text("Go").run()
 
 
 async def adapters(agent: Agent) -> None:
@@ -96,6 +147,7 @@ async def sessions() -> None:
         assert_type(session, Session)
         assert_type(await session.think(Review).text("Go").run(), Review)
         assert_type(await session.think().text("Go").run(), str)
+        assert_type(await session.think(Literal[1, 2] | None).text("Go").run(), Literal[1, 2] | None)
         union: TypeAdapter[int | None] = TypeAdapter(int | None)
         assert_type(await session.think(union).text("Go").stream().result, int | None)
 

@@ -27,6 +27,8 @@ def results(agent: Agent) -> None:
     assert_type(agent.think(list[Review]).text("Go").run(), list[Review])
     assert_type(agent.think().text("Go").run(), str)
     assert_type(agent.think(JsonSchema({"type": "integer"})).text("Go").run(), Any)
+    assert_type(agent.think(Literal["a", 1]).text("Go").run(), Literal["a", 1])
+    assert_type(agent.think(list[int | None] | None).text("Go").run(), list[int | None] | None)
     literal: TypeAdapter[Literal["yes", "no"]] = TypeAdapter(Literal["yes", "no"])
     assert_type(agent.think(literal).text("Go").run(), Literal["yes", "no"])
 
@@ -68,5 +70,6 @@ def opening() -> None:
         assert_type(session, Session)
         assert_type(session.fork().start(), Session)
         assert_type(session.think(Review).text("Go").run(), Review)
+        assert_type(session.think(Review | None).text("Go").run(), Review | None)
         with open_agent(permissions="ask", on_question=supervise(by=agent, instructions="Deny.")):
             pass

@@ -30,7 +30,7 @@ async def results(agent: Agent) -> None:
     text: int = await agent.think().text("Go").stream().result  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
     union: Review = await agent.think(Review | Other).text("Go").run()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
     agent.think(5)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
-    agent.think("Review")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    agent.think("a prompt")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
     agent.think({"type": "integer"})  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
     del wrong, text, union
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from thinkwell import events as ev
 from thinkwell._display import diffs, numbers, phases, questions, summary, tools, usage
+from thinkwell._display.calls import denied_calls, returns_result
 from thinkwell._display.html_style import STYLE
 from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.html import LEAST as SHORTEST
@@ -244,12 +245,13 @@ class _Steps:
     def __init__(self, view: RunView, *, over: bool) -> None:
         self._view = view
         self._over = over
+        self._denied = denied_calls(view)
         self._children: dict[str, list[ToolView]] = {}
         """The tool calls of each sub-agent."""
         self._answers: dict[str, list[AnswerView]] = {}
         """What was answered about each tool call."""
-        self.all: list[list[TimelineItem]] = []
-        """What each step is made of: calls that share a line, or one thing."""
+        self.all: list[list[TimelineItem] | ev.ResultAttempt] = []
+        """What each step is: calls that share a line, one thing, or the result that was accepted."""
         for answer in view.answers:
             if answer.tool_id is not None:
                 self._answers.setdefault(answer.tool_id, []).append(answer)
@@ -260,15 +262,18 @@ class _Steps:
                 self._children.setdefault(tool.parent, []).append(tool)
                 nested.add(tool.id)
             seen.add(tool.id)
-        shares = False
+        accepted = [attempt for attempt in view.attempts if attempt.accepted]
         for item in view.timeline:
-            if item.kind == "tool" and item.id in nested:
+            if item.kind == "tool" and (item.id in nested or returns_result(self._tool(item))):
                 continue
-            shared, shares = shares, self._shares(item)
-            if shared and shares:
-                self.all[-1].append(item)
+            while accepted and accepted[0].at < item.at:
+                self.all.append(accepted.pop(0))
+            last = self.all[-1] if self.all else ()
+            if isinstance(last, list) and self._shares(last[-1]) and self._shares(item):
+                last.append(item)
             else:
                 self.all.append([item])
+        self.all += accepted
 
     def _shares(self, item: TimelineItem) -> bool:
         """Return whether an item is a call that may share a line with those next to it."""
@@ -277,13 +282,15 @@ class _Steps:
     def _tool(self, item: TimelineItem) -> ToolView:
         return self._view.tools[item.id or ""]
 
-    def node(self, step: Sequence[TimelineItem], *, is_last: bool) -> Node:
+    def node(self, step: Sequence[TimelineItem] | ev.ResultAttempt, *, is_last: bool) -> Node:
         """Return a step.
 
         Args:
             step: What it is made of.
             is_last: Whether it goes on.
         """
+        if isinstance(step, ev.ResultAttempt):
+            return rows.attempt(step)
         view = self._view
         item = step[0]
         match item.kind:
@@ -324,8 +331,8 @@ class _Steps:
             element("pre", "wrap", shortened(output, OUTPUT)) if output else "",
             *self._calls(self._children.get(tool.id, []), depth + 1),
         )
-        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), inner="")
-        denied = any(questions.allowed(answer) is False for answer in answers)
+        denied = tool.id in self._denied
+        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), inner="", denied=denied)
         return filled(row, parts, is_open=goes_on or denied or rows.is_open(tool, cwd, over=self._over))
 
     def _calls(self, calls: Sequence[ToolView], depth: int) -> Sequence[Node]:

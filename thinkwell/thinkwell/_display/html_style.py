@@ -30,7 +30,8 @@ html[theme=dark] .thinkwell-run{color-scheme:dark}
  & .tw-end{display:flex;gap:.8em;margin-left:auto;flex:none;font-variant-numeric:tabular-nums}
  & .tw-mark.tw-done,& .tw-plus{color:var(--tw-ok)}
  & .tw-mark.tw-failed,& .tw-minus{color:var(--tw-bad)}
- & .tw-mark.tw-cancelled,& .tw-title,& .tw-warning,& .tw-error,& .tw-answer,& .tw-badge{color:var(--tw-ask)}
+ & .tw-mark:is(.tw-cancelled,.tw-denied),& .tw-title,& .tw-badge{color:var(--tw-ask)}
+ & .tw-warning,& .tw-error,& .tw-answer{color:var(--tw-ask)}
  & .tw-mark.tw-running,& .tw-now{color:var(--tw-now)}
  & .tw-plus+.tw-minus{margin-left:.4em}
  & .tw-target,& .tw-mono,& .tw-address{font:.93em/1.45 var(--tw-mono)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from thinkwell._display.calls import returns_result, told_calls
 from thinkwell._display.numbers import plural, seconds
 from thinkwell._display.text import line
 from thinkwell._display.tools import describe
@@ -90,11 +91,13 @@ def running(view: RunView) -> tuple[ToolView, ...]:
     if view.phase in OVER:
         return ()
     asked = {question.tool_id for question in view.questions}
-    return tuple(tool for tool in view.tools.values() if tool.ended_at is None and tool.id not in asked)
+    return tuple(tool for tool in told_calls(view) if tool.ended_at is None and tool.id not in asked)
 
 
 def _responding(view: RunView) -> str:
     tools = running(view)
+    if not tools:
+        tools = tuple(tool for tool in view.tools.values() if tool.ended_at is None and returns_result(tool))
     if tools:
         return _doing(tools, view.cwd)
     last = view.timeline[-1].kind if view.timeline else ""

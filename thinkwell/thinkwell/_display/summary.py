@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell import errors
 from thinkwell._display import numbers
+from thinkwell._display.calls import RESULT, is_result_title, told_calls
 from thinkwell._display.diffs import changes_of, total
 from thinkwell._display.numbers import plural
 from thinkwell._display.phases import OVER, durations
@@ -121,7 +122,7 @@ def summary(view: RunView, seconds: float, recording: str | None = None) -> Summ
         seconds: How long it took.
         recording: Where it was recorded.
     """
-    tools = tuple(view.tools.values())
+    tools = told_calls(view)
     changes: dict[str, FileChange] = {}
     for tool in tools:
         if tool.status == "completed":
@@ -140,7 +141,7 @@ def summary(view: RunView, seconds: float, recording: str | None = None) -> Summ
         tools_failed=sum(tool.status == "failed" for tool in tools),
         tools_cancelled=sum(tool.status == "cancelled" for tool in tools),
         refused=sum(not attempt.accepted for attempt in view.attempts),
-        denied=tuple(map(line, view.denied)),
+        denied=tuple(RESULT if is_result_title(title) else line(title) for title in view.denied),
         durations=durations(view),
         usage=usage_words(view),
         turns=view.turns,

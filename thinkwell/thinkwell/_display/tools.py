@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from thinkwell._core.policy.arguments import command_line
 from thinkwell._core.schema.json_schema import is_array, is_object
+from thinkwell._display.calls import RESULT, returns_result
 from thinkwell._display.diffs import changes_of
 from thinkwell._display.numbers import plural
 from thinkwell._display.paths import relative
@@ -138,7 +139,9 @@ def describe(tool: ToolView, cwd: str) -> Call:
     name = tool_name(tool)
     verb, doing, alone = _VERBS[tool.kind]
     target = line(_target(tool, cwd), TARGET)
-    if tool.kind in ("other", "think") and name:
+    if returns_result(tool):
+        verb, target, alone = RESULT, "", "returning the result"
+    elif tool.kind in ("other", "think") and name:
         verb, doing, alone = name, f"using {name}:", f"using {name}"
         target = "" if target in (name, tool.name) else target
     else:

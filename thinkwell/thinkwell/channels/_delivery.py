@@ -11,9 +11,8 @@ import anyio
 from thinkwell._conversations.checks import close_coroutine
 from thinkwell._display.numbers import seconds
 from thinkwell._display.phases import running
-from thinkwell._display.results import result_text
 from thinkwell._display.summary import error_words
-from thinkwell._display.text import line
+from thinkwell._display.text import line, result_text
 from thinkwell.channels._calls import begun, in_words, said_by
 from thinkwell.channels._checks import (
     check_channel,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from thinkwell._core.schema.output import RESULT_TOOL
+from thinkwell._display.calls import returns_result
 from thinkwell._display.changes import Block, BlockBegun, BlockGrown, CallBegun
 from thinkwell._display.questions import allowed
 from thinkwell._display.text import line
-from thinkwell._display.tools import describe, tool_name
+from thinkwell._display.tools import describe
 from thinkwell._display.view_changes import ViewReader
 from thinkwell.events import TurnStarted
 
@@ -157,6 +157,6 @@ class Following:
 
 def _status(view: RunView, tool_id: str) -> Iterator[Piece]:
     tool = view.tools.get(tool_id)
-    if tool is not None and RESULT_TOOL not in (tool_name(tool) or tool.title):
+    if tool is not None and not returns_result(tool):
         call = describe(tool, view.cwd)
         yield Piece("status", line(f"{USING}{call.verb} {call.target}".rstrip(), STATUS))

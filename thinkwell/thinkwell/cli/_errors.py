@@ -12,7 +12,6 @@ import typer
 
 from thinkwell import errors
 from thinkwell._display.text import clean
-from thinkwell.agents import find_agent
 from thinkwell.cli._process import silence_logs
 from thinkwell.errors import ThinkwellError
 
@@ -194,6 +193,8 @@ def _login(agent: str) -> str:
 
 def _is_known(agent: str) -> bool:
     """Return whether an agent can be named, and was not started by its command."""
+    from thinkwell.agents import find_agent  # the help does not wait for it
+
     try:
         find_agent(agent)
     except ThinkwellError:

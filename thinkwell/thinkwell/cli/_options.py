@@ -15,7 +15,6 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from thinkwell.agents import known_agents
 from thinkwell.cli._process import silence_logs
 from thinkwell.errors import ThinkwellError
 
@@ -66,6 +65,8 @@ def agent_names(incomplete: str) -> list[str]:
 
     Nothing is said of what goes wrong: it would stand in the line that is being typed.
     """
+    from thinkwell.agents import known_agents  # the help does not wait for it
+
     silence_logs()
     try:
         names = [profile.name for profile in known_agents()]

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from thinkwell._display import diffs, numbers, questions, tools
+from thinkwell._display.calls import asked_title
 from thinkwell._display.cells import wrap
 from thinkwell._display.plans import MARKS
 from thinkwell._display.text import clean, line
@@ -19,7 +20,7 @@ from thinkwell.progress._settling import (
     Calls,
     Noticed,
     PlanChanged,
-    Refused,
+    Returned,
     Said,
     Skipped,
     Thought,
@@ -240,8 +241,8 @@ class Blocks:
                 yield from _answered(thing.answer, view)
             case PlanChanged():
                 yield from _plan(thing.entries)
-            case Refused():
-                yield from _refused(thing.attempt)
+            case Returned():
+                yield from _returned(thing.attempt)
             case Noticed():
                 yield from _notice(thing.notice)
             case Turn():
@@ -307,7 +308,9 @@ def _said(said: Said) -> Iterator[RenderableType]:
 def _answered(answer: AnswerView, view: RunView) -> Iterator[RenderableType]:
     tool = None if answer.tool_id is None else view.tools.get(answer.tool_id)
     call = None if tool is None else tools.describe(tool, view.cwd)
-    about = f"{call.verb} {call.target}" if call is not None and call.target else line(answer.title)
+    about = (
+        f"{call.verb} {call.target}" if call is not None and call.target else line(asked_title(answer, view))
+    )
     icon, style = {True: ("✔", "green"), False: ("✘", "yellow"), None: ("⊘", "dim")}[
         questions.allowed(answer)
     ]
@@ -337,7 +340,10 @@ def step_bar(entry: ev.PlanEntry) -> Bar:
     )
 
 
-def _refused(attempt: ev.ResultAttempt) -> Iterator[RenderableType]:
+def _returned(attempt: ev.ResultAttempt) -> Iterator[RenderableType]:
+    if attempt.accepted:
+        yield Text.assemble(" ", ("✔", ICON_STYLES["done"]), " ", ("result", "bold"))
+        return
     yield Text.assemble(
         " ", ("✘", "yellow"), " ", (f"{'result':<{VERB}}", "bold"), " was not valid; the agent was told why"
     )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell._display.results import result_text
+from thinkwell._display.phases import OVER
+from thinkwell._display.text import result_text
 from thinkwell._terminal.ctrl_c import CtrlC
 from thinkwell.progress._painter import Painter
 from thinkwell.progress._renderer import Shown
@@ -190,7 +191,7 @@ class Drawing:
 
     def _frame(self, *, end: bool) -> Callable[[], None]:
         """Return what draws the runs as they stand now."""
-        return partial(self._renderer.finish if end else self._renderer.draw, self._look())
+        return partial(self._renderer.finish if end else self._renderer.draw, self._look(end=end))
 
     def _cancel(self) -> None:
         for stream in self.streams:
@@ -202,13 +203,15 @@ class Drawing:
             stream.kill()
         self.poke()
 
-    def _look(self) -> tuple[Shown, ...]:
+    def _look(self, *, end: bool) -> tuple[Shown, ...]:
         """Return all runs as they stand."""
-        self.shown = tuple(self._shown(index, stream) for index, stream in enumerate(self.streams))
+        self.shown = tuple(self._shown(index, stream, end=end) for index, stream in enumerate(self.streams))
         return self.shown
 
-    def _shown(self, index: int, stream: ThoughtStream[object]) -> Shown:
+    def _shown(self, index: int, stream: ThoughtStream[object], *, end: bool) -> Shown:
         view = stream.view
+        if end and view.phase not in OVER and stream.result._outcome.value:
+            view = replace(view, phase="completed")  # whatever its turn comes to, the result stays
         presses = 0 if stream._log.ended else self.ctrl_c.presses
         asked = self._asking.question
         asking = self._asking if asked is not None and asked[0] == index else _Asking()

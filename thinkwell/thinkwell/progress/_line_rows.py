@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._display import numbers, questions
+from thinkwell._display.calls import asked_title
 from thinkwell._display.choices import keys_of
 from thinkwell._display.diffs import changes_of, excerpt
 from thinkwell._display.text import clean, line
@@ -84,8 +85,10 @@ def rows_of(thing: st.Settled, view: RunView, *, verbose: bool) -> Iterator[Row]
         case st.UserSaid(text=text):
             yield Row("user", clean(text).strip())
         case st.Answered(answer=answer):
-            yield from _answered(answer)
-        case st.Refused(attempt=attempt):
+            yield from _answered(answer, view)
+        case st.Returned(attempt=attempt) if attempt.accepted:
+            yield Row("result", "accepted")
+        case st.Returned(attempt=attempt):
             problems = [line(problem) for problem in attempt.errors[:PROBLEMS]]
             more = len(attempt.errors) - PROBLEMS
             yield Row("result", f"refused: {problems[0] if problems else 'it is not valid'}")
@@ -116,9 +119,6 @@ def _calls(calls: st.Calls, view: RunView, *, verbose: bool) -> Iterator[Row]:
         if calls.thought is not None:
             yield _thought(calls.thought, verbose=verbose)
         return
-    denied = any(each.tool_id == tool.id and questions.allowed(each) is False for each in view.answers)
-    if denied and tool.status in ("pending", "cancelled"):
-        return  # the answer shows the outcome
     yield from _tool(tool, view.cwd, 0, verbose=verbose)
     for depth, inner in calls.inner:
         yield from _tool(inner, view.cwd, depth, verbose=verbose)
@@ -188,8 +188,9 @@ def _diff_lines(lines: Sequence[DiffLine]) -> Iterator[Row]:
 # Questions
 
 
-def _answered(answer: AnswerView) -> Iterator[Row]:
-    yield Row("answer", f"{line(answer.title) or answer.asks}: {questions.answered(answer)}")
+def _answered(answer: AnswerView, view: RunView) -> Iterator[Row]:
+    title = line(asked_title(answer, view)) or answer.asks
+    yield Row("answer", f"{title}: {questions.answered(answer)}")
     for verdict in answer.verdicts:
         if verdict.by != answer.by or verdict.why != answer.why:
             yield Row("answer", questions.verdict_words(verdict), lead="  ")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from thinkwell import events as ev
+from thinkwell._display.calls import denied_calls, is_about_result, returns_result
 from thinkwell._display.changes import Block, BlockBegun, BlockGrown, CallBegun
 from thinkwell._display.phases import OVER
+from thinkwell._display.questions import allowed
 from thinkwell._display.tools import folds
 from thinkwell._display.view_changes import ViewReader
 from thinkwell.progress._prose import BACKLOG, TAIL, Prose
 from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from thinkwell._display.view_changes import ViewChange
     from thinkwell.progress._prose import Piece
@@ -92,8 +94,8 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """The agent gave a result that is not valid."""
+class Returned:
+    """The agent gave a result; if it is not valid, the agent was told why."""
 
     attempt: ev.ResultAttempt
 
@@ -113,7 +115,7 @@ class Skipped:
 
 
 Settled: TypeAlias = (
-    Calls | Said | Thought | UserSaid | Turn | PlanChanged | Answered | Refused | Noticed | Skipped
+    Calls | Said | Thought | UserSaid | Turn | PlanChanged | Answered | Returned | Noticed | Skipped
 )
 
 
@@ -182,7 +184,7 @@ class Settling:
             end: Whether this is the last look.
         """
         for change in self._reader.look(view, now):
-            self._take(change)
+            self._take(change, view)
         over = view.phase in OVER
         if over and self._last is not None and self._last.ended is None:
             self._last.ended = view.phases[-1].at if view.phases else now
@@ -207,7 +209,7 @@ class Settling:
                 return view.thought_blocks[each.part.index][-TAIL:]
         return ""
 
-    def _take(self, change: ViewChange) -> None:
+    def _take(self, change: ViewChange, view: RunView) -> None:
         match change:
             case BlockBegun(block, at=at):
                 self._begin(block, at)
@@ -222,10 +224,10 @@ class Settling:
                 self._put(PlanChanged(entries=change.entries))
             case ev.Notice():
                 self._reports.append((change.at, Noticed(notice=change)))
-            case AnswerView():
+            case AnswerView() if not (allowed(change) and is_about_result(change, view)):
                 self._reports.append((change.answered_at, Answered(answer=change)))
-            case ev.ResultAttempt() if not change.accepted:
-                self._reports.append((change.at, Refused(attempt=change)))
+            case ev.ResultAttempt():
+                self._reports.append((change.at, Returned(attempt=change)))
             case _:
                 pass
 
@@ -236,12 +238,13 @@ class Settling:
         self._open.append(self._last)
 
     def _texts_and_calls(self, view: RunView, now: float, *, over: bool, end: bool) -> None:
+        denied = denied_calls(view)
         families = _Families(self._open, view, apart=over)
         still: list[_Open] = []
         for each in self._open:
             if isinstance(each.part, str):
                 if families.settled(each.part):
-                    self._call(families.calls(each.part))
+                    self._call(families.calls(each.part), denied)
                 elif not families.told(each.part):
                     still.append(each)
                 continue
@@ -253,7 +256,8 @@ class Settling:
             if not whole:
                 still.append(each)
         self._open = still
-        self.running = families.running()
+        running = families.running()
+        self.running = tuple(each for each in running if not _is_told_otherwise(each.tool, denied))
 
     def _text(self, each: _Open, view: RunView, now: float, *, whole: bool) -> None:
         match each.part:
@@ -285,8 +289,12 @@ class Settling:
         while self._reports and self._reports[0][0] <= until:
             self._put(self._reports.pop(0)[1])
 
-    def _call(self, calls: Calls) -> None:
+    def _call(self, calls: Calls, denied: Collection[str]) -> None:
         self._report(calls.tools[0].ended_at or 0.0)
+        inner = tuple(each for each in calls.inner if not _is_told_otherwise(each[1], denied))
+        if not inner and _is_told_otherwise(calls.tools[0], denied):
+            return
+        calls = replace(calls, inner=inner)
         if calls.inner or not folds(calls.tools[0]):
             self._put(calls)
             return
@@ -316,6 +324,11 @@ class Settling:
         if self._mused:
             self._found.append(_joined(self._mused))
             self._mused = []
+
+
+def _is_told_otherwise(tool: ToolView, denied: Collection[str]) -> bool:
+    """Return whether a call is no row: the answer that denies it is one, and the result that it returns."""
+    return tool.id in denied or returns_result(tool)
 
 
 def _joined(thoughts: Sequence[Thought]) -> Thought:

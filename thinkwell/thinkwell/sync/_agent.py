@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
-    from types import UnionType
 
     from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
 
-    from thinkwell import AuthStatus, Provider, SessionInfo
+    from thinkwell import AgentStatistics, AuthStatus, Provider, SessionInfo
     from thinkwell import events as ev
-    from thinkwell._core.schema.output import JsonSchema
+    from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
     from thinkwell.agents import AgentName, AgentProfile, ToolTransport
     from thinkwell.errors import AuthMethod
@@ -80,6 +80,10 @@ class Agent(Opened[AsyncAgent]):
         """The open questions of the agent, in all its sessions."""
         return self._held.loop.ask(lambda: self._agent.questions)
 
+    def statistics(self) -> AgentStatistics:
+        """Return what the agent is doing, in figures: its runs, their events, and its open questions."""
+        return self._held.loop.ask(lambda: self._agent.statistics())
+
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer any open question of the agent. `ThoughtStream.answer` only takes questions of its run.
 
@@ -98,14 +102,14 @@ class Agent(Opened[AsyncAgent]):
     @overload
     def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
     @overload
-    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+    def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
         """Begin a task in a new session.
 
         Args:
             output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
-                union of those; a `pydantic.TypeAdapter`, which type checkers understand for all of them; a
+                union of those; a `pydantic.TypeAdapter`, for type checkers that do not know `TypeForm`; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
 
         Raises:

@@ -6,10 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from thinkwell._core.exit import PromptBuilder, check_handlers
+from thinkwell._core.schema.misuse import refuse_prompt
 from thinkwell.sync._listening import hear
 from thinkwell.sync._stream import ThoughtStream
 
 if TYPE_CHECKING:
+    from typing import Never
+
     from thinkwell import Budget, Buffer, Explanation
     from thinkwell import events as ev
     from thinkwell._core.exit import Options, Spec
@@ -65,7 +68,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     def stream(
         self,
-        *,
+        *prompt: Never,
         include: ev.Include = "default",
         buffer: Buffer | None = None,
         timeout: float | None = None,
@@ -78,6 +81,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         """Start the run and return its stream at once. The run continues in the background.
 
         Args:
+            prompt: Nothing: give the prompt before, by `text` and the like.
             include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. Other events
                 are not kept, but still count for `ThoughtStream.view`.
             buffer: Limits the events kept; by default, all are kept.
@@ -96,6 +100,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: The agent was closed.
         """
+        refuse_prompt(prompt, "stream")
         options = self._options(
             include,
             buffer=buffer,
@@ -110,7 +115,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     def run(
         self,
-        *,
+        *prompt: Never,
         buffer: Buffer | None = None,
         timeout: float | None = None,
         idle_timeout: float | None = None,
@@ -126,6 +131,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         Raises:
             ThinkwellError: The run failed.
         """
+        refuse_prompt(prompt, "run")
         stream = self.stream(
             buffer=buffer,
             timeout=timeout,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from thinkwell._core.schema.misuse import not_open
 from thinkwell.errors import AgentClosed
 from thinkwell.sync._loop import LoopEnded
 
@@ -49,6 +50,7 @@ class Opened(Generic[T]):
 O_co = TypeVar("O_co", bound=Opened[Any], covariant=True)
 
 
+@not_open("with open_agent(…) as agent:")
 class Opener(Generic[O_co]):
     """Returned by `open_agent`, `Agent.session` and `Session.fork`: open it with ``with``, or `start`."""
 

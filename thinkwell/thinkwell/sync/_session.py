@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
-    from types import UnionType
 
     from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
 
     from thinkwell import HistoryMessage, OptionChoice, SessionMode, SessionOption, SessionUsage
-    from thinkwell._core.schema.output import JsonSchema
+    from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell.mcp_servers import McpServer
     from thinkwell.questions import Answer
     from thinkwell.sync._loop import Held
@@ -204,7 +204,7 @@ class Session(Opened[AsyncSession]):
     @overload
     def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
     @overload
-    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+    def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
         """Begin a turn; see `Agent.think`.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell._core.agent.launch import LaunchLog
-    from thinkwell._core.agent.runs import Runs
+    from thinkwell._core.agent.runs import AgentStatistics, Runs
     from thinkwell._core.log.observers import Observer
     from thinkwell._core.log.owner import Owner
     from thinkwell._core.protocol.dialect import Dialect
@@ -188,6 +188,10 @@ class RunningAgent:
         if self.life is not AgentLife.OPEN:
             raise AgentClosed
         self.host.owner.check()
+
+    def statistics(self) -> AgentStatistics:
+        """Return what it is doing, in figures."""
+        return self._runs.statistics(len(self.questions.asker.open.waiting))
 
     def start(
         self,

@@ -33,6 +33,7 @@ from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
 from thinkwell._core.schema.arguments import check_seconds
+from thinkwell._core.schema.misuse import hints
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.task.builder import Spec, ThinkBuilder
 from thinkwell._core.task.system_prompt import session_system
@@ -40,7 +41,7 @@ from thinkwell._core.tracing.run_logging import RunLogging, shown
 from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
-from thinkwell.agents._profile import AgentProfile, ToolTransport, advising
+from thinkwell.agents._profile import AgentProfile, advising
 from thinkwell.errors import AgentReported, AnswerUnreadable, CapabilityMissing, LoginFailed, LoginRequired
 from thinkwell_acp import Client, StdioTransport, connect
 from thinkwell_acp import schema as s
@@ -49,14 +50,15 @@ from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-    from types import UnionType
 
     from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
 
     from thinkwell import events as ev
     from thinkwell._core.agent.incoming import Incoming
+    from thinkwell._core.agent.runs import AgentStatistics
     from thinkwell._core.log.observers import Observer
-    from thinkwell._core.schema.output import JsonSchema
+    from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._core.session.state import SessionInfo
     from thinkwell._core.tracing.content import Redaction
     from thinkwell._lines.words import PromptFormat, Protocol
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from thinkwell._recording._recorder import Recorder
     from thinkwell._workspace.workspace import Workspace
     from thinkwell.agents._names import AgentName
+    from thinkwell.agents._profile import ToolTransport
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import Answer, Question, QuestionHandler
     from thinkwell.view import PhaseView
@@ -75,6 +78,14 @@ logger = logging.getLogger("thinkwell")
 T = TypeVar("T")
 
 
+@hints(
+    __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
+    __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
+)
+@hints(
+    __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
+    __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
+)
 class Agent:
     """A running agent. Created by `open_agent`."""
 
@@ -116,6 +127,10 @@ class Agent:
         """The open questions of the agent, in all its sessions."""
         return self._agent.questions.asker.open.waiting
 
+    def statistics(self) -> AgentStatistics:
+        """Return what the agent is doing, in figures: its runs, their events, and its open questions."""
+        return self._agent.statistics()
+
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer any open question of the agent. `ThoughtStream.answer` only takes questions of its run.
 
@@ -134,14 +149,14 @@ class Agent:
     @overload
     def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
     @overload
-    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+    def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
         """Begin a task in a new session.
 
         Args:
             output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
-                union of those; a `pydantic.TypeAdapter`, which type checkers understand for all of them; a
+                union of those; a `pydantic.TypeAdapter`, for type checkers that do not know `TypeForm`; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
 
         Raises:
@@ -559,7 +574,7 @@ async def _opened(
             )
             agent = await stack.enter_async_context(_connected(line, make, max_line))
             log.reach("initializing")
-            await initialize(agent, _offers(agent), startup_timeout)
+            await initialize(agent, startup_timeout)
             log.end()
             _log_start(agent)
             _check_login(agent)
@@ -640,21 +655,3 @@ def _check_login(agent: RunningAgent) -> None:
     terminal = any(method.id == wanted for method in methods)
     why = "is for a person in a terminal" if terminal else "is not among those that it offers"
     raise LoginRequired(agent.host.name, methods, f"open_agent(login={wanted!r}): that {why}")
-
-
-def _offers(agent: RunningAgent) -> s.ClientCapabilities:
-    """Return what the agent may ask of us: nothing that would not be served."""
-    forms = s.ElicitationCapabilities(
-        form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()
-    )
-    workspace = agent.setup.workspace
-    return s.ClientCapabilities(
-        fs=s.FileSystemCapabilities() if workspace is None else workspace.file_system,
-        terminal=workspace is not None and workspace.terminal,
-        # We cannot start a second one of an agent that we did not start.
-        auth=s.AuthCapabilities(terminal=bool(agent.line.command)),
-        elicitation=forms if agent.questions.asker.can_answer or agent.host.dialect.may_always_ask else None,
-        session=s.ClientSessionCapabilities(
-            config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
-        ),
-    )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.agent import RunningAgent
 
 
-async def initialize(agent: RunningAgent, offers: s.ClientCapabilities, seconds: float) -> None:
+async def initialize(agent: RunningAgent, seconds: float) -> None:
     """Say hello to the agent, and make one error of whatever goes wrong.
 
     Raises:
@@ -28,7 +28,7 @@ async def initialize(agent: RunningAgent, offers: s.ClientCapabilities, seconds:
     name, line, malformed = agent.host.name, agent.line, agent.incoming.malformed_lines
     request = s.InitializeRequest(
         protocol_version=PROTOCOL_VERSION,
-        client_capabilities=offers,
+        client_capabilities=_offers(agent),
         client_info=s.Implementation(name="thinkwell", title="thinkwell", version=VERSION),
     )
     try:
@@ -53,3 +53,21 @@ def _complete(failure: ThinkwellError, agent: RunningAgent) -> ThinkwellError:
         failure.version = None if agent.setup.profile is None else agent.setup.profile.version
         failure.next_command = shlex.join(agent.line.command)
     return failure
+
+
+def _offers(agent: RunningAgent) -> s.ClientCapabilities:
+    """Return what the agent may ask of us: nothing that would not be served."""
+    forms = s.ElicitationCapabilities(
+        form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()
+    )
+    workspace = agent.setup.workspace
+    return s.ClientCapabilities(
+        fs=s.FileSystemCapabilities() if workspace is None else workspace.file_system,
+        terminal=workspace is not None and workspace.terminal,
+        # We cannot start a second one of an agent that we did not start.
+        auth=s.AuthCapabilities(terminal=bool(agent.line.command)),
+        elicitation=forms if agent.questions.asker.can_answer or agent.host.dialect.may_always_ask else None,
+        session=s.ClientSessionCapabilities(
+            config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
+        ),
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import anyio
 
 from thinkwell._core.log.owner import Owner, in_trio
+from thinkwell._core.schema.misuse import hints, not_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -117,6 +118,16 @@ class Hold:
                 del error  # it refers to this frame
 
 
+_BLOCK: Final = "write `async with open_agent(…) as agent:`, or use thinkwell.sync; sessions open likewise"
+
+
+@not_open("async with open_agent(…) as agent:")
+@hints(
+    __await__="it cannot be awaited: write `async with open_agent(…) as agent:`, or "
+    "`agent = await open_agent(…).start()`; sessions open likewise",
+    __enter__=_BLOCK,
+    __exit__=_BLOCK,
+)
 class Opening(Generic[T]):
     """Opens something with ``async with``, or with `start`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -10,6 +10,32 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.run import Run
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.turn.turn import Patience
+    from thinkwell.events import Phase
+
+
+class RunStatistics(NamedTuple):
+    """A run that goes on, in figures."""
+
+    id: str
+    """`ThoughtStream.id`."""
+    session_id: str | None
+    """The agent's name for the session; ``None`` until it is open."""
+    phase: Phase
+    buffered_events: int
+    """How many events are kept for readers."""
+    open_questions: int
+    """How many questions wait for an answer."""
+
+
+class AgentStatistics(NamedTuple):
+    """What an agent is doing, in figures: see `Agent.statistics`."""
+
+    runs: tuple[RunStatistics, ...]
+    """The runs that go on, in the order of their start."""
+    buffered_events: int
+    """How many events these runs keep for readers."""
+    open_questions: int
+    """How many questions wait for an answer, those outside of runs included."""
 
 
 class Runs:
@@ -33,6 +59,27 @@ class Runs:
         """End all of them, each with an error of its own."""
         for run in self:
             run.stop(why(), patience)
+
+    def statistics(self, open_questions: int) -> AgentStatistics:
+        """Return figures of all of them.
+
+        Args:
+            open_questions: How many questions of the agent wait for an answer.
+        """
+        records = [(run.record, run.record.log.view()) for run in self]
+        runs = tuple(
+            RunStatistics(
+                id=record.id,
+                session_id=view.session_id,
+                phase=view.phase,
+                buffered_events=len(record.log.events),
+                open_questions=len(view.questions),
+            )
+            for record, view in records
+        )
+        return AgentStatistics(
+            runs=runs, buffered_events=sum(run.buffered_events for run in runs), open_questions=open_questions
+        )
 
     def of(self, session: WireSession) -> tuple[Run[Any], ...]:
         """Return those of a session."""

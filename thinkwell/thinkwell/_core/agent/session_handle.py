@@ -29,12 +29,12 @@ from thinkwell.errors import (
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
-    from types import UnionType
 
     from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
 
     from thinkwell._core.agent.agent import RunningAgent
-    from thinkwell._core.schema.output import JsonSchema, Output
+    from thinkwell._core.schema.output import Form, JsonSchema, Output
     from thinkwell._core.session.history import HistoryMessage
     from thinkwell._core.session.state import SessionMode, SessionUsage
     from thinkwell._mcp.servers import McpServer
@@ -252,7 +252,7 @@ class Session:
     @overload
     def think(self, output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
     @overload
-    def think(self, output: UnionType, /) -> ThinkBuilder[object]: ...
+    def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
     def think(self, output: object = None, /) -> ThinkBuilder[Any]:
         """Begin a turn; see `Agent.think`.

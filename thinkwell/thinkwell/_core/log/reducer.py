@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec.structs import replace
 
 from thinkwell import events as ev
+from thinkwell._display.calls import is_denied
 from thinkwell._display.changes import (
     ToolEvent,
     answered_question,
@@ -82,9 +83,10 @@ class _Questions:
     def _answered(self, event: ev.QuestionAnswered) -> None:
         asked = self._open.pop(event.id, None)
         if asked is not None:
-            if (event.choice or "").startswith("reject") or _is_denied_without_option(event, asked):
+            answer = answered_question(self._with_verdicts(asked), event)
+            if is_denied(answer):
                 self.denied.append(asked.title)
-            self.answers.append(answered_question(self._with_verdicts(asked), event))
+            self.answers.append(answer)
         self._verdicts.pop(event.id, None)
 
     def open(self) -> tuple[QuestionView, ...]:
@@ -424,11 +426,6 @@ def _last_unnamed(events: Sequence[ev.ThoughtEvent]) -> str:
 
 def _steps(plan: ev.PlanUpdate) -> tuple[object, ...]:
     return plan.markdown, plan.uri, *(entry.content for entry in plan.entries)
-
-
-def _is_denied_without_option(event: ev.QuestionAnswered, asked: QuestionView) -> bool:
-    """Return whether a permission was denied where the agent offers no option that says so."""
-    return asked.asks == "permission" and event.choice is None and event.by != "cancel"
 
 
 def _phase_view(event: ev.PhaseChanged, next_: ev.PhaseChanged | None) -> PhaseView:

@@ -11,6 +11,7 @@ from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
 from thinkwell._core.log.log_lines import LogLines
+from thinkwell._core.schema.misuse import hints
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class ThoughtResult(Generic[T_co]):
     def __repr__(self) -> str:
         outcome = self._outcome
         outcome.done()  # a replay looks at the clock
-        state = "pending"
+        state = "pending; for a task: asyncio.ensure_future(stream.result)"  # what `create_task` shows
         if outcome.value:
             state = f"done: {type(outcome.value[0]).__name__}"
         elif outcome.error is not None:
@@ -210,6 +211,12 @@ class ThoughtResult(Generic[T_co]):
         return outcome.value[0]
 
 
+@hints(
+    __await__="a stream cannot be awaited: write `await stream.result`",
+    __iter__="a stream has no blocking loop: write `async for event in stream`, or use thinkwell.sync",
+    __enter__="a stream has no blocking block: write `async with stream:`, or use thinkwell.sync",
+    __exit__="",
+)
 class ThoughtStream(Generic[T_co]):
     """A run of an agent: await its `result`, or read its events with ``async for``.
 
@@ -224,7 +231,11 @@ class ThoughtStream(Generic[T_co]):
         """The validated result: ``await stream.result``."""
 
     def __repr__(self) -> str:
-        return f"<ThoughtStream {self.id} {self._log.view().phase}, {len(self._log.events)} events>"
+        view, events = self._log.view(), len(self._log.events)
+        return (
+            f"<ThoughtStream {self.id} {view.phase}, {events} events buffered, "
+            f"{len(view.questions)} questions open>"
+        )
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None

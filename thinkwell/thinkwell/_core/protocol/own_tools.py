@@ -10,6 +10,7 @@ import msgspec
 from thinkwell._core.policy.arguments import command_line
 from thinkwell._core.schema.json_schema import AGENT_EXTRAS, declared, is_object
 from thinkwell._core.schema.output import RESULT_TOOL
+from thinkwell._values.tool_titles import JOINT, WORD, WORDS
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -24,15 +25,6 @@ CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
 
 NAMES: Final = ("toolName", "tool_name")
 """Where agents that give a tool's name in `_meta` have it. They write that, and their models do not."""
-
-JOINT: Final = r"(?:[^\w\s]|[_ ]){1,32}"
-"""What may stand between two names: no words, and no white space but the blank."""
-
-_WORD: Final = r"(?i:mcp|tool|server)"
-"""A word that says nothing."""
-
-WORDS: Final = rf"(?:{_WORD}{JOINT}){{0,3}}"
-"""Such words before a name."""
 
 _ACTIVE: Final = re.compile(r"[$`;&|<>()/\\\"'{}=]")
 """What does something where a shell reads it, or where it is the path of a program."""
@@ -342,7 +334,7 @@ def _pattern(server: str, tool: str) -> re.Pattern[str]:
     name, own = re.escape(server), re.escape(tool)
     forms = [
         rf"{WORDS}{name}(?:{JOINT})?(?:(?i:tool){JOINT})?{own}",
-        rf"{WORDS}{own}{JOINT}{WORDS}{name}(?:{JOINT}{_WORD}){{0,2}}",
+        rf"{WORDS}{own}{JOINT}{WORDS}{name}(?:{JOINT}{WORD}){{0,2}}",
     ]
     if server in tool or tool == RESULT_TOOL:
         forms.append(own)

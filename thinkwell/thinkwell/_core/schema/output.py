@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import ValidationError
+    from typing_extensions import TypeVar as TypeVarWithDefault
 
     from thinkwell.events import JsonValue
+
+    # Type checkers that do not know `TypeForm` find nothing for it, and take the default.
+    Form = TypeVarWithDefault("Form", default=object)
 
 T = TypeVar("T")
 
@@ -179,6 +183,12 @@ def output_type(given: object, call: str) -> Output[Any]:
     Raises:
         TypeError: It cannot be used; the message says what to give instead.
     """
+    if isinstance(given, str):
+        shown = f"{given!r:.60}"
+        raise TypeError(
+            f"{call.format(shown)}: a text is no type. {WHAT_TO_GIVE} A prompt is given like this: "
+            f"think().text({shown})"
+        )
     kind = type(given)
     if is_dataclass(kind) or hasattr(kind, "model_fields"):
         name = kind.__name__

@@ -13,6 +13,7 @@ from thinkwell._core.log.budget import Budget
 from thinkwell._core.log.listener import RunListener
 from thinkwell._core.log.run_log import Buffer
 from thinkwell._core.schema.arguments import check_count, check_seconds, checked
+from thinkwell._core.schema.misuse import hints, refuse_prompt
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._core.task import prompt
 from thinkwell._core.task.system_prompt import SystemPrompt, as_system_prompt
@@ -27,7 +28,7 @@ from thinkwell._values.folders import existing_folder
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-    from typing import Self
+    from typing import Never, Self
 
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import Output
@@ -333,7 +334,7 @@ class PromptBuilder(Generic[T, A]):
         """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
         if not self._spec.has_content:
             raise ValueError(
-                'the prompt is empty; say what to think about: agent.think(…).text("…").stream()'
+                'the prompt is empty; say what to think about: agent.think(…).text("…").run(), or .stream()'
             )
         check_count("retries", retries)
         check_count("reminders", reminders)
@@ -361,6 +362,14 @@ class PromptBuilder(Generic[T, A]):
         )
 
 
+_LOOP: Final = "a task has no events before it runs: write `async for event in task.stream()`"
+
+
+@hints(
+    __await__="a task cannot be awaited: write `await task.run()`, or `task.stream()` to see its events",
+    __aiter__=_LOOP,
+    __iter__=_LOOP,
+)
 class ThinkBuilder(PromptBuilder[T, Starter]):
     """A task for an agent. Every method returns a new builder, so you can keep one and use it again.
 
@@ -371,7 +380,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     def stream(
         self,
-        *,
+        *prompt: Never,
         include: ev.Include = "default",
         buffer: Buffer | None = None,
         timeout: float | None = None,
@@ -384,6 +393,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         """Start the run and return its stream at once, without ``await``. It runs in the agent's task group.
 
         Args:
+            prompt: Nothing: give the prompt before, by `text` and the like.
             include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. Other events
                 are not kept, but still count for `ThoughtStream.view`.
             buffer: Limits the events kept; by default, all are kept.
@@ -402,6 +412,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             ValueError: The prompt is empty, or an argument is out of range.
             AgentClosed: You have left the agent's block.
         """
+        refuse_prompt(prompt, "stream")
         options = self._options(
             include,
             buffer=buffer,
@@ -416,7 +427,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
 
     async def run(
         self,
-        *,
+        *prompt: Never,
         buffer: Buffer | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - cancelling a run takes more than a scope
         idle_timeout: float | None = None,
@@ -426,6 +437,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         budget: Budget | None = None,
     ) -> T:
         """Run the task and return the result as soon as it arrives. Cancelling this call cancels the run."""
+        refuse_prompt(prompt, "run")
         stream = self.stream(
             buffer=buffer,
             timeout=timeout,

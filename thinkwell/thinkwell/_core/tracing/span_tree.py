@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry import propagate, trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from thinkwell._core.protocol.own_tools import JOINT, WORDS
+from thinkwell._values.tool_titles import JOINT, WORD, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SERVER: Final = "thinkwell[0-9a-f]{12}"
 OWN_TOOL: Final = re.compile(
     rf"{WORDS}(?:(?:{_SERVER}(?:{JOINT})?){{1,2}}([A-Za-z0-9][\w-]{{0,99}})"
-    rf"|([\w-]{{1,99}}?){JOINT}{WORDS}{_SERVER}(?:{JOINT}(?i:mcp|server)){{0,2}}[)\]]?)"
+    rf"|([\w-]{{1,99}}?){JOINT}{WORDS}{_SERVER}(?:{JOINT}{WORD}){{0,2}}[)\]]?)"
     r"(?:(?:: ?| )\{.*)?",
     re.DOTALL,
 )

@@ -22,7 +22,7 @@ Html = NewType("Html", str)
 LEAST: Final = 200
 """Characters below which nothing is printed."""
 
-_OTHERS: Final = {"completed": "✔", "interrupted": "⊘", "ask": "?", "doing": "▸", "todo": "·"}
+_OTHERS: Final = {"completed": "✔", "denied": "⊘", "interrupted": "⊘", "ask": "?", "doing": "▸", "todo": "·"}
 _MARKS: Final = dict[str, str](ICONS.items()) | _OTHERS
 """What a ``mark`` is printed as."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers, phases, summary, usage
+from thinkwell._display.calls import told_calls
 from thinkwell._display.items.nodes import element
 from thinkwell._display.items.rows import DATA, as_json, mark, shortened, word
 from thinkwell._display.plans import current
@@ -155,8 +156,9 @@ def usage_panel(view: RunView, *, conversation: str, ended: bool, events: int, n
         parts.append(section("Usage", element("p", "dim", "The agent has not reported any usage.")))
     if taken := [part for part in phases.durations(view) if part.seconds >= 0.05]:
         parts.append(section("Time", _bars(taken)))
-    failed = sum(tool.status == "failed" for tool in view.tools.values())
-    tools = f"{len(view.tools):,}{f', {failed:,} failed' if failed else ''}" if view.tools else ""
+    calls = told_calls(view)
+    failed = sum(tool.status == "failed" for tool in calls)
+    tools = f"{len(calls):,}{f', {failed:,} failed' if failed else ''}" if calls else ""
     run = (
         ("Agent", line(view.agent, 200)),
         ("Model", line(view.model or "", 200)),

@@ -34,7 +34,17 @@ if TYPE_CHECKING:
     from thinkwell.view import AnswerView, QuestionView, ToolView
 
 Status: TypeAlias = Literal[
-    "pending", "running", "done", "failed", "cancelled", "interrupted", "ask", "completed", "doing", "todo"
+    "pending",
+    "running",
+    "done",
+    "failed",
+    "cancelled",
+    "denied",
+    "interrupted",
+    "ask",
+    "completed",
+    "doing",
+    "todo",
 ]
 """How far a call, a question or a run is, as a mark shows it."""
 
@@ -197,14 +207,16 @@ def media(block: ev.ContentBlock) -> Node:
 # Tool calls
 
 
-def status_of(tool: ToolView, *, over: bool) -> Status:
+def status_of(tool: ToolView, *, over: bool, denied: bool = False) -> Status:
     """Return how far a call is, in a run that may have ended before it."""
+    if denied:
+        return "denied"
     if tool.ended_at is None:
         return "interrupted" if over else "running" if tool.status == "in_progress" else "pending"
     return tools.status_of(tool)
 
 
-def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, inner: str) -> Node:
+def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, inner: str, denied: bool = False) -> Node:
     """Return the line of a tool call, with the place of its parts.
 
     Args:
@@ -213,18 +225,21 @@ def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, inner: str) -> 
         over: Whether the run is over.
         unfolds: Whether it has parts.
         inner: The id of what its own calls stand in; empty where it has none.
+        denied: Whether it was denied.
     """
     told = tools.describe(tool, cwd)
-    status = status_of(tool, over=over)
+    status = status_of(tool, over=over, denied=denied)
     changes = diffs.changes_of(tool, cwd)
     code = tools.exit_code(tool)
     sums: Node = ""
-    if changes:
+    if denied:
+        sums = element("span", "told", "denied")
+    elif changes:
         sums = counts(sum(each.added for each in changes), sum(each.removed for each in changes))
     elif code:
         sums = element("span", "minus", f"exit {code}")
     goes_on = status in ("running", "pending")
-    time = since(tool.started_at) if goes_on else spent(told.seconds)
+    time = "" if denied else since(tool.started_at) if goes_on else spent(told.seconds)
     row = _line(told, status, element("span", "end", sums, time))
     whole = fold(f"card {status}", *row, unfolds=unfolds)
     return element("div", "call", whole, element("div", "calls", slot(inner)) if inner else "")
@@ -241,7 +256,7 @@ def _line(told: Call, status: Status, *end: Node) -> Sequence[Node]:
 
 
 def is_open(tool: ToolView, cwd: str, *, over: bool) -> bool:
-    """Return whether a call is unfolded unasked."""
+    """Return whether a call that was not denied is unfolded unasked."""
     changes = diffs.changes_of(tool, cwd)
     changed = sum(change.added + change.removed for change in changes)
     goes_on = tool.ended_at is None and not over

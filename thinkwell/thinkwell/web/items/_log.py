@@ -16,6 +16,7 @@ from thinkwell import ViewReducer
 from thinkwell import events as ev
 from thinkwell._display import changes as ch
 from thinkwell._display import diffs
+from thinkwell._display.calls import is_denied, is_result_title, returns_result
 from thinkwell._display.items import rows
 from thinkwell._display.items.nodes import element
 from thinkwell.web._records import RunEnded
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from thinkwell._display.changes import Block, Change
     from thinkwell.events import JsonValue
+    from thinkwell.view import AnswerView
     from thinkwell.web._records import LogEntry
     from thinkwell.web.items._rows import Row
 
@@ -170,14 +172,21 @@ class RunItems:
             self._dirty[call] = None
             if folded or call.folds:
                 self._regrouped.add(call.parent)
-        if view.kind == "execute":
+        self._count(call)
+        draft = draft_of(view)
+        self._draft = self._draft if draft is None else draft
+
+    def _count(self, call: Call) -> None:
+        """Count what a call does, unless it was denied."""
+        view = call.view
+        if view.kind == "execute" and not call.is_denied:
             self._commands.add(call)
-        if view.status in ("failed", "cancelled"):
+        else:
+            self._commands.discard(call)
+        if call.is_denied or view.status in ("failed", "cancelled"):
             self._edited.pop(call, None)
         elif paths := {change.path for change in diffs.changes_of(view, self._cwd)}:
             self._edited[call] = paths
-        draft = draft_of(view)
-        self._draft = self._draft if draft is None else draft
 
     def _question(self, event: ev.QuestionAsked | ev.QuestionAnswered | ev.QuestionVerdict) -> None:
         if isinstance(event, ev.QuestionAsked):
@@ -185,19 +194,30 @@ class RunItems:
             if before is not None and before.answer is None:
                 before.give_up(event.seq, event.at)
                 self._dirty[before] = None
-            asked = self._questions[event.id] = Question(event)
+            call = self._called.get(event.tool_id or "")
+            about_result = is_result_title(event.title) if call is None else returns_result(call.view)
+            asked = self._questions[event.id] = Question(event, about_result=about_result)
             self._add(asked)
-            if (call := self._called.get(event.tool_id or "")) is not None:
+            if call is not None:
                 call.is_asked_about = True
                 self._regrouped.add(call.parent)
             return
         if (question := self._questions.get(event.id)) is None:
             return
         if isinstance(event, ev.QuestionAnswered):
-            question.end(event)
+            self._judge_call(question.end(event), event.seq)
         else:
             question.judge(event)
         self._dirty[question] = None
+
+    def _judge_call(self, answer: AnswerView, seq: int) -> None:
+        """Note whether the call that a question was about was denied."""
+        call = self._called.get(answer.tool_id or "")
+        if call is not None and call.is_denied is not is_denied(answer):
+            call.is_denied = not call.is_denied
+            call.again(seq, answer.answered_at)
+            self._count(call)
+            self._dirty[call] = None
 
     def _happened(self, event: ev.ThoughtEvent) -> None:
         seq, at = event.seq, event.at

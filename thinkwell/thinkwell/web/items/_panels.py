@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._display import numbers, phases, tools
+from thinkwell._display.calls import returns_result
 from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.nodes import element
 from thinkwell.web.items._rows import SAID, TIMELINE, More, Shown, Text
@@ -37,14 +37,11 @@ LAST: Final = 1 << 50
 
 SILENT: Final = More()
 
-_RESULT_TOOL: Final = re.compile(r"(?:.*[^a-z])?return_result", re.DOTALL)
-
 
 def draft_of(tool: ToolView) -> JsonValue:
     """Return the result that is being given in a call, as far as it is there; ``None``: none is."""
     value = tool.input
-    name = tool.name or tool.title
-    if tool.ended_at is not None or not is_object(value) or not _RESULT_TOOL.fullmatch(name):
+    if tool.ended_at is not None or not is_object(value) or not returns_result(tool):
         return None
     return value["result"] if list(value) == ["result"] else value
 
@@ -201,11 +198,7 @@ def _final(now: Now, end: RunEnded) -> Node:
 
 def _tools_run(view: RunView) -> list[str]:
     """Return what the tools of a run have done, each with how often."""
-    told = (
-        tools.describe(tool, view.cwd)
-        for tool in view.tools.values()
-        if not _RESULT_TOOL.fullmatch(tool.name or tool.title)
-    )
+    told = (tools.describe(tool, view.cwd) for tool in view.tools.values() if not returns_result(tool))
     done = Counter(f"{each.verb} {each.target}" for each in told if each.status != "cancelled")
     shown = [f"{line} ({count} times)" if count > 1 else line for line, count in done.items()]
     more = [f"and {numbers.plural(len(shown) - TOOLS, 'more call')}"] if len(shown) > TOOLS else []

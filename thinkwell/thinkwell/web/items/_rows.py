@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell._display import diffs, numbers, tools
+from thinkwell._display import diffs, numbers, questions, tools
+from thinkwell._display.calls import RESULT, returns_result
 from thinkwell._display.changes import answered_question, open_question
 from thinkwell._display.items import rows
 from thinkwell._display.items.growth import GrowingText
@@ -244,6 +245,7 @@ class Call(Row):
         self.parent = parent
         self.has_calls = False
         self.is_asked_about = False
+        self.is_denied = False
         self._versions: list[tuple[int, float, ToolView]] = [(seq, at, view)]
         self._parts: frozenset[str] = frozenset()
         if parent is not None:
@@ -268,13 +270,17 @@ class Call(Row):
         self.change(self.view, seq, at)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
-        status = rows.status_of(self.view, over=over)
-        parts = dict(self._parts_of(cwd))
+        denied = self.is_denied
+        status = rows.status_of(self.view, over=over, denied=denied)
+        parts = {} if returns_result(self.view) else dict(self._parts_of(cwd))
         versions, self._versions = self._versions, []
         verb = tools.describe(self.view, cwd).verb
-        more = More(open=rows.is_open(self.view, cwd, over=over), lane=verb, look=status)
+        is_open = not denied and rows.is_open(self.view, cwd, over=over)
+        more = More(open=is_open, lane=verb, look=status)
         for seq, at, view in versions:
-            node = rows.call(view, cwd, over=over, unfolds=bool(parts), inner=self._inner)
+            node = None
+            if not returns_result(self.view):  # the result itself has a row
+                node = rows.call(view, cwd, over=over, unfolds=bool(parts), inner=self._inner, denied=denied)
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, view.ended_at, more, kept=True))
         if not versions:
             return
@@ -308,6 +314,8 @@ class Call(Row):
                     yield f"{id_}.o.{place}", ((f"{id_}.o", place), part)
 
     def _in_panels(self, cwd: str, status: rows.Status, output: str) -> Iterator[_Part]:
+        if self.is_denied:
+            return
         if self.view.kind == "execute":
             yield f"s{self.seq}", (("terminal", self.seq), rows.command(self.view, status, output))
         if status in ("failed", "cancelled"):
@@ -318,11 +326,19 @@ class Call(Row):
 
 
 class Question(Row):
-    """A question, open or answered."""
+    """A question, open or answered.
 
-    def __init__(self, event: ev.QuestionAsked) -> None:
+    Args:
+        event: How it was asked.
+        about_result: Whether it is about a call that returns the result.
+    """
+
+    def __init__(self, event: ev.QuestionAsked, *, about_result: bool) -> None:
         super().__init__("q", event.seq, event.at)
+        self._about_result = about_result
         self.view = open_question(event)
+        if about_result:
+            self.view = replace(self.view, title=RESULT)
         self.answer: AnswerView | None = None
         self.is_given_up = False
         self._versions: list[tuple[int, float, QuestionView, AnswerView | None]] = []
@@ -342,16 +358,21 @@ class Question(Row):
         self.is_given_up = True
         self.again(seq, at)
 
-    def end(self, answer: ev.QuestionAnswered) -> None:
-        """Take its answer."""
+    def end(self, answer: ev.QuestionAnswered) -> AnswerView:
+        """Take its answer, and return it with the question."""
         self.answer = answered_question(self.view, answer)
         self.ended = answer.at
         self.again(answer.seq, answer.at)
+        return self.answer
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
         more = More(lane="questions", look="ask", say=f"Question: {self.view.title[:SAID]}", urgent=True)
         versions, self._versions = self._versions, []
+        allowed = self.answer is not None and questions.allowed(self.answer)
         for seq, at, view, answer in versions:
+            if self._about_result and allowed:  # the result itself has a row
+                sink.put(Shown(self.id, self.place, None, seq, at, self.began, kept=True))
+                continue
             node = rows.past_question(view, answer, over=over or self.is_given_up)
             ended = None if answer is None else answer.answered_at
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))

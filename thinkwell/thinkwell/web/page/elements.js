@@ -67,6 +67,7 @@ const SHAPES = {
   done: "M3.5 8.5l3 3 6-7",
   failed: "M4.5 4.5l7 7M11.5 4.5l-7 7",
   cancelled: `${CIRCLE}M4 12l8-8`,
+  denied: `${CIRCLE}M4 12l8-8`,
   interrupted: "M8 3v6.5M8 12.9v.1",
   pending: "M8 10.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5z",
   ask: "M5.8 6a2.2 2.2 0 1 1 3 2c-.6.3-.8.7-.8 1.5M8 12.5v.1",

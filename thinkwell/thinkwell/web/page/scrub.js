@@ -81,6 +81,7 @@ const LANE_COLOURS = {
   ask: "--ask",
   failed: "--bad",
   cancelled: "--ask",
+  denied: "--ask",
   done: "--ok",
 };
 

@@ -1,0 +1,65 @@
+"""Errors for what people try first, which say what to write instead.
+
+The methods are set when a class is made, so that type checkers do not see them and refuse such uses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+C = TypeVar("C", bound=type)
+
+
+def hints(**by_method: str) -> Callable[[C], C]:
+    """Let special methods that a class does not have raise a `TypeError` with a hint.
+
+    Args:
+        by_method: The hints, by names such as ``__await__``.
+    """
+
+    def add(cls: C) -> C:
+        for name, hint in by_method.items():
+            setattr(cls, name, _raising(hint))
+        return cls
+
+    return add
+
+
+def not_open(block: str) -> Callable[[C], C]:
+    """Let attributes that a class does not have raise an `AttributeError` that says how to open something.
+
+    Args:
+        block: How the block begins.
+    """
+
+    def missing(self: object, name: str) -> NoReturn:
+        hint = (
+            f"it is not open yet. Write `{block}` and, in the block, `agent.{name}`; sessions open likewise"
+        )
+        raise AttributeError(f"{type(self).__name__!r} has no {name!r}: {hint}", name=name, obj=self)
+
+    def add(cls: C) -> C:
+        setattr(cls, "__getattr__", missing)  # noqa: B010 - type checkers would see it
+        return cls
+
+    return add
+
+
+def refuse_prompt(prompt: tuple[object, ...], call: str) -> None:
+    """Refuse a prompt that was given to a call which starts a run.
+
+    Raises:
+        TypeError: There is one.
+    """
+    if prompt:
+        raise TypeError(f'{call}() takes no prompt; give it before: agent.think(…).text("…").{call}()')
+
+
+def _raising(hint: str) -> Callable[..., NoReturn]:
+    def refuse(*_: object) -> NoReturn:
+        raise TypeError(hint)
+
+    return refuse
