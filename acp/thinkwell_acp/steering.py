@@ -39,4 +39,5 @@ def steering_supported(agent: s.InitializeResponse) -> bool:
     match agent.meta:
         case {"steering": {"supported": True}}:
             return True
-    return False
+        case _:
+            return False

@@ -36,6 +36,8 @@ pytestmark = pytest.mark.anyio
 PROGRAM = [sys.executable, "-W", "error", str(Path(__file__).parent / "programs" / "chatty_worker.py")]
 RESPOND = "_thinkwell.dev/respond"
 SECRET = "hunter2-correct-horse"
+DOWN = b"\x1b[B"
+
 WORKER = shlex.join([sys.executable, str(Path(__file__).parents[2] / "examples/line_agent/agent.py")])
 KEY = "sk-not-to-be-seen-1234567890"
 
@@ -227,22 +229,21 @@ def test_the_command_prints_events_of_lines(home: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX systems")
-@pytest.mark.parametrize(
-    ("choice", "other", "title"), [(b"2\n", None, "Files"), (b"\n", b"My list\n", "My list")]
-)
+@pytest.mark.parametrize(("place", "other", "title"), [(2, None, "Files"), (3, b"My list\n", "My list")])
 @pytest.mark.usefixtures("warm_python")
 def test_its_questions_are_answered_in_the_terminal(
-    choice: bytes, other: bytes | None, title: str, home: Path
+    place: int, other: bytes | None, title: str, home: Path
 ) -> None:
     from cli.terminal import in_terminal  # it needs modules of POSIX systems
 
     arguments = ("run", "List the files.", "--protocol", "ndjson", "--command", WORKER)
     with in_terminal(*arguments, "--record", "run.ndjson") as terminal:
         terminal.wait_for("Contents · Files")
-        terminal.press(b"f", until=" ? What is the list called?\r\nEnter ends a line, Ctrl-D leaves the form")
-        terminal.type(b"x\n")  # with it goes what was pressed too often
-        terminal.wait_for("should be one of")
-        terminal.type(choice)
+        terminal.press(b"f", until="Enter takes it")
+        for number in range(2, place + 1):
+            terminal.type(DOWN)
+            terminal.wait_for(f"{number}/3")
+        terminal.type(b"\n")
         if other is not None:
             terminal.wait_for("Something else (text)")
             terminal.type(other)

@@ -294,7 +294,7 @@ async def test_whoever_looks_sees_what_has_happened_by_now(tmp_path: Path) -> No
     await recorded(path, fail)
     again = replay(path)
     assert again.result.exception() is None
-    assert repr(again.result).endswith("pending>")
+    assert "pending" in repr(again.result)
     await anyio.sleep(2)
     assert "failed: ResultMissing" in repr(again.result)
     assert again.result.exception() is not None

@@ -80,8 +80,8 @@ async def test_what_the_agent_does_not_take_is_refused_in_its_words(
         tasks.start_soon(steer)
         await wire.write(answer(await wire.expect("_session/steering"), reply))
         assert await stream.result == "Done."
-    assert await steered(stream) == [("Also check auth", "refused", reason)]
-    assert stream.view.user_messages == ()
+        assert await steered(stream) == [("Also check auth", "refused", reason)]
+        assert stream.view.user_messages == ()
 
 
 async def test_an_error_of_the_agent_refuses_it_and_the_run_goes_on() -> None:

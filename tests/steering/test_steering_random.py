@@ -144,22 +144,21 @@ async def one(session: Session, dice: random.Random, came_to: list[object]) -> T
 async def test_steered_at_random(seed: int, marks: bool) -> None:
     dice = random.Random(seed)
     came_to: list[object] = []
-    async with wire_agent(meta={"steering": {"supported": True}}) as (agent, wire):
+    async with (
+        wire_agent(meta={"steering": {"supported": True}}) as (agent, wire),
+        anyio.create_task_group() as tasks,
+    ):
         worker = Worker(wire, dice, marks=marks)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wire.open_sessions, ["s"])
-            session = await agent.session().start()
-            tasks.start_soon(worker.run, 3)
-            streams = [await one(session, dice, came_to) for _ in range(3)]
+        tasks.start_soon(wire.open_sessions, ["s"])
+        session = await agent.session().start()
+        tasks.start_soon(worker.run, 3)
+        streams = [await one(session, dice, came_to) for _ in range(3)]
         shown = [[e.text async for e in stream if isinstance(e, ev.Message)] for stream in streams]
         assert [stream.late for stream in streams] == [(), (), ()]
+        assert [text for texts in shown for text in texts] == worker.said
+        for number, texts in enumerate(shown):
+            assert all(text.startswith(f"{number} ") for text in texts), texts
+        refused = (Refused("noRunningTurn"), Refused("the agent is in no turn"))
+        assert all(outcome in (None, Injected(), *refused) for outcome in came_to)
+        assert sum("reads this" in text for text in worker.said) == came_to.count(Injected())
         await session.close()
-    assert [text for texts in shown for text in texts] == worker.said
-    for number, texts in enumerate(shown):
-        assert all(text.startswith(f"{number} ") for text in texts), texts
-    assert all(
-        outcome in (None, Injected(), Refused("noRunningTurn"), Refused("the agent is in no turn"))
-        for outcome in came_to
-    )
-    read = sum("reads this" in text for text in worker.said)
-    assert read == came_to.count(Injected())

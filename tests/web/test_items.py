@@ -467,7 +467,7 @@ async def test_while_a_result_is_given_that_is_what_the_run_does() -> None:
     async with kept_running(ev.PhaseChanged(phase="responding"), begun) as client:
         items = await followed(client, "kept", until="returning", place="bar")
     assert items.text("bar") == "returning the result"
-    assert items.inside("timeline") == []
+    assert [item[2] for item in items.inside("timeline")] == ["wait"]
 
 
 async def test_a_result_that_was_denied_is_a_question_about_the_result() -> None:

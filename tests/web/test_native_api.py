@@ -563,7 +563,7 @@ async def test_a_kind_of_event_that_there_is_not(include: str) -> None:
     async with browser() as client:
         run = await client.start()
         error = await client.refused("GET", f"{run}/events?include={include}", 422)
-        assert "all, answer, commands, " in error["message"]
+        assert "all, answer, background, commands, " in error["message"]
 
 
 async def test_a_format_that_there_is_not() -> None:
