@@ -136,6 +136,19 @@ async def test_what_claude_reports_of_which_there_is_no_trace(
     assert type(caught.value) is kind
 
 
+async def test_an_agent_that_tries_again_says_what_the_model_service_answers() -> None:
+    async with opened(TracedAgent("codex-acp-error-429"), profile_of("codex")) as agent:
+        stream = agent.think().text("Count, please.").stream()
+        await stream.wait()
+    (notice,) = stream.view.notices
+    assert notice.severity == "warning"
+    assert notice.title == "The model service has failed; the agent tries again"
+    assert notice.description == (
+        "Reconnecting... 1/1: exceeded retry limit, last status: 429 Too Many Requests"
+    )
+    assert stream.result.exception() is not None
+
+
 @pytest.mark.parametrize("quoting", QUOTING)
 @pytest.mark.parametrize("text", TEXTS)
 async def test_an_answer_that_quotes_a_failure_stays_an_answer(text: str, quoting: str) -> None:

@@ -53,3 +53,19 @@ class _Direct(io.TextIOBase):
             except BlockingIOError:  # another program with the same terminal has made it non-blocking
                 select.select([], [self._fd], [])
         return len(text)
+
+
+def in_background() -> bool:
+    """Return whether the terminal of this process is another job's: a shell has started it with ``&``."""
+    if sys.platform == "win32":
+        return False
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:  # there is none
+        return False
+    try:
+        return os.tcgetpgrp(terminal) != os.getpgrp()
+    except OSError:  # pragma: no cover - it has gone meanwhile
+        return False
+    finally:
+        os.close(terminal)

@@ -12,7 +12,7 @@ import anyio
 
 from thinkwell._display.json_lines import JsonLines
 from thinkwell._terminal.keyboard import find_keyboard
-from thinkwell._terminal.output import direct
+from thinkwell._terminal.output import direct, in_background
 from thinkwell._terminal.shared import SharedTerminal
 from thinkwell.progress._drawing import Drawing
 from thinkwell.progress._lines import LinesRenderer
@@ -89,7 +89,8 @@ class Live(anyio.AsyncContextManagerMixin):
         self._console = console
         self._out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
         self._terminal = self._out.isatty() if console is None else console.is_terminal
-        self._style: _Chosen = choose_style(style, console, terminal=self._terminal, environ=os.environ)
+        drawable = self._terminal and not in_background()  # else the shell writes there, and reads
+        self._style: _Chosen = choose_style(style, console, terminal=drawable, environ=os.environ)
         if self._style == "live":
             _check_rich()
         self._verbose = verbose

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from contextlib import ExitStack, asynccontextmanager
@@ -13,6 +12,7 @@ import anyio
 
 from thinkwell._core.exit import background_tasks
 from thinkwell._terminal.ctrl_c import signal_received
+from thinkwell._terminal.output import in_background
 from thinkwell._terminal.shared import SharedTerminal
 from thinkwell.progress._asking import Asking
 
@@ -110,19 +110,6 @@ if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
                 before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
                 signal.raise_signal(signal.SIGTSTP)
                 signal.signal(signal.SIGTSTP, before)
-                while _in_background():  # noqa: ASYNC110 - nothing would tell
+                while in_background():  # noqa: ASYNC110 - nothing would tell
                     await anyio.sleep(FOREGROUND_INTERVAL)
             self._stopped = False
-
-    def _in_background() -> bool:
-        """Return whether the terminal is another program's by now."""
-        try:
-            terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-        except OSError:  # pragma: no cover - the terminal has gone while it was stopped
-            return False
-        try:
-            return os.tcgetpgrp(terminal) != os.getpgrp()
-        except OSError:  # pragma: no cover - as above
-            return False
-        finally:
-            os.close(terminal)

@@ -1,6 +1,6 @@
 """What agents take in a turn, and say of their work, beyond the protocol.
 
-The marks are those of claude-agent-acp 0.101; codex-acp 2.6 has none.
+The marks of work are those of claude-agent-acp 0.101; codex-acp 2.6 has none.
 """
 
 from __future__ import annotations
@@ -49,3 +49,13 @@ def moved_to_background(update: s.ToolCallStart | s.ToolCallProgress) -> bool:
     """Return whether a tool call has ended only for show: its command goes on in the background."""
     output = update.raw_output
     return isinstance(output, str) and output.startswith(MOVED) and "claudeCode" in (update.meta or {})
+
+
+def why_it_retries(update: s.SessionInfoUpdate) -> str | None:
+    """Return what the model service has answered where the agent tries again (codex-acp 2.6)."""
+    match update.meta:
+        case {"codex": {"error": {"willRetry": True, "message": str(message), **more}}}:
+            details = more.get("additionalDetails")
+            return f"{message}: {details}" if isinstance(details, str) else message
+        case _:
+            return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, assert_never
 
 from thinkwell import events as ev
-from thinkwell._core.protocol.steering import HUMAN, cycle_origin
+from thinkwell._core.protocol.steering import HUMAN, cycle_origin, why_it_retries
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell_acp import schema as s
 
@@ -20,6 +20,8 @@ E = TypeVar("E", bound=ev.ThoughtEvent)
 PLACEHOLDER_TITLE: Final = "tool call"
 """Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
 
+
+RETRIES: Final = "The model service has failed; the agent tries again"
 
 NoteCall: TypeAlias = "Callable[[s.ToolCallStart | s.ToolCallProgress], object]"
 NoteState: TypeAlias = "Callable[[s.SessionUpdate], None]"
@@ -175,6 +177,8 @@ class Mapper:
                     title=update.title, updated_at=update.updated_at, meta=update.meta
                 )
                 add(ev.SessionInfoUpdate, changes=changes)
+                if (why := why_it_retries(update)) is not None:
+                    add(ev.Notice, severity="warning", title=RETRIES, description=why)
             case s.NoticeUpdate():
                 add(ev.Notice, severity=update.severity, title=update.title, description=update.description)
             case s.CompactionUpdate() | s.CompactionSummaryChunk():
