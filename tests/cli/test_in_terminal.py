@@ -118,7 +118,7 @@ def test_a_prompt_is_typed(home: Path) -> None:
 def test_make_demo_draws_a_run_where_there_is_a_terminal(home: Path) -> None:
     makefile = Path(__file__).parents[2] / "Makefile"
     installed = ("-o", f"{sys.prefix}/.installed", f"VENV={sys.prefix}")
-    command = ("make", "-f", str(makefile), *installed, "demo")
+    command = ("make", "--no-print-directory", "-f", str(makefile), *installed, "demo")
     environment = {"TERM": "xterm", "CI": "", "NO_COLOR": ""}
     with terminal_of(*command, env=environment, cwd=home) as shown:
         assert "\x1b[?2026h" in shown.expect("✔ done")

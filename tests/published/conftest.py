@@ -27,6 +27,7 @@ NEEDED: Final = (
         "hatchling",
         "mypy",
         "pip",
+        "prompt-toolkit",
         "pytest",
         "rich",
         "ruff",

@@ -219,6 +219,15 @@ async def test_nothing_to_tell(text: str) -> None:
         await stream.wait()
 
 
+async def test_an_unknown_way_is_refused_and_interrupts_nothing() -> None:
+    agent = ScriptedAgent(script.says("Done."))
+    async with agent.open() as opened:
+        stream = opened.think().text("Review").stream()
+        with pytest.raises(ValueError, match='choose "queue" or "interrupt"'):
+            await stream.steer("Also check auth", otherwise="interupt")  # type: ignore[arg-type]
+        assert await stream.result == "Done."
+
+
 async def test_the_agent_dies_meanwhile() -> None:
     async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
         stream = agent.think().text("Review").stream()

@@ -364,8 +364,8 @@ class ModelNotOffered(AgentError):
         wanted = f"{self.model!r:.80}"
         if not self.models:
             return (
-                f"This agent offers no choice of models, so it cannot be given {wanted}. Leave model= out; "
-                "its own settings choose its model"
+                f"This agent offers no choice of models, so it cannot be given {wanted}; "
+                "leave the model out, and its own settings choose one"
             )
         some = ", ".join(f"{model!r:.80}" for model in self.models[:MODELS_NAMED])
         more = f" and {len(self.models) - MODELS_NAMED} more" if len(self.models) > MODELS_NAMED else ""

@@ -216,7 +216,7 @@ class ThoughtStream(Generic[T_co]):
         Raises:
             SteeringUnsupported: The agent cannot be steered, and `otherwise` is not given.
             RunEnded: The run is over, or was cancelled.
-            ValueError: The text is empty.
+            ValueError: The text is empty, or `otherwise` is none of those.
             AgentExited: The agent has ended meanwhile.
         """
         came_to = self._loop.call(lambda: self._stream.steer(text, otherwise=otherwise))

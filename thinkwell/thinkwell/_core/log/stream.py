@@ -331,11 +331,15 @@ class ThoughtStream(Generic[T_co]):
         Raises:
             SteeringUnsupported: The agent cannot be steered, and `otherwise` is not given.
             RunEnded: The run is over, or was cancelled.
-            ValueError: The text is empty.
+            ValueError: The text is empty, or `otherwise` is none of those.
             AgentExited: The agent has ended meanwhile.
         """
         if not text.strip():
             raise ValueError("steer(): the text is empty; say what to tell the agent")
+        if otherwise not in (None, "queue", "interrupt"):
+            raise ValueError(
+                f'steer(otherwise={otherwise!r:.100}): choose "queue" or "interrupt", or leave it out'
+            )
         return await self._run.steer(text, otherwise)
 
     def cancel(self) -> None:

@@ -37,7 +37,8 @@ def not_open(block: str) -> Callable[[C], C]:
 
     def missing(self: object, name: str) -> NoReturn:
         hint = (
-            f"it is not open yet. Write `{block}` and, in the block, `agent.{name}`; sessions open likewise"
+            f"it is not open yet. Write `{block}` and, in the block, `agent.{name}`; "
+            "for a session, `async with agent.session() as session:`"
         )
         raise AttributeError(f"{type(self).__name__!r} has no {name!r}: {hint}", name=name, obj=self)
 

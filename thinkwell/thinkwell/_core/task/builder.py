@@ -334,7 +334,8 @@ class PromptBuilder(Generic[T, A]):
         """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
         if not self._spec.has_content:
             raise ValueError(
-                'the prompt is empty; say what to think about: agent.think(…).text("…").run(), or .stream()'
+                'the prompt is empty; say what to think about: agent.think(…).text("…").run(), or .stream(). '
+                "text() and the like return a new task: chain them, or keep what they return"
             )
         check_count("retries", retries)
         check_count("reminders", reminders)
