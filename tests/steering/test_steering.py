@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import anyio
 import pytest
 from stream.wire_agent import answer, end_turn, refuse, say, update, wire_agent
@@ -258,6 +260,23 @@ async def test_the_turn_is_answered_first__the_run_waits_for_what_becomes_of_it(
         await wire.write(say("Done."), end_turn(prompt), answer(request, {"outcome": "failed"}))
         assert await stream.result == "Done."
         assert outcomes == [Refused("failed")]
+
+
+@pytest.mark.parametrize(("otherwise", "reason"), [(None, "noRunningTurn"), ("queue", "the run has ended")])
+async def test_the_run_ends_before_the_agent_refuses(otherwise: Literal["queue"] | None, reason: str) -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(include="all", background_wait=0)
+        prompt = await wire.begin()
+
+        async def steer() -> None:
+            assert await stream.steer("Also check auth", otherwise=otherwise) == Refused(reason)
+
+        tasks.start_soon(steer)
+        request = await wire.expect("_session/steering")
+        idle = {"outcome": "promptRequired", "reason": "noRunningTurn"}
+        await wire.write(say("Done."), end_turn(prompt), answer(request, idle))
+        assert await stream.result == "Done."
+        assert await steered(stream) == []
 
 
 @pytest.mark.virtual_time
