@@ -10,7 +10,6 @@ import anyio
 
 from thinkwell._conversations.checks import close_coroutine
 from thinkwell._display.numbers import seconds
-from thinkwell._display.phases import running
 from thinkwell._display.summary import error_words
 from thinkwell._display.text import line, result_text
 from thinkwell.channels._calls import begun, in_words, said_by
@@ -293,7 +292,7 @@ class _Delivering(Generic[T]):
         if anyio.current_time() < self._stalls_at:
             return False
         view = self._stream.view
-        waits = view.questions or running(view)
+        waits = view.questions or any(tool.ended_at is None for tool in view.tools.values())
         if waits or view.phase not in ("prompted", "responding"):
             self._heard_at = anyio.current_time()
             return False
