@@ -155,10 +155,14 @@ def test_an_agent_that_is_killed(home: Path) -> None:
 
 
 def agent_of(mark: str) -> int:
-    """Return the process of the agent that a run has started."""
-    (pid,) = [
-        int(path.parent.name)
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if mark.encode() in (line := path.read_bytes()) and b"thinkwell.testing" in line.split(b"\0")
-    ]
-    return pid
+    """Return the process of the agent that a run has started.
+
+    Raises:
+        ProcessLookupError: It has ended.
+    """
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # another process that has ended meanwhile
+            line = path.read_bytes()
+            if mark.encode() in line and b"thinkwell.testing" in line.split(b"\0"):
+                return int(path.parent.name)
+    raise ProcessLookupError(mark)
