@@ -151,6 +151,12 @@ async def test_a_question_that_waits_ends_with_its_deadline() -> None:
     assert "deadline" in channel.outcomes[0][1]
 
 
+async def test_after_a_question_that_was_denied_late_the_agent_has_time_to_go_on() -> None:
+    told = script.asks("rm -rf build", expect="reject_once").pauses(5).says("Done.")
+    delivery = await delivered(told, Asked(), DeliverySettings(stalled_after=10), seconds=600)
+    assert (delivery.status, delivery.text) == ("completed", "Done.")
+
+
 async def test_a_question_that_nobody_can_answer_here_is_told_of_and_ends_with_its_deadline() -> None:
     channel = Streamed()
     settings = DeliverySettings(stalled_after=10)

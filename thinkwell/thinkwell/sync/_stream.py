@@ -201,6 +201,8 @@ class ThoughtStream(Generic[T_co]):
     ) -> Injected | Queued[ThoughtStream[T_co]] | Refused:
         """Tell the agent something while it works: ``steer("Also check the login")``.
 
+        Waits until the first prompt was sent, where the run has not come so far.
+
         An agent that can be steered reads it in the turn that runs. The run then stays open until the agent
         has done that too, at most ``background_wait`` seconds longer than its turn.
 

@@ -184,7 +184,8 @@ class RunRecord(Generic[T]):
 
     def _note_call(self, update: s.ToolCallStart | s.ToolCallProgress) -> None:
         call = self._calls.meet(update.tool_call_id)
-        self.after_work.note_call(update)
+        if isinstance(update.raw_output, str):  # a call for each update would cost more than this look
+            self.after_work.note_call(update)
         if self._driver.note_call(update) or self._steps_are_ours:
             call.ours = True
         elif isinstance(update, s.ToolCallStart):
