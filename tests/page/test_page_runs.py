@@ -442,8 +442,13 @@ def test_runs_are_listed_filtered_and_deleted(browser: Browser) -> None:
         for prompt in ("First", "Second", "Please refuse"):
             tab.go(stage.start(prompt))
             tab.see(".final")
+        tab.value(
+            """void new MutationObserver(([change]) => { window.first ??= change.target.innerText; })
+            .observe(document.getElementById("runs"), { childList: true })"""
+        )
         tab.click("#brand")
-        tab.see("#runs li")
+        tab.until("document.querySelectorAll('#runs li').length === 3")
+        assert "Second" in tab.value("window.first"), "the list said first that there are no runs"
         assert tab.texts("#runs .name") == ["Please refuse", "Second", "First"]
         tab.choose("#filter", "failed")
         tab.until("document.querySelectorAll('#runs li').length === 1")

@@ -24,6 +24,8 @@ export class Home {
   constructor() {
     /** @type {Json[]} */
     this.runs = [];
+    /** Whether the server has said which runs there are. */
+    this.listed = false;
     /** @type {string | null} */
     this.next = null;
     this.pages = 1;
@@ -40,7 +42,7 @@ export class Home {
   open(run) {
     this.beside = run;
     if (this.beside === null) byId("title").textContent = "";
-    this.draw();
+    if (this.listed) this.draw();
     this.look();
   }
 
@@ -84,7 +86,7 @@ export class Home {
       runs.push(...data.runs);
       next = data.next ?? null;
     }
-    [this.runs, this.next] = [runs, next];
+    [this.runs, this.next, this.listed] = [runs, next, true];
     this.draw();
   }
 
