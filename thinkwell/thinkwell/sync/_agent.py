@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from thinkwell import Agent as AsyncAgent
 from thinkwell import open_agent as open_async_agent
 from thinkwell._core.exit import OPEN_TIMEOUT, QUESTION_TIMEOUT
+from thinkwell._core.schema.misuse import refuse_prompt
 from thinkwell.sync._builder import Starter, ThinkBuilder
 from thinkwell.sync._loop import hold
 from thinkwell.sync._opening import Opened, Opener
@@ -104,17 +105,19 @@ class Agent(Opened[AsyncAgent]):
     @overload
     def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
-    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+    def think(self, output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
         """Begin a task in a new session.
 
         Args:
             output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
                 union of those; a `pydantic.TypeAdapter`, for type checkers that do not know `TypeForm`; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
+            prompt: Nothing. The prompt follows, as in ``think(Model).text("…")``.
 
         Raises:
             TypeError: The output type cannot be used; the message says what to give instead.
         """
+        refuse_prompt(prompt, "think")
         builder = self._agent.think(cast("type[Any]", output))
         return ThinkBuilder(Starter(self._held.loop, builder._starter, self), builder._spec)
 

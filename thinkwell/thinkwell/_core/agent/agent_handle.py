@@ -33,7 +33,7 @@ from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
 from thinkwell._core.schema.arguments import check_seconds
-from thinkwell._core.schema.misuse import hints
+from thinkwell._core.schema.misuse import hints, refuse_prompt
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.task.builder import Spec, ThinkBuilder
 from thinkwell._core.task.system_prompt import session_system
@@ -151,17 +151,19 @@ class Agent:
     @overload
     def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
-    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+    def think(self, output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
         """Begin a task in a new session.
 
         Args:
             output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
                 union of those; a `pydantic.TypeAdapter`, for type checkers that do not know `TypeForm`; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
+            prompt: Nothing. The prompt follows, as in ``think(Model).text("…")``.
 
         Raises:
             TypeError: The output type cannot be used; the message says what to give instead.
         """
+        refuse_prompt(prompt, "think")
         return ThinkBuilder(self._starter, Spec(output=output_type(output, "think({})")))
 
     def session(
