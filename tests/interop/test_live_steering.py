@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -123,10 +124,9 @@ async def test_steered_at_any_moment(
             with anyio.fail_after(TIMEOUT):
                 stream = session.think().text(f"Begin {number}.").stream(include="all")
                 await anyio.sleep(rng.random() * 2)
-                try:
+                outcome: type[object] = RunEnded
+                with suppress(RunEnded):
                     outcome = type(await stream.steer(told))
-                except RunEnded:
-                    outcome = RunEnded
                 await stream.wait()
                 assert stream.result.exception() is None, number
                 heard = any(told.encode() in request.body for request in models.requests)
