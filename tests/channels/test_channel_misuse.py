@@ -72,7 +72,7 @@ async def test_what_is_no_run_is_refused_and_it_is_said_how_one_is_begun(
     async with Echo().open() as agent:
         stream = made(agent)
         with pytest.raises(
-            TypeError, match=rf"takes a run that has begun, not a {said}: begin one by \.stream"
+            TypeError, match=rf"deliver\(\) takes a run that has begun, not a {said}: begin one by \.stream"
         ):
             await deliver(stream, channel, "ann")
         if inspect.iscoroutine(stream):

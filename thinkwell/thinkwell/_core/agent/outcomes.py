@@ -10,6 +10,7 @@ import anyio
 
 from thinkwell._core.agent.unstarted import unstarted
 from thinkwell._core.schema.arguments import check_count
+from thinkwell._core.schema.misuse import hints
 from thinkwell._core.task.builder import ThinkBuilder
 from thinkwell._core.task.think import bound, think
 from thinkwell.errors import AgentClosed
@@ -75,6 +76,10 @@ class Outcome(Generic[In_co, T_co]):
         return self._value[0]
 
 
+@hints(
+    __await__="the outcomes cannot be awaited: write `await outcomes.results()`",
+    __iter__="the outcomes have no blocking loop: write `async for outcome in outcomes`",
+)
 class Outcomes(Generic[In_co, T_co]):
     """The outcomes of many inputs, one for each: ``async for outcome in agent.map(task, inputs)``.
 
