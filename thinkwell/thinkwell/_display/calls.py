@@ -6,15 +6,20 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.policy.arguments import command_line
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._values.tool_titles import JOINT, WORD, WORDS
 from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
+    from thinkwell.events import JsonValue
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 
 RESULT: Final = "result"
 """What the tool for the result is called where people read it."""
+
+CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
+"""What codex-acp shows as the arguments of every call of an MCP tool."""
 
 _SERVER: Final = r"thinkwell[0-9a-f]{0,12}…?"
 _RESULT_CALL: Final = re.compile(
@@ -41,6 +46,14 @@ def returns_result(tool: ToolView) -> bool:
     if tool.locations or any(isinstance(part, DiffContent) for part in tool.content):
         return False
     return bool(tool.name) or (tool.kind in ("other", "think") and command_line(tool.input) is None)
+
+
+def draft_of(tool: ToolView) -> JsonValue:
+    """Return the arguments of a call that is returning the result, as far as they are there; else ``None``."""
+    given = tool.input
+    if tool.ended_at is not None or not is_object(given) or not returns_result(tool):
+        return None
+    return given["arguments"] if given.keys() == CODEX_INPUT else given
 
 
 def is_about_result(question: QuestionView | AnswerView, view: RunView) -> bool:

@@ -16,6 +16,7 @@ from thinkwell._core.log.run_log import RunLog, running_clock
 from thinkwell._core.log.stream import Outcome, ThoughtResult, ThoughtStream
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.output import RESULT_KEY, Output, OutputInvalid, output_of
+from thinkwell._core.schema.partial import PartialResult
 from thinkwell._recording import _records as rec
 from thinkwell._recording._failures import error_of
 from thinkwell._recording._reading import read_recording
@@ -172,6 +173,8 @@ class _Replay(Generic[T]):
         self._clock = _running_clock() if speed else _no_time
         self._started = self._clock()
         self._advancing = False
+        own_fields = output is not None and begun.wrapped is output.wrapped
+        self.partial: PartialResult = PartialResult(output_of(str) if begun.text else output, own_fields=own_fields)
         self._log = _ReplayLog(self, recording.header, include, buffer)
         self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
         self.advance()
@@ -313,7 +316,8 @@ class _ReplayLog(RunLog):
     def __init__(
         self, run: _Replay[Any], header: rec.Header, include: frozenset[str], buffer: Buffer | None
     ) -> None:
-        super().__init__(include, buffer, run.fail, agent=header.agent, cwd=header.cwd)
+        drafts = run.partial.kind
+        super().__init__(include, buffer, run.fail, agent=header.agent, cwd=header.cwd, drafts=drafts)
         self._run = run
 
     async def wait(self) -> None:

@@ -156,6 +156,7 @@ class RunningAgent:
             login=SharedLogin(name, setup.login, tasks),
             questions=self.questions,
             launch_log=launch_log,
+            whole_fields=profile is not None and profile.whole_fields,
             recording=line.recording,
             turns=Turns(),
             kill=self.kill,

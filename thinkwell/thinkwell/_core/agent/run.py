@@ -21,6 +21,7 @@ from thinkwell._core.log.observers import RunFacts
 from thinkwell._core.protocol.errors import turn_failed
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell._core.protocol.updates import token_usage
+from thinkwell._core.schema.partial import PartialResult
 from thinkwell._core.session.host import SessionHost
 from thinkwell._core.task.prompt import TextPart
 from thinkwell._core.turn.after_turn import failure
@@ -67,6 +68,8 @@ class RunHost(SessionHost, frozen=True, kw_only=True):
     login: SharedLogin
     questions: AgentQuestions
     launch_log: LaunchLog
+    whole_fields: bool
+    """Whether the agent shows each field of a result whole."""
     recording: Path | None
     """The file in which everything is recorded."""
     turns: Turns
@@ -114,6 +117,11 @@ class Run(Generic[T]):
         self._scope = anyio.CancelScope()
         self.over: anyio.Event = anyio.Event()
         self._stopped_by: Exception | None = None
+        self.partial: PartialResult = PartialResult(
+            spec.output,
+            own_fields=result_schema is not None and result_schema is not ANY_RESULT,
+            whole_fields=host.whole_fields,
+        )
         facts = RunFacts(
             id=self.id,
             agent=host.name,
@@ -122,6 +130,7 @@ class Run(Generic[T]):
             text=spec.output.schema is None,
             ephemeral=ephemeral,
             wrapped=spec.output.wrapped or result_schema is ANY_RESULT,
+            drafts=self.partial.kind,
         )
         self.record: RunRecord[T] = RunRecord(
             facts,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._core.log.log_lines import LogLines
+    from thinkwell.view import DraftKind
     from thinkwell_acp.mcp import ToolOutput
 
 T = TypeVar("T")
@@ -36,6 +37,8 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     """Whether its session is its own: the one that was told of right before."""
     wrapped: bool = False
     """Whether ``return_result`` takes the value under a key of its own."""
+    drafts: DraftKind = "end"
+    """What drafts its result has."""
 
 
 class RunObserver:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from thinkwell._core.log.owner import Owner
-    from thinkwell.view import RunView
+    from thinkwell._core.log.reducer import ViewReducer
+    from thinkwell.view import DraftKind, RunView
 
 E = TypeVar("E", bound=ev.ThoughtEvent)
 
@@ -92,6 +93,7 @@ class RunLog:
         listeners: Sequence[Callable[[ev.ThoughtEvent], None]] = (),
         agent: str = "",
         cwd: str = "",
+        drafts: DraftKind = "end",
         owner: Owner | None = None,
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
@@ -116,7 +118,7 @@ class RunLog:
         self._started = clock()
         self._ended_at: float | None = None
         self._view = LazyView(
-            agent, cwd, keeps_turns=buffer is None, keeps_turn_starts=ev.TurnStarted.type in include
+            agent, cwd, drafts, keeps_turns=buffer is None, keeps_turn_starts=ev.TurnStarted.type in include
         )
         self._changed: anyio.Event | None = None
         self._owner = owner
@@ -196,6 +198,10 @@ class RunLog:
     def view(self) -> RunView:
         """Return the run as it stands."""
         return self._view.snapshot(self.events, self.error)
+
+    def reducer(self) -> ViewReducer:
+        """Return what has reduced all events."""
+        return self._view.reducer(self.events)
 
     def last_message(self) -> str:
         """Return the text of the last message."""

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
+from thinkwell._core.log.drafts import DraftReader
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.schema.misuse import hints
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Generator
+    from _typeshed import DataclassInstance
+    from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
+    from pydantic import BaseModel
+
+    from thinkwell._core.log.drafts import Draft
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.owner import Owner
     from thinkwell._core.log.run_log import RunLog
+    from thinkwell._core.schema.partial import PartialResult
     from thinkwell.events import JsonValue
     from thinkwell.questions import Answer
     from thinkwell.view import RunView
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
+M = TypeVar("M", bound="BaseModel | DataclassInstance")
 
 TURN_END_TIMEOUT: Final = 2.0
 """Seconds that a turn whose result is there gets to end by itself, where a block is left: an agent says what
@@ -83,6 +90,11 @@ class RunControl(Protocol):
 
     async def steer(self, text: str, otherwise: Otherwise | None) -> Injected | Queued[Any] | Refused:
         """Tell the agent something while it works."""
+        ...
+
+    @property
+    def partial(self) -> PartialResult:
+        """What there is of its result before the end."""
         ...
 
     def cancel(self) -> None:
@@ -297,6 +309,28 @@ class ThoughtStream(Generic[T_co]):
         """
         return self._log.reader(None if include is None else ev.included(include), after)
 
+    @overload
+    def drafts(self: ThoughtStream[M]) -> AsyncIterator[Draft[Mapping[str, object]]]: ...
+    @overload
+    def drafts(self) -> AsyncIterator[Draft[T_co]]: ...
+
+    def drafts(self) -> AsyncIterator[Draft[Any]]:
+        """Return a reader of the typed result while the agent writes it: ``async for draft in …``.
+
+        It gives the newest draft, skipping older ones if you are slow, and last the whole result. What comes
+        before that depends on the type, and on what the agent shows of a result that it writes;
+        `RunView.drafts` says what there may be. A draft never contains what the agent may still change
+        without a greater `Draft.attempt`.
+
+        Of a model, a dataclass or a TypedDict you get a dict of its fields, since a model cannot be there in
+        part: a field that has not begun is missing, whatever its default.
+
+        Raises:
+            TypeError: The result is of a union, of which only the end says which type it is.
+            ThinkwellError: While you iterate: the run failed.
+        """
+        return draft_reader(self)
+
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer an open question of `view.questions`, from any task or thread. The first answer counts.
 
@@ -380,6 +414,21 @@ class ThoughtStream(Generic[T_co]):
             self.cancel()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await self.wait()
+
+
+def draft_reader(stream: ThoughtStream[Any]) -> DraftReader[Any]:
+    """Return a reader of the drafts of a run.
+
+    Raises:
+        TypeError: There is no such thing.
+    """
+    partial = stream._run.partial
+    if partial.is_union:
+        raise TypeError(
+            f"drafts(): nothing says which type of {partial.name} a result is before it is whole; await "
+            "stream.result, or use a model with the union in one of its fields"
+        )
+    return DraftReader(stream._log, stream.result._outcome, partial)
 
 
 @dataclass(frozen=True, slots=True)

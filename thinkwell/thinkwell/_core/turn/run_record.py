@@ -83,6 +83,7 @@ class RunRecord(Generic[T]):
             listeners=observers.listeners,
             agent=facts.agent,
             cwd=cwd,
+            drafts=facts.drafts,
             owner=owner,
         )
         self.phase: ev.Phase = "starting"
