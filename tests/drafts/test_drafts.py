@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from pydantic import BaseModel
 
 from thinkwell.testing import ScriptedAgent, script
@@ -28,6 +26,7 @@ async def test_a_model_grows_field_by_field() -> None:
         stream = agent.think(Review).text("Review").stream()
         assert stream.view.drafts == "fields"
         drafts = [draft async for draft in stream.drafts()]
-        for draft in drafts: print(draft)
+        for draft in drafts:
+            print(draft)
         assert drafts[-1].value == dict(await stream.result)
     assert 0

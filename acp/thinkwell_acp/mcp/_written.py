@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def _cut(value: JsonValue, left: int) -> tuple[JsonValue, int]:
     left -= 1  # the bracket
     if isinstance(value, list):
         items: list[JsonValue] = []
-        for item in value:
+        for item in cast("list[JsonValue]", value):
             if left <= 0:
                 break
             part, left = _cut(item, left)
@@ -43,7 +43,7 @@ def _cut(value: JsonValue, left: int) -> tuple[JsonValue, int]:
         return items, left
     if isinstance(value, dict):
         fields: dict[str, JsonValue] = {}
-        for key, item in value.items():
+        for key, item in cast("dict[str, JsonValue]", value).items():
             if (left := left - len(key) - 4) <= 0:
                 break
             part, left = _cut(item, left)

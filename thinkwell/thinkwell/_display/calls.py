@@ -49,7 +49,7 @@ def returns_result(tool: ToolView) -> bool:
 
 
 def draft_of(tool: ToolView) -> JsonValue:
-    """Return the arguments of a call that is returning the result, as far as they are there; else ``None``."""
+    """Return what there is of the arguments of a call that is returning the result; ``None``: it is none."""
     given = tool.input
     if tool.ended_at is not None or not is_object(given) or not returns_result(tool):
         return None

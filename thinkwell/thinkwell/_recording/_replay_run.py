@@ -174,7 +174,9 @@ class _Replay(Generic[T]):
         self._started = self._clock()
         self._advancing = False
         own_fields = output is not None and begun.wrapped is output.wrapped
-        self.partial: PartialResult = PartialResult(output_of(str) if begun.text else output, own_fields=own_fields)
+        self.partial: PartialResult = PartialResult(
+            output_of(str) if begun.text else output, own_fields=own_fields
+        )
         self._log = _ReplayLog(self, recording.header, include, buffer)
         self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
         self.advance()

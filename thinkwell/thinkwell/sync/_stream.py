@@ -11,11 +11,11 @@ from thinkwell import events as ev
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
+    from _typeshed import DataclassInstance
     from pydantic import BaseModel
 
     from thinkwell import Draft, Injected, Refused
@@ -52,9 +52,7 @@ class EventIterator(Generic[E]):
 
     __slots__ = ("_loop", "_over", "_owner", "_read", "_reader", "_ready")
 
-    def __init__(
-        self, loop: LoopThread, read: Callable[[], AsyncIterator[E]], owner: object
-    ) -> None:
+    def __init__(self, loop: LoopThread, read: Callable[[], AsyncIterator[E]], owner: object) -> None:
         self._loop = loop
         self._read = read
         self._owner = owner

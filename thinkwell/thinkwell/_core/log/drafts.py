@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from anyio.lowlevel import checkpoint
 
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.partial import Partial, as_fields, continues
 from thinkwell._display.calls import draft_of
 
@@ -74,7 +75,7 @@ class DraftReader(Generic[V_co]):
         """
         await checkpoint()  # before a draft is taken: a cancelled reader must not lose the last one
         while not self._over:
-            if (drafts := self.batch_nowait()):
+            if drafts := self.batch_nowait():
                 return drafts
             await self._log.wait()
         return []
@@ -94,7 +95,7 @@ class DraftReader(Generic[V_co]):
                 outcome.seen = True
                 raise outcome.error.with_traceback(None)
             value = as_fields(outcome.value[0])
-            whole = frozenset(value) if isinstance(value, dict) else frozenset[str]()
+            whole = frozenset(value) if is_object(value) else frozenset[str]()
             self._compare(self._last.value, value)
             return [Draft(value=value, whole=whole, attempt=self._attempt, final=True)]
         part = self._look()

@@ -203,7 +203,7 @@ class ViewReducer:
         """What the last snapshot showed, as long as it is still right."""
         self._plans: dict[str, ev.PlanUpdate] = {}
         self._result_call: str | None = None
-        """The id of the last call that seems to return the result; ``None``: there was none since a refusal."""
+        """The id of the last call that seems to return the result, unless that was refused."""
         self._refused_call: str | None = None
         self._plan_changes = 0
         self._heard_at = 0.0

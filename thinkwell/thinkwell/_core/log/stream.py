@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -16,12 +27,12 @@ from thinkwell._core.schema.misuse import hints
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
+    from _typeshed import DataclassInstance
     from pydantic import BaseModel
 
     from thinkwell._core.log.drafts import Draft

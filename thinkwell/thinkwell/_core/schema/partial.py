@@ -7,11 +7,11 @@ from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
-from thinkwell._core.schema.json_schema import is_object
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._core.schema.output import RESULT_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from pydantic_core import SchemaValidator
 
@@ -142,7 +142,7 @@ class PartialResult:
 
     @cached_property
     def _open(self) -> Mapping[str, SchemaValidator | None]:
-        """The fields of which there is something before they are whole: texts, and lists with what checks them."""
+        """The fields that are there before they are whole: texts, and lists, with what checks their items."""
         from pydantic_core import core_schema
 
         found: dict[str, SchemaValidator | None] = {}
@@ -184,7 +184,7 @@ class PartialResult:
             part = raw.pop(last)
             if last in self._open:
                 grows = part
-        value = _valid_fields(self._validator, raw)
+        value = _valid(self._validator, raw)
         whole = frozenset(value)
         raw = {self._fields[key].name: part for key, part in raw.items() if self._fields[key].name in whole}
         if grows is not NOTHING and last is not None:
@@ -196,26 +196,24 @@ class PartialResult:
         name, check = self._fields[key].name, self._open[key]
         if check is None and isinstance(part, str):
             value[name] = raw[name] = part
-        elif check is not None and isinstance(part, list):
+        elif check is not None and is_array(part):
             raw[name] = part[:-1]
-            value[name] = _valid_items(check, part[:-1])
+            value[name] = _valid(check, part[:-1])
 
     def _items(self, items: JsonValue) -> Partial:
-        if not isinstance(items, list):
+        if not is_array(items):
             return self.nothing
         raw = items if self._whole_fields else items[:-1]
-        return Partial(_valid_items(self._validator, raw), raw)
+        return Partial(_valid(self._validator, raw), raw)
 
 
 def as_fields(value: Any) -> Any:
     """Return a model or a dataclass as its fields by name; anything else as it is."""
     if is_dataclass(value):
-        names: Iterable[str] = (field.name for field in fields(value))
-    elif hasattr(type(value), "model_fields"):
-        names = type(value).model_fields
-    else:
-        return value
-    return {name: getattr(value, name) for name in names}
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    kind: type[object] = type(value)
+    names: Iterable[str] | None = getattr(kind, "model_fields", None)
+    return value if names is None else {name: getattr(value, name) for name in names}
 
 
 def continues(before: JsonValue, whole: frozenset[str], now: JsonValue) -> bool:
@@ -226,7 +224,7 @@ def continues(before: JsonValue, whole: frozenset[str], now: JsonValue) -> bool:
         whole: Its fields that were whole.
         now: What there is now.
     """
-    if not isinstance(before, dict):
+    if not is_object(before):
         return _grows(before, now)
     return all(
         name in now and (now[name] == part if name in whole else _grows(part, now[name]))
@@ -237,34 +235,22 @@ def continues(before: JsonValue, whole: frozenset[str], now: JsonValue) -> bool:
 def _grows(before: JsonValue, now: JsonValue) -> bool:
     if isinstance(before, str):
         return isinstance(now, str) and now.startswith(before)
-    return isinstance(now, list) and now[: len(before)] == before
+    return is_array(now) and now[: len(before)] == before
 
 
-def _valid_fields(check: SchemaValidator, raw: dict[str, JsonValue]) -> dict[str, Any]:
-    """Return the fields that are valid. The result will be refused for the others."""
+def _valid(check: SchemaValidator, raw: Any) -> Any:
+    """Return what is valid of some fields, or of some items. The result will be refused for the others."""
     from pydantic_core import ValidationError
 
-    for _ in range(2):
-        try:
-            # Only the JSON mode reads dates and such in strict models.
-            return check.validate_json(json.dumps(raw))
-        except ValidationError as exc:
-            wrong = {error["loc"][0] for error in exc.errors(include_url=False) if error["loc"]}
-            raw = {key: value for key, value in raw.items() if key not in wrong}
-        except Exception:  # noqa: BLE001, S112 - a validator of the user's: the whole result tells of it
-            break
-    return {}
-
-
-def _valid_items(check: SchemaValidator, raw: Sequence[JsonValue]) -> list[Any]:
-    """Return the items before the first that is invalid."""
-    from pydantic_core import ValidationError
-
-    for _ in range(2):
-        try:
-            return check.validate_json(json.dumps(raw))
-        except ValidationError as exc:
-            raw = raw[: min(cast("int", error["loc"][0]) for error in exc.errors(include_url=False))]
-        except Exception:  # noqa: BLE001, S112 - the same
-            break
-    return []
+    try:
+        return check.validate_json(
+            json.dumps(raw)
+        )  # only the JSON mode reads dates and such in strict models
+    except ValidationError as exc:
+        wrong = {error["loc"][0] for error in exc.errors(include_url=False) if error["loc"]}
+    except Exception:  # a validator of the user's
+        wrong = set[int | str]()
+    left: Any = {key: part for key, part in raw.items() if key not in wrong} if is_object(raw) else []
+    if is_array(raw):
+        left = raw[: min(cast("set[int]", wrong), default=0)]
+    return _valid(check, left) if wrong and left else left[:0] if is_array(raw) else {}
