@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,23 +27,31 @@ def written(value: JsonValue, most: int) -> Iterator[JsonValue]:
             yield part
 
 
+def _is_list(value: JsonValue) -> TypeGuard[list[JsonValue]]:
+    return isinstance(value, list)
+
+
+def _is_dict(value: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+    return isinstance(value, dict)
+
+
 def _cut(value: JsonValue, left: int) -> tuple[JsonValue, int]:
     """Return the beginning of a value, and how many bytes are left for what follows; 0: it was cut."""
     if isinstance(value, str):
         return value[: left - 1], max(left - len(value) - 2, 0)
     left -= 1  # the bracket
-    if isinstance(value, list):
+    if _is_list(value):
         items: list[JsonValue] = []
-        for item in cast("list[JsonValue]", value):
+        for item in value:
             if left <= 0:
                 break
             part, left = _cut(item, left)
             if part is not None or left:
                 items.append(part)
         return items, left
-    if isinstance(value, dict):
+    if _is_dict(value):
         fields: dict[str, JsonValue] = {}
-        for key, item in cast("dict[str, JsonValue]", value).items():
+        for key, item in value.items():
             if (left := left - len(key) - 4) <= 0:
                 break
             part, left = _cut(item, left)

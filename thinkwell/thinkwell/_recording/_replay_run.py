@@ -12,8 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
+from thinkwell._core.log.outcome import Outcome
 from thinkwell._core.log.run_log import RunLog, running_clock
-from thinkwell._core.log.stream import Outcome, ThoughtResult, ThoughtStream
+from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.output import RESULT_KEY, Output, OutputInvalid, output_of
 from thinkwell._core.schema.partial import PartialResult
@@ -173,11 +174,11 @@ class _Replay(Generic[T]):
         self._clock = _running_clock() if speed else _no_time
         self._started = self._clock()
         self._advancing = False
-        own_fields = output is not None and begun.wrapped is output.wrapped
-        self.partial: PartialResult = PartialResult(
-            output_of(str) if begun.text else output, own_fields=own_fields
+        partial = PartialResult(
+            output_of(str) if begun.text else output,
+            own_fields=output is not None and begun.wrapped is output.wrapped,
         )
-        self._log = _ReplayLog(self, recording.header, include, buffer)
+        self._log = _ReplayLog(self, recording.header, include, buffer, partial)
         self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
         self.advance()
 
@@ -316,10 +317,14 @@ class _ReplayLog(RunLog):
     """The log of a replay: to wait for more is to wait until something is due."""
 
     def __init__(
-        self, run: _Replay[Any], header: rec.Header, include: frozenset[str], buffer: Buffer | None
+        self,
+        run: _Replay[Any],
+        header: rec.Header,
+        include: frozenset[str],
+        buffer: Buffer | None,
+        partial: PartialResult,
     ) -> None:
-        drafts = run.partial.kind
-        super().__init__(include, buffer, run.fail, agent=header.agent, cwd=header.cwd, drafts=drafts)
+        super().__init__(include, buffer, run.fail, agent=header.agent, cwd=header.cwd, partial=partial)
         self._run = run
 
     async def wait(self) -> None:

@@ -202,7 +202,7 @@ class ThoughtStream(Generic[T_co]):
     def drafts(self) -> Iterator[Draft[T_co]]: ...
 
     def drafts(self) -> Iterator[Draft[Any]]:
-        """Return an iterator over the typed result while the agent writes it: ``for draft in …``.
+        """Return an iterator over the typed result while the agent writes it, draft by draft.
 
         It gives the newest draft, skipping older ones if you are slow, and last the whole result. What comes
         before that depends on the type, and on what the agent shows of a result that it writes;

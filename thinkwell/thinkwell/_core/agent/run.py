@@ -21,19 +21,13 @@ from thinkwell._core.log.observers import RunFacts
 from thinkwell._core.protocol.errors import turn_failed
 from thinkwell._core.protocol.prompt import ANY_RESULT, prompt_blocks, tool_specs
 from thinkwell._core.protocol.updates import token_usage
-from thinkwell._core.schema.partial import PartialResult
 from thinkwell._core.session.host import SessionHost
 from thinkwell._core.task.prompt import TextPart
 from thinkwell._core.turn.after_turn import failure
 from thinkwell._core.turn.own_tools import Driver
 from thinkwell._core.turn.run_record import RunRecord
 from thinkwell._core.turn.turn import PATIENT, Patience, Turn
-from thinkwell.errors import (
-    AgentClosed,
-    SessionUnusable,
-    ThinkwellError,
-    ThoughtTimeout,
-)
+from thinkwell.errors import AgentClosed, SessionUnusable, ThinkwellError, ThoughtTimeout
 from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
@@ -68,8 +62,6 @@ class RunHost(SessionHost, frozen=True, kw_only=True):
     login: SharedLogin
     questions: AgentQuestions
     launch_log: LaunchLog
-    whole_fields: bool
-    """Whether the agent shows each field of a result whole."""
     recording: Path | None
     """The file in which everything is recorded."""
     turns: Turns
@@ -117,11 +109,6 @@ class Run(Generic[T]):
         self._scope = anyio.CancelScope()
         self.over: anyio.Event = anyio.Event()
         self._stopped_by: Exception | None = None
-        self.partial: PartialResult = PartialResult(
-            spec.output,
-            own_fields=result_schema is not None and result_schema is not ANY_RESULT,
-            whole_fields=host.whole_fields,
-        )
         facts = RunFacts(
             id=self.id,
             agent=host.name,
@@ -130,7 +117,8 @@ class Run(Generic[T]):
             text=spec.output.schema is None,
             ephemeral=ephemeral,
             wrapped=spec.output.wrapped or result_schema is ANY_RESULT,
-            drafts=self.partial.kind,
+            own_fields=result_schema not in (None, ANY_RESULT),
+            whole_fields=host.whole_fields,
         )
         self.record: RunRecord[T] = RunRecord(
             facts,

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from thinkwell._core.log.log_lines import LogLines
     from thinkwell._core.log.stream import Otherwise
     from thinkwell._core.questions.asker import Asker
-    from thinkwell._core.schema.partial import PartialResult
     from thinkwell.questions import Answer
 
 E = TypeVar("E", bound=ev.ThoughtEvent)
@@ -73,11 +72,6 @@ class RunHandle:
         """What came after the end and before the session's next turn."""
         place = self._run.place
         return () if place is None else self._run.session.outside.late(place)
-
-    @property
-    def partial(self) -> PartialResult:
-        """What there is of its result before the end."""
-        return self._run.partial
 
     def answer(self, question_id: str, answer: Answer, by: str) -> None:
         """Answer an open question of the run."""

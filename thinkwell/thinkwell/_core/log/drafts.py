@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from anyio.lowlevel import checkpoint
 
-from thinkwell._core.schema.json_schema import is_object
-from thinkwell._core.schema.partial import Partial, as_fields, continues
+from thinkwell._core.schema.partial import Partial, continues, whole
 from thinkwell._display.calls import draft_of
 
 if TYPE_CHECKING:
+    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
-    from thinkwell._core.log.stream import Outcome
-    from thinkwell._core.schema.partial import PartialResult
     from thinkwell.events import JsonValue
 
 V_co = TypeVar("V_co", covariant=True)
@@ -46,14 +44,13 @@ class DraftReader(Generic[V_co]):
     Args:
         log: What happens in the run.
         outcome: What it comes to.
-        partial: What there is of the result before.
     """
 
-    def __init__(self, log: RunLog, outcome: Outcome[Any], partial: PartialResult) -> None:
+    def __init__(self, log: RunLog, outcome: Outcome[Any]) -> None:
         self._log = log
         self._outcome = outcome
-        self._partial = partial
-        self._last = partial.nothing
+        self._partial = log.partial
+        self._last = log.partial.nothing
         self._attempt = 1
         self._seen: object = None
         """What the last look has found."""
@@ -94,12 +91,11 @@ class DraftReader(Generic[V_co]):
             if outcome.error is not None:
                 outcome.seen = True
                 raise outcome.error.with_traceback(None)
-            value = as_fields(outcome.value[0])
-            whole = frozenset(value) if is_object(value) else frozenset[str]()
-            self._compare(self._last.value, value)
-            return [Draft(value=value, whole=whole, attempt=self._attempt, final=True)]
+            part = whole(outcome.value[0])
+            self._compare(self._last.value, part.value)
+            return [Draft(value=part.value, whole=part.whole, attempt=self._attempt, final=True)]
         part = self._look()
-        if part is None or part[1:] == self._last[1:]:
+        if part[1:] == self._last[1:]:
             return []
         self._compare(self._last.raw, part.raw)
         self._last = part
@@ -110,17 +106,17 @@ class DraftReader(Generic[V_co]):
         if not continues(before, self._last.whole, now):
             self._attempt += 1
 
-    def _look(self) -> Partial | None:
-        """Return what there is by now; ``None``: the same as before."""
-        kind, reducer = self._partial.kind, self._log.reducer()
-        if kind == "end":
-            return None
-        if kind == "text":
+    def _look(self) -> Partial:
+        """Return what there is by now."""
+        if self._partial.kind == "end":
+            return self._last
+        reducer = self._log.reducer()
+        if self._partial.kind == "text":
             text = reducer.last_message()
             return Partial(text, text)
         call = reducer.result_call()
         shown = None if call is None else draft_of(call)
         if shown is self._seen:
-            return None
+            return self._last
         self._seen = shown
         return self._partial.of(shown)

@@ -10,7 +10,8 @@ from thinkwell._core.log.reducer import PARTS, ViewReducer, last_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell.view import DraftKind, RunView
+    from thinkwell._core.schema.partial import PartialResult
+    from thinkwell.view import RunView
 
 WAITING: Final = 1000
 """Events that were left out of the log and wait until you look at the view."""
@@ -30,15 +31,16 @@ class LazyView:
     Args:
         agent: What the agent was asked for as.
         cwd: The folder in which it works.
-        drafts: What drafts its result has.
+        partial: What there is of its result before the end.
         keeps_turns: Whether what the log keeps stays as it was.
         keeps_turn_starts: Whether the log keeps the starts of turns: then none is learnt of by `leave_out`.
     """
 
     def __init__(
-        self, agent: str, cwd: str, drafts: DraftKind, *, keeps_turns: bool, keeps_turn_starts: bool
+        self, agent: str, cwd: str, partial: PartialResult, *, keeps_turns: bool, keeps_turn_starts: bool
     ) -> None:
-        self._reducer = ViewReducer(agent=agent, cwd=cwd, drafts=drafts)
+        self.partial = partial
+        self._reducer = ViewReducer(agent=agent, cwd=cwd, drafts=partial.kind)
         self.reduced: int = 0
         """How many of the kept events it has."""
         self._waiting: list[tuple[int, ev.ThoughtEvent]] = []

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._core.log.log_lines import LogLines
-    from thinkwell.view import DraftKind
     from thinkwell_acp.mcp import ToolOutput
 
 T = TypeVar("T")
@@ -37,8 +36,10 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     """Whether its session is its own: the one that was told of right before."""
     wrapped: bool = False
     """Whether ``return_result`` takes the value under a key of its own."""
-    drafts: DraftKind = "end"
-    """What drafts its result has."""
+    own_fields: bool = False
+    """Whether it takes the fields of the value itself, or it alone, and not anything."""
+    whole_fields: bool = False
+    """Whether the agent shows no field of it before it is whole."""
 
 
 class RunObserver:

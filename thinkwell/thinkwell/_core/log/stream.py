@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
@@ -22,12 +21,10 @@ from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
 from thinkwell._core.log.drafts import DraftReader
-from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.schema.misuse import hints
-from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Generator, Mapping
+    from collections.abc import AsyncIterator, Collection, Generator, Mapping
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -37,10 +34,8 @@ if TYPE_CHECKING:
 
     from thinkwell._core.log.drafts import Draft
     from thinkwell._core.log.listener import RunListener
-    from thinkwell._core.log.owner import Owner
+    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
-    from thinkwell._core.schema.partial import PartialResult
-    from thinkwell.events import JsonValue
     from thinkwell.questions import Answer
     from thinkwell.view import RunView
 
@@ -103,11 +98,6 @@ class RunControl(Protocol):
         """Tell the agent something while it works."""
         ...
 
-    @property
-    def partial(self) -> PartialResult:
-        """What there is of its result before the end."""
-        ...
-
     def cancel(self) -> None:
         """Cancel the run."""
         ...
@@ -119,76 +109,6 @@ class RunControl(Protocol):
     async def wait(self) -> None:
         """Wait for the run's end."""
         ...
-
-
-class Outcome(Generic[T]):
-    """What a run comes to: the side that its run settles. Users get it as a `ThoughtResult`."""
-
-    def __init__(
-        self,
-        run_id: str,
-        on_settled: Callable[[JsonValue, Exception | None], None] | None = None,
-        *,
-        lines: LogLines | None = None,
-        owner: Owner | None = None,
-    ) -> None:
-        self.run_id = run_id
-        self._owner = owner
-        self._lines = lines or LogLines(run=run_id)
-        self._on_settled = on_settled
-        self._settled = anyio.Event()
-        self.value: list[T] = []
-        """The result, once it is there."""
-        self.error: Exception | None = None
-        self.seen: bool = False
-        """Whether anybody looked at the error, or was told of it."""
-
-    def done(self) -> bool:
-        """Return whether there is a result or an error."""
-        return bool(self.value) or self.error is not None
-
-    async def wait(self) -> None:
-        """Wait until there is one.
-
-        Raises:
-            WrongEventLoop: There never is one in the event loop of the caller.
-        """
-        if self._owner is not None:
-            self._owner.check()
-        await self._settled.wait()
-
-    def set(self, value: T, raw: JsonValue) -> None:
-        """Settle with a value; it must not be settled yet.
-
-        Args:
-            value: The result.
-            raw: What the agent gave.
-        """
-        assert not self.done()
-        self.value.append(value)
-        self._settle(raw)
-
-    def fail(self, error: Exception) -> None:
-        """Settle with an error, where it is not settled yet."""
-        if self.done():
-            return
-        # A traceback would keep its frames, and with them this outcome, from being collected: no warning.
-        self.error = error.with_traceback(None)
-        self._settle(None)
-
-    def _settle(self, raw: JsonValue) -> None:
-        self._settled.set()
-        if self._on_settled is not None:
-            self._on_settled(raw, self.error)
-
-    def __del__(self) -> None:
-        """Log an error that was never looked at. A run that was cancelled was ended on purpose."""
-        if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
-            self.seen = True
-            about = "Run %s%s failed and its result was never awaited: %s"
-            agent = self._lines.known.get("agent")  # a replay has none
-            of_agent = f" of agent {agent}" if agent else ""
-            self._lines(logging.WARNING, about, self.run_id, of_agent, self.error)
 
 
 class ThoughtResult(Generic[T_co]):
@@ -326,7 +246,7 @@ class ThoughtStream(Generic[T_co]):
     def drafts(self) -> AsyncIterator[Draft[T_co]]: ...
 
     def drafts(self) -> AsyncIterator[Draft[Any]]:
-        """Return a reader of the typed result while the agent writes it: ``async for draft in …``.
+        """Return an iterator over the typed result while the agent writes it, draft by draft.
 
         It gives the newest draft, skipping older ones if you are slow, and last the whole result. What comes
         before that depends on the type, and on what the agent shows of a result that it writes;
@@ -340,7 +260,13 @@ class ThoughtStream(Generic[T_co]):
             TypeError: The result is of a union, of which only the end says which type it is.
             ThinkwellError: While you iterate: the run failed.
         """
-        return draft_reader(self)
+        partial = self._log.partial
+        if partial.is_union:
+            raise TypeError(
+                f"drafts(): nothing says which type of {partial.name} a result is before it is whole; await "
+                "stream.result, or use a model with the union in one of its fields"
+            )
+        return DraftReader[Any](self._log, self.result._outcome)
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer an open question of `view.questions`, from any task or thread. The first answer counts.
@@ -425,21 +351,6 @@ class ThoughtStream(Generic[T_co]):
             self.cancel()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await self.wait()
-
-
-def draft_reader(stream: ThoughtStream[Any]) -> DraftReader[Any]:
-    """Return a reader of the drafts of a run.
-
-    Raises:
-        TypeError: There is no such thing.
-    """
-    partial = stream._run.partial
-    if partial.is_union:
-        raise TypeError(
-            f"drafts(): nothing says which type of {partial.name} a result is before it is whole; await "
-            "stream.result, or use a model with the union in one of its fields"
-        )
-    return DraftReader(stream._log, stream.result._outcome, partial)
 
 
 @dataclass(frozen=True, slots=True)

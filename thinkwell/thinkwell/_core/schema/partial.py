@@ -26,7 +26,6 @@ _UNIONS: Final = frozenset(("union", "tagged-union", "nullable"))
 _CHANGES_TEXT: Final = ("strip_whitespace", "to_lower", "to_upper")
 """What pydantic may do to a text. Its beginning is then not the beginning of what comes of it."""
 
-WHOLE: Final[frozenset[str]] = frozenset()
 NOTHING: Final[object] = object()
 
 
@@ -37,7 +36,7 @@ class Partial(NamedTuple):
     """The part, validated."""
     raw: JsonValue
     """What it was made of, as the agent gave it."""
-    whole: frozenset[str] = WHOLE
+    whole: frozenset[str] = frozenset()
     """The names of the fields that are whole."""
 
 
@@ -207,13 +206,15 @@ class PartialResult:
         return Partial(_valid(self._validator, raw), raw)
 
 
-def as_fields(value: Any) -> Any:
-    """Return a model or a dataclass as its fields by name; anything else as it is."""
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    kind: type[object] = type(value)
-    names: Iterable[str] | None = getattr(kind, "model_fields", None)
-    return value if names is None else {name: getattr(value, name) for name in names}
+def whole(value: Any) -> Partial:
+    """Return a result as its drafts show it: a model or a dataclass by its fields."""
+    given: Any = value
+    names: Iterable[str] | None = getattr(given.__class__, "model_fields", None)
+    if is_dataclass(given):
+        names = (field.name for field in fields(given))
+    if names is not None:
+        given = {name: getattr(given, name) for name in names}
+    return Partial(given, given, frozenset(given) if is_object(given) else frozenset())
 
 
 def continues(before: JsonValue, whole: frozenset[str], now: JsonValue) -> bool:
@@ -224,6 +225,8 @@ def continues(before: JsonValue, whole: frozenset[str], now: JsonValue) -> bool:
         whole: Its fields that were whole.
         now: What there is now.
     """
+    if not before:
+        return True
     if not is_object(before):
         return _grows(before, now)
     return all(
