@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 RESULT: Final = "result"
 """What the tool for the result is called where people read it."""
 
-CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
-"""What codex-acp shows as the arguments of every call of an MCP tool."""
-
 _SERVER: Final = r"thinkwell[0-9a-f]{0,12}…?"
 _RESULT_CALL: Final = re.compile(
     rf"(?:{WORDS}(?:{_SERVER}{JOINT}(?:(?i:tool){JOINT})?){{0,2}}{RESULT_TOOL}"
@@ -51,9 +48,13 @@ def returns_result(tool: ToolView) -> bool:
 def draft_of(tool: ToolView) -> JsonValue:
     """Return what there is of the arguments of a call that is returning the result; ``None``: it is none."""
     given = tool.input
-    if tool.ended_at is not None or not is_object(given) or not returns_result(tool):
-        return None
-    return given["arguments"] if given.keys() == CODEX_INPUT else given
+    return given if tool.ended_at is None and is_object(given) and returns_result(tool) else None
+
+
+def draft_in(view: RunView) -> JsonValue:
+    """Return what there is of the result that the agent writes right now; ``None``: it writes none."""
+    last = next(reversed(view.tools.values()), None)
+    return None if last is None else draft_of(last)
 
 
 def is_about_result(question: QuestionView | AnswerView, view: RunView) -> bool:

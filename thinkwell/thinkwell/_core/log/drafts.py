@@ -13,7 +13,6 @@ from thinkwell._display.calls import draft_of
 if TYPE_CHECKING:
     from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
-    from thinkwell.events import JsonValue
 
 V_co = TypeVar("V_co", covariant=True)
 
@@ -92,19 +91,18 @@ class DraftReader(Generic[V_co]):
                 outcome.seen = True
                 raise outcome.error.with_traceback(None)
             part = whole(outcome.value[0])
-            self._compare(self._last.value, part.value)
+            if not continues(self._last.value, self._last.whole, part.value):
+                self._attempt += 1
             return [Draft(value=part.value, whole=part.whole, attempt=self._attempt, final=True)]
-        part = self._look()
-        if part[1:] == self._last[1:]:
+        part, last = self._look(), self._last
+        if (part.raw, part.whole) == (last.raw, last.whole):
             return []
-        self._compare(self._last.raw, part.raw)
+        if not (last.whole <= part.whole and continues(last.raw, last.whole, part.raw)):
+            if continues(last.raw, last.whole, part.given):
+                return []  # what had begun behind it is gone: a number was cut behind its point, say
+            self._attempt += 1
         self._last = part
         return [Draft(value=part.value, whole=part.whole, attempt=self._attempt)]
-
-    def _compare(self, before: JsonValue, now: JsonValue) -> None:
-        """Count another attempt where what there was is no part of what there is."""
-        if not continues(before, self._last.whole, now):
-            self._attempt += 1
 
     def _look(self) -> Partial:
         """Return what there is by now."""
@@ -113,7 +111,7 @@ class DraftReader(Generic[V_co]):
         reducer = self._log.reducer()
         if self._partial.kind == "text":
             text = reducer.last_message()
-            return Partial(text, text)
+            return Partial(text, text, text)
         call = reducer.result_call()
         shown = None if call is None else draft_of(call)
         if shown is self._seen:

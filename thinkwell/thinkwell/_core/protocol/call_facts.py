@@ -12,10 +12,9 @@ from msgspec import Struct
 
 from thinkwell._core.policy.arguments import COMMAND_KEYS, command_line, names_folder, snake
 from thinkwell._core.policy.paths import MOST_PATHS, absolute
-from thinkwell._core.protocol.own_tools import named_in_meta, read_title
+from thinkwell._core.protocol.own_tools import CODEX_INPUT, named_in_meta, read_title
 from thinkwell._core.protocol.updates import tool_contents, tool_locations
 from thinkwell._core.schema.json_schema import is_array, is_object
-from thinkwell._display.calls import CODEX_INPUT
 from thinkwell.events import DiffContent, JsonValue, Location, ToolContent, ToolKind
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import msgspec
 from thinkwell._core.policy.arguments import command_line
 from thinkwell._core.schema.json_schema import AGENT_EXTRAS, declared, is_object
 from thinkwell._core.schema.output import RESULT_TOOL
-from thinkwell._display.calls import CODEX_INPUT
 from thinkwell._values.tool_titles import JOINT, WORD, WORDS
 from thinkwell_acp import schema as s
 
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
     from thinkwell._core.protocol.tool_calls import ToolCall, ToolCalls
     from thinkwell.events import JsonValue, ToolKind
     from thinkwell_acp.mcp import ToolServer, ToolSpec
+
+CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
+"""What codex-acp shows as the arguments of every call of an MCP tool."""
 
 NAMES: Final = ("toolName", "tool_name")
 """Where agents that give a tool's name in `_meta` have it. They write that, and their models do not."""

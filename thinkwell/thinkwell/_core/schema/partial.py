@@ -36,6 +36,8 @@ class Partial(NamedTuple):
     """The part, validated."""
     raw: JsonValue
     """What it was made of, as the agent gave it."""
+    given: JsonValue
+    """All that the agent has shown, also what may change."""
     whole: frozenset[str] = frozenset()
     """The names of the fields that are whole."""
 
@@ -78,7 +80,7 @@ class PartialResult:
         self.kind: DraftKind = "end"
         if output is not None and output.schema is None:
             self.kind = "text"
-        elif own_fields and self._root["type"] in _FIELDS and not self._wrapped:
+        elif own_fields and self._root["type"] in _FIELDS:
             self.kind = "fields"
         elif own_fields and self._root["type"] == "list":
             self.kind = "items"
@@ -164,19 +166,24 @@ class PartialResult:
         """What there is before there is anything."""
         match self.kind:
             case "fields":
-                return Partial({}, {})
+                return Partial({}, {}, {})
             case "items":
-                return Partial([], [])
+                return Partial([], [], [])
             case _:
-                return Partial("", "")
+                return Partial("", "", "")
 
     def of(self, given: JsonValue) -> Partial:
         """Return what is sure of the arguments that an agent has shown so far."""
-        if not is_object(given):
-            return self.nothing
-        if self.kind == "items":
-            return self._items(given.get(RESULT_KEY))
+        if self._wrapped and is_object(given):
+            given = given.get(RESULT_KEY)
+        if self.kind == "items" and is_array(given):
+            raw_items = given if self._whole_fields else given[:-1]
+            return Partial(_valid(self._validator, raw_items), raw_items, given)
+        return self._of_fields(given) if self.kind == "fields" and is_object(given) else self.nothing
+
+    def _of_fields(self, given: dict[str, JsonValue]) -> Partial:
         raw = {key: value for key, value in given.items() if key in self._fields}
+        named = {self._fields[key].name: part for key, part in raw.items()}
         last = next(reversed(given), None)
         grows: Any = NOTHING
         if last in raw and not self._whole_fields:
@@ -185,10 +192,10 @@ class PartialResult:
                 grows = part
         value = _valid(self._validator, raw)
         whole = frozenset(value)
-        raw = {self._fields[key].name: part for key, part in raw.items() if self._fields[key].name in whole}
+        raw = {name: part for name, part in named.items() if name in whole}
         if grows is not NOTHING and last is not None:
             self._add_open(last, grows, value, raw)
-        return Partial(value, raw, whole)
+        return Partial(value, raw, named, whole)
 
     def _add_open(self, key: str, part: JsonValue, value: dict[str, Any], raw: dict[str, JsonValue]) -> None:
         """Add what is sure of a field that goes on."""
@@ -199,12 +206,6 @@ class PartialResult:
             raw[name] = part[:-1]
             value[name] = _valid(check, part[:-1])
 
-    def _items(self, items: JsonValue) -> Partial:
-        if not is_array(items):
-            return self.nothing
-        raw = items if self._whole_fields else items[:-1]
-        return Partial(_valid(self._validator, raw), raw)
-
 
 def whole(value: Any) -> Partial:
     """Return a result as its drafts show it: a model or a dataclass by its fields."""
@@ -214,7 +215,7 @@ def whole(value: Any) -> Partial:
         names = (field.name for field in fields(given))
     if names is not None:
         given = {name: getattr(given, name) for name in names}
-    return Partial(given, given, frozenset(given) if is_object(given) else frozenset())
+    return Partial(given, given, given, frozenset(given) if is_object(given) else frozenset())
 
 
 def continues(before: JsonValue, whole: frozenset[str], now: JsonValue) -> bool:
