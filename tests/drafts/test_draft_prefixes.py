@@ -17,6 +17,7 @@ import pytest
 from annotated_types import Ge, Lt, MaxLen, MinLen
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -108,6 +109,7 @@ class Aliased(BaseModel):
     model_config = ConfigDict(extra="forbid")
     first: str = Field(alias="First Name")
     second: int = Field(alias="2")
+    third: int = Field(default=3, validation_alias=AliasChoices("third", "3"))
 
 
 class Stripped(BaseModel):
@@ -229,7 +231,7 @@ TYPES: list[tuple[Any, Make]] = [
     (Plain, record(title=text, score=whole, good=one_of(True, False), share=real)),
     (Defaults, some(record(), a=text, b=whole, c=listed(text), d=item)),
     (Nested, record(head=item, items=listed(item), tail=text)),
-    (Aliased, record(**{"First Name": text, "2": whole})),
+    (Aliased, record(**{"First Name": text, "2": whole, "third": whole})),
     (Stripped, record(name=text, other=text)),
     (Lower, record(name=text, rest=text)),
     (Early, record(name=text, numbers=listed(whole), rest=text)),
@@ -274,8 +276,8 @@ def is_part(draft: Draft[Any], result: Any) -> bool:
 
 def begins(part: Any, whole: Any) -> bool:
     if isinstance(part, str):
-        return whole.startswith(part)
-    return whole[: len(part)] == part if isinstance(part, list) else part == whole
+        return isinstance(whole, str) and whole.startswith(part)
+    return bool(whole[: len(part)] == part if isinstance(part, list) else part == whole)
 
 
 async def check(type_: Any, value: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ import pytest
 from annotated_types import MinLen
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, field_validator, model_validator
 from stream.wire_agent import end_turn, say, update, wire_agent
+from sync.playing import playing
 from typing_extensions import TypedDict
 
 from thinkwell import AgentExited, Draft, JsonSchema, ResultInvalid, ThoughtCancelled, ThoughtStream, replay
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from thinkwell.events import Include
     from thinkwell.testing import ScriptedTurn
 
 pytestmark = pytest.mark.virtual_time
@@ -81,7 +84,7 @@ async def test_a_model_grows_field_by_field() -> None:
         drafts = [draft async for draft in stream.drafts()]
         assert drafts[-1].value == dict(await stream.result)
     seen = [draft.value for draft in drafts]
-    assert any("Fine".startswith(value["title"]) and value["title"] != "Fine" for value in seen)
+    assert any("Fine".startswith(str(value["title"])) and value["title"] != "Fine" for value in seen)
     assert {"title": "Fine", "score": 12, "findings": [Finding(line=1)]} in seen
     assert all("verdict" not in value for value in seen[:-1])  # its default is no draft
     assert all("score" not in draft.value or "score" in draft.whole for draft in drafts)
@@ -147,11 +150,11 @@ async def test_a_list_has_its_finished_items() -> None:
     ]
 
 
-@pytest.mark.parametrize("include", [None, {"plan"}])
-async def test_text_is_there_so_far(include: set[str] | None) -> None:
+@pytest.mark.parametrize("include", ["default", {"plan"}])
+async def test_text_is_there_so_far(include: Include) -> None:
     told_ = script.says("I look. ", message_id="a").says("Two ", message_id="b").says("bugs.", message_id="b")
     async with ScriptedAgent(told_).open() as agent:
-        stream = agent.think().text("Review").stream(include=include or {"message"})
+        stream = agent.think().text("Review").stream(include=include)
         assert stream.view.drafts == "text"
         drafts = [draft async for draft in stream.drafts()]
     assert told(drafts)[-1] == ("Two bugs.", set(), drafts[-1].attempt)
@@ -435,12 +438,6 @@ async def test_a_recording_has_the_same_drafts(tmp_path: Path) -> None:
     assert [draft.value async for draft in replay(path, speed=0).drafts()] == [REVIEW]
 
 
-@pytest.fixture
-def no_loop(anyio_backend_name: str) -> None:
-    if anyio_backend_name != "asyncio":
-        pytest.skip("it has a loop of its own")
-
-
 def test_the_blocking_api_gives_them(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
 
@@ -456,3 +453,17 @@ def test_the_blocking_api_gives_them(tmp_path: Path) -> None:
     assert list(stream.drafts())[-1] == drafts[-1]
     whole: list[bool] = ["title" in draft.value for draft in stream.drafts()]
     assert whole[-1]
+
+
+def test_drafts_of_a_process_without_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with playing(script.returns(REVIEW, streamed=True)) as agent:
+        stream = agent.think(Review).text("Go").stream()
+        drafts = stream.drafts()
+        while not next(drafts).final:
+            pass
+        assert stream.view.drafts == "fields"
+        with pytest.raises(TypeError, match="union"):
+            agent.think(Review | Finding).text("Go").stream().drafts()
+    assert next(drafts, None) is None  # the agent is closed
+    assert [draft.final for draft in stream.drafts()] == [True]

@@ -53,8 +53,8 @@ def draft_of(tool: ToolView) -> JsonValue:
 
 def draft_in(view: RunView) -> JsonValue:
     """Return what there is of the result that the agent writes right now; ``None``: it writes none."""
-    last = next(reversed(view.tools.values()), None)
-    return None if last is None else draft_of(last)
+    calls = [*view.tools.values()]
+    return draft_of(calls[-1]) if calls else None
 
 
 def is_about_result(question: QuestionView | AnswerView, view: RunView) -> bool:

@@ -42,7 +42,7 @@ class DraftReader(Generic[V_co]):
 
     Args:
         log: What happens in the run.
-        outcome: What it comes to.
+        outcome: Its result, or its error.
     """
 
     def __init__(self, log: RunLog, outcome: Outcome[Any]) -> None:
