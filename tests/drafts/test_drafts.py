@@ -150,6 +150,13 @@ async def test_a_list_has_its_finished_items() -> None:
     ]
 
 
+async def test_numbers_are_whole_when_the_next_begins() -> None:
+    async with ScriptedAgent(script.returns([1, 23, 456], streamed=True)).open() as agent:
+        drafts = [draft async for draft in agent.think(list[int]).text("Count").stream().drafts()]
+    assert all(draft.value == [1, 23, 456][: len(draft.value)] for draft in drafts)
+    assert len(drafts) > 1
+
+
 @pytest.mark.parametrize("include", ["default", {"plan"}])
 async def test_text_is_there_so_far(include: Include) -> None:
     told_ = script.says("I look. ", message_id="a").says("Two ", message_id="b").says("bugs.", message_id="b")
