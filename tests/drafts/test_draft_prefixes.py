@@ -266,8 +266,8 @@ TYPES: list[tuple[Any, Make]] = [
 
 def is_part(draft: Draft[Any], result: Any) -> bool:
     """Return whether a draft is a part of the result as its last draft has it."""
-    if isinstance(draft.value, str | list):
-        return begins(cast("str | list[Any]", draft.value), result)
+    if type(draft.value) in (str, list):
+        return begins(draft.value, result)
     fields: dict[str, Any] = draft.value
     return draft.whole <= fields.keys() and all(
         value == result[name] if name in draft.whole else begins(value, result[name])

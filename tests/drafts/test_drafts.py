@@ -422,6 +422,19 @@ async def test_an_agent_that_is_killed_and_a_run_that_is_cancelled() -> None:
             await anext(words)
 
 
+async def test_a_call_that_only_names_the_tool_takes_nothing_back() -> None:
+    async def searches(turn: ScriptedTurn) -> None:
+        await Shows({"title": "Fine", "score": 1})(turn)
+        turn.update(s.ToolCallStart(tool_call_id="t", title="grep return_result", raw_input={"title": "x"}))
+        await Shows({"title": "Fine", "score": 12, "verdict": "g"}, returns=REVIEW | {"verdict": "g"})(turn)
+
+    async with ScriptedAgent(script.does(searches)).open() as agent:
+        stream = agent.think(Review).text("Go").stream()
+        drafts = [draft async for draft in stream.drafts()]
+    assert {draft.attempt for draft in drafts} == {1}
+    assert drafts[1].value == {"title": "Fine", "score": 12, "verdict": "g"}
+
+
 async def test_another_tool_is_no_draft() -> None:
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Go").stream()

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell._core.schema.output import RESULT_TOOL
-from thinkwell._display.calls import is_denied
+from thinkwell._display.calls import is_denied, is_result_title
 from thinkwell._display.changes import (
     ToolEvent,
     answered_question,
@@ -334,7 +333,7 @@ class ViewReducer:
         if isinstance(event, ev.ToolStart) and event.id == self._refused_call:
             self._refused_call = None  # the id is used again
         named = event.title if isinstance(event, ev.ToolDone) else event.name or event.title
-        if named is not None and RESULT_TOOL in named and event.id != self._refused_call:
+        if named is not None and is_result_title(named) and event.id != self._refused_call:
             self._result_call = event.id
 
     def result_call(self) -> ToolView | None:

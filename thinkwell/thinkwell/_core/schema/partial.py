@@ -26,8 +26,6 @@ _UNIONS: Final = frozenset(("union", "tagged-union", "nullable"))
 _CHANGES_TEXT: Final = ("strip_whitespace", "to_lower", "to_upper")
 """What pydantic may do to a text. Its beginning is then not the beginning of what comes of it."""
 
-NOTHING: Final[object] = object()
-
 
 class Partial(NamedTuple):
     """A part of a result."""
@@ -184,17 +182,14 @@ class PartialResult:
     def _of_fields(self, given: dict[str, JsonValue]) -> Partial:
         raw = {key: value for key, value in given.items() if key in self._fields}
         named = {self._fields[key].name: part for key, part in raw.items()}
-        last = next(reversed(given), None)
-        grows: Any = NOTHING
-        if last in raw and not self._whole_fields:
-            part = raw.pop(last)
-            if last in self._open:
-                grows = part
+        last = next(reversed(given), "")
+        goes_on = not self._whole_fields and last in raw
+        part = raw.pop(last) if goes_on else None
         value = _valid(self._validator, raw)
         whole = frozenset(value)
         raw = {name: part for name, part in named.items() if name in whole}
-        if grows is not NOTHING and last is not None:
-            self._add_open(last, grows, value, raw)
+        if goes_on and last in self._open:
+            self._add_open(last, part, value, raw)
         return Partial(value, raw, named, whole)
 
     def _add_open(self, key: str, part: JsonValue, value: dict[str, Any], raw: dict[str, JsonValue]) -> None:
@@ -247,9 +242,8 @@ def _valid(check: SchemaValidator, raw: Any) -> Any:
     from pydantic_core import ValidationError
 
     try:
-        return check.validate_json(
-            json.dumps(raw)
-        )  # only the JSON mode reads dates and such in strict models
+        # Only the JSON mode reads dates and such in strict models.
+        return check.validate_json(json.dumps(raw))
     except ValidationError as exc:
         wrong = {error["loc"][0] for error in exc.errors(include_url=False) if error["loc"]}
     except Exception:  # a validator of the user's
