@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal  # noqa: TC003 - pydantic reads it
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired
 from uuid import UUID
 
 import anyio

@@ -426,6 +426,7 @@ async def test_a_call_that_only_names_the_tool_takes_nothing_back() -> None:
     async def searches(turn: ScriptedTurn) -> None:
         await Shows({"title": "Fine", "score": 1})(turn)
         turn.update(s.ToolCallStart(tool_call_id="t", title="grep return_result", raw_input={"title": "x"}))
+        await anyio.sleep(1)
         await Shows({"title": "Fine", "score": 12, "verdict": "g"}, returns=REVIEW | {"verdict": "g"})(turn)
 
     async with ScriptedAgent(script.does(searches)).open() as agent:
