@@ -198,6 +198,9 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     fails_in_text: bool = False
     """Whether it ends a turn that has failed like any other, with the failure as its message, and marks it as
     codex-acp does. Without the mark, nothing tells that from an answer."""
+    whole_fields: bool = False
+    """Whether it shows the arguments of a call, while its model writes them, field by field, each whole. Of
+    any other agent, the last one may go on."""
     login: str = ""
     """What to type to log in with the agent's own program."""
     quirks: tuple[Quirk, ...] = ()

@@ -36,6 +36,10 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     """Whether its session is its own: the one that was told of right before."""
     wrapped: bool = False
     """Whether ``return_result`` takes the value under a key of its own."""
+    own_fields: bool = False
+    """Whether it takes the fields of the value itself, or it alone, and not anything."""
+    whole_fields: bool = False
+    """Whether the agent shows no field of it before it is whole."""
 
 
 class RunObserver:
