@@ -25,6 +25,7 @@ from thinkwell._core.agent.session_handle import (
     session_plan,
 )
 from thinkwell._core.agent.session_list import listed_sessions
+from thinkwell._core.agent.spares import Fallback, OpenedSpare, Spare, SpareNames, Spares, first_to_start
 from thinkwell._core.agent.starters import AgentStarter
 from thinkwell._core.agent.stderr import StderrLines
 from thinkwell._core.log.log_lines import log_fields
@@ -369,6 +370,8 @@ def open_agent(
     protocol: Protocol = "acp",
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
+    fallback: Sequence[AgentName | str | AgentProfile | Opening[Agent]] | None = None,
+    fallback_after_effects: bool = False,
 ) -> Opening[Agent]:
     """Start an agent, or connect to one, with an ``async with`` block.
 
@@ -420,6 +423,14 @@ def open_agent(
         init: Parameters for an NDJSON program, which has to acknowledge them first.
         prompt_format: How an NDJSON program gets its prompts: ``text``, as one line in which line ends are
             escaped, or ``json``, as an object with ``prompt`` and ``context``.
+        fallback: The agents that take over, in this order: names of known agents, profiles, or an
+            ``open_agent(…)`` with options of its own. If the agent does not start, the next one is opened
+            instead. If a run fails by the agent's quota, an overload, a login, or its exit, the next one gets
+            the task; see `ThinkBuilder.fallback`. A name gets `cwd`, `env`, `permissions`, `on_question`,
+            `question_timeout`, `workspace`, `mcp_servers`, `startup_timeout`, `keep_daemons` and `on_phase`
+            of this call. Turns of a session, and runs with a listener, stay with their agent.
+        fallback_after_effects: Whether they take over even if the agent may have changed something: it may
+            then be done twice.
 
     Raises:
         AgentNotFound: The agent is unknown, or its program is missing.
@@ -479,6 +490,22 @@ def open_agent(
         from thinkwell._lines._dialect import LineDialect
 
         dialect = LineDialect(takes_meta=prompt_format == "json")
+
+    opens = partial(
+        open_agent,
+        env=env,
+        cwd=cwd,
+        permissions=permissions,
+        on_question=on_question,
+        question_timeout=question_timeout,
+        workspace=workspace,
+        mcp_servers=mcp_servers,
+        startup_timeout=startup_timeout,
+        keep_daemons=keep_daemons,
+        on_phase=on_phase,
+    )
+    named = SpareNames(name, opens, _as_spare).fallback
+    spares = named(fallback, fallback_after_effects)
     setup = AgentSetup(
         name=name,
         cwd=folder,
@@ -502,28 +529,45 @@ def open_agent(
         line = LineTransport(pipe, tasks, name=name, init=init, prompt_format=prompt_format)
         return line, sys.maxsize  # it may be many times as long as the line, which has a limit of its own
 
-    def recording() -> Recorder | None:
-        if record is None and not os.environ.get(TRACE_VARIABLE):
+    def recording(file: str | os.PathLike[str] | None) -> Recorder | None:
+        if file is None and not os.environ.get(TRACE_VARIABLE):
             return None
         from thinkwell._recording._recorder import recorder_of  # loads what finds secrets
 
         return recorder_of(
-            record,
+            file,
             agent=name,
             command=() if profile is None else profile.command,
             cwd=folder,
             environment=variables,
         )
 
-    def opened(hold: Hold) -> AbstractAsyncContextManager[Agent]:
+    def alone(hold: Hold, file: str | os.PathLike[str] | None = None) -> AbstractAsyncContextManager[Agent]:
         log = LaunchLog(on_phase)
         pipe = transport
         if pipe is None:
             assert profile is not None
             pipe = Launcher(profile=profile, env=variables, cwd=folder, keep_daemons=keep_daemons).open(log)
-        return _opened(hold, log, pipe, setup, translated, startup_timeout, recording)
+        itself = Spare(Opening(name, alone, again=transport is None), _as_spare)
+        beside = Spares(itself, Fallback(), named)
+        return _opened(hold, log, pipe, setup, translated, startup_timeout, partial(recording, file), beside)
 
-    return Opening(name, opened)
+    own = Opening(name, partial(alone, file=record), again=transport is None)
+    return own if fallback is None else Opening(name, partial(first_to_start, own, spares, _took_over))
+
+
+def _as_spare(agent: Agent) -> OpenedSpare:
+    """Return what is needed of an agent that was opened to take over."""
+    running = agent._agent
+    return OpenedSpare(
+        starter=agent._starter, alive=lambda: running.client.connection.error is None, close=agent.close
+    )
+
+
+def _took_over(agent: Agent, left: Fallback, news: Sequence[ev.ThoughtEvent]) -> None:
+    """Give an agent the rest of a fallback, and tell its first run what happened before."""
+    agent._agent.spares.fallback = left
+    agent._agent.host.launch_log.begin_with(news)
 
 
 @asynccontextmanager
@@ -535,6 +579,7 @@ async def _opened(
     translated: Callable[[Transport, BackgroundTasks], tuple[Transport, int]],
     startup_timeout: float,
     recording: Callable[[], Recorder | None],
+    spares: Spares,
 ) -> AsyncGenerator[Agent]:
     async with AsyncExitStack() as stack:
         recorder = recording()
@@ -571,6 +616,7 @@ async def _opened(
                 tasks=tasks,
                 observers=observers,
                 launch_log=log,
+                spares=spares,
             )
             agent = await stack.enter_async_context(_connected(line, make, max_line))
             log.reach("initializing")

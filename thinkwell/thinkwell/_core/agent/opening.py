@@ -136,10 +136,14 @@ class Opening(Generic[T]):
     Args:
         name: What is opened, for errors.
         make: Creates its block, given what holds it.
+        again: Whether that can be done more than once.
     """
 
-    def __init__(self, name: str, make: Callable[[Hold], AbstractAsyncContextManager[T]]) -> None:
+    def __init__(
+        self, name: str, make: Callable[[Hold], AbstractAsyncContextManager[T]], *, again: bool = False
+    ) -> None:
         self.name: str = name
+        self.again: bool = again
         self.make: Callable[[Hold], AbstractAsyncContextManager[T]] = make
         self._hold: Hold | None = None
 

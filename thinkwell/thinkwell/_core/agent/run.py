@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.login import SharedLogin
     from thinkwell._core.agent.questions import AgentQuestions
     from thinkwell._core.agent.run_turns import FollowUp
+    from thinkwell._core.log.observers import RunObserver
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.session.turn_queue import Ticket, Turns
@@ -57,6 +58,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _run_numbers = count(1)
+
+
+def next_run_id() -> str:
+    """Return a name for a run, unique in this process."""
+    return f"run-{next(_run_numbers)}"
 
 
 class RunHost(SessionHost, frozen=True, kw_only=True):
@@ -89,6 +95,7 @@ class Run(Generic[T]):
         session: Its session.
         result_schema: Schema of ``return_result``; ``None``: there is no such tool.
         ephemeral: Whether the session is its own.
+        observer: Learns what happens in it, besides the agent's observers.
     """
 
     live = True
@@ -102,6 +109,7 @@ class Run(Generic[T]):
         *,
         result_schema: dict[str, ev.JsonValue] | None,
         ephemeral: bool,
+        observer: RunObserver | None = None,
     ) -> None:
         self._host = host
         self._spec = spec
@@ -109,7 +117,7 @@ class Run(Generic[T]):
         self.session = session
         self._result_schema = result_schema
         self._ephemeral = ephemeral
-        self.id: Final = options.run_id or f"run-{next(_run_numbers)}"
+        self.id: Final = options.run_id or next_run_id()
         self.life: RunLife = RunLife.QUEUED
         self._scope = anyio.CancelScope()
         self.over: anyio.Event = anyio.Event()
@@ -122,6 +130,7 @@ class Run(Generic[T]):
             text=spec.output.schema is None,
             ephemeral=ephemeral,
             wrapped=spec.output.wrapped or result_schema is ANY_RESULT,
+            attempt=options.attempt,
         )
         self.record: RunRecord[T] = RunRecord(
             facts,
@@ -142,7 +151,7 @@ class Run(Generic[T]):
             cwd=session.cwd,
             calls=session.calls,
             owner=host.owner,
-            observers=host.observers.run(facts),
+            observers=host.observers.run(facts, observer),
             dialect=host.dialect,
         )
         host.launch_log.tell(self.record.log)

@@ -36,6 +36,13 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     """Whether its session is its own: the one that was told of right before."""
     wrapped: bool = False
     """Whether ``return_result`` takes the value under a key of its own."""
+    attempt: int = 1
+    """Which try of the run it is."""
+
+    @property
+    def name(self) -> str:
+        """A name of its own for each try."""
+        return self.id if self.attempt == 1 else f"{self.id}.{self.attempt}"
 
 
 class RunObserver:
@@ -62,6 +69,9 @@ class RunObserver:
     def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
         """Learn of a prompt that is about to be sent, and return what to send in its ``_meta``."""
         return {}
+
+    def served(self) -> None:
+        """Learn that the agent wants a file written, or uses a command of ours."""
 
 
 class SessionObserver:
@@ -142,6 +152,11 @@ class RunObservers:
         """Tell of a prompt, and join what each of them wants sent."""
         return _joined(observer.prompt(blocks) for observer in self._observers)
 
+    def served(self) -> None:
+        """Tell of a file, or a command."""
+        for observer in self._observers:
+            observer.served()
+
 
 class SessionObservers:
     """Tells several what a `SessionObserver` is told. Events go straight to those who listen."""
@@ -188,9 +203,9 @@ class Observers:
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = observers
 
-    def run(self, facts: RunFacts) -> RunObservers:
-        """Tell of a run."""
-        return RunObservers(_present(observer.run(facts) for observer in self._observers))
+    def run(self, facts: RunFacts, own: RunObserver | None = None) -> RunObservers:
+        """Tell of a run, and return who is told more: they, and the run's own observer."""
+        return RunObservers(_present((*(observer.run(facts) for observer in self._observers), own)))
 
     def session(self, how: str) -> SessionObservers:
         """Tell of a session."""

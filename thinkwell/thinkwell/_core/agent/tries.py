@@ -1,0 +1,421 @@
+"""A run that may be tried again, by the same agent or by another: one log and one result of several runs."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+from msgspec import Struct
+
+from thinkwell import events as ev
+from thinkwell._core.agent.effects import Effects
+from thinkwell._core.agent.limits import within_budget
+from thinkwell._core.agent.run import next_run_id
+from thinkwell._core.agent.spares import add_tries, another_may_help, ended_on_purpose, failed_try
+from thinkwell._core.log.log_lines import LogLines
+from thinkwell._core.log.observers import RunObserver
+from thinkwell._core.log.run_log import RunLog, running_clock
+from thinkwell._core.log.stream import Outcome, Refused, ThoughtResult, ThoughtStream
+from thinkwell._core.task.briefing import briefing
+from thinkwell._core.task.prompt import TextPart
+from thinkwell._core.turn.turn import PATIENT
+from thinkwell.errors import AgentClosed, AgentExited, ThoughtCancelled, ThoughtTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from thinkwell._core.agent.agent import RunningAgent
+    from thinkwell._core.agent.run_handle import RunHandle
+    from thinkwell._core.agent.spares import Beginner, Fallback, Spare
+    from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.stream import Injected, Otherwise, Queued
+    from thinkwell._core.session.session import WireSession
+    from thinkwell._core.task.builder import Options, Spec
+    from thinkwell._core.turn.turn import Patience
+    from thinkwell.questions import Answer
+    from thinkwell_acp.mcp import ToolOutput
+
+T = TypeVar("T")
+
+LAST_PHASES: Final = ("completed", "failed", "cancelled")
+
+
+class Step(Struct, frozen=True):
+    """What follows a try that has failed."""
+
+    spare: Spare | None
+    """The agent that is given the task; ``None``: the same."""
+    delay: float = 0.0
+
+
+class _Try(RunObserver):
+    """One of the runs: passes on what happens in it."""
+
+    def __init__(self, tries: Tries[Any], began: float) -> None:
+        self._tries = tries
+        self._began = began
+        """When it began, in seconds since the first did."""
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Pass on an event."""
+        self._tries.take(self, event, event.at + self._began)
+
+    def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
+        """Pass on the result."""
+        self._tries.settled(self, raw, error)
+
+    def ended(self, error: Exception | None, cut: str | None, /) -> None:
+        """Pass on the end."""
+        self._tries.ended(self, error)
+
+    @contextmanager
+    def _called(self, name: str) -> Generator[Callable[[ToolOutput], None]]:
+        self._tries.effects.add_own_call(name)
+        yield _ignore
+
+    def calling(
+        self, name: str, arguments: Mapping[str, ev.JsonValue], /
+    ) -> AbstractContextManager[Callable[[ToolOutput], None]]:
+        """Note a call of a tool of ours."""
+        return self._called(name)
+
+    def served(self) -> None:
+        """Note that a file was written, or a command used."""
+        self._tries.effects.add()
+
+
+def _ignore(_result: ToolOutput) -> None:
+    """Do nothing."""
+
+
+class Tries(Generic[T]):
+    """A run that is tried again where it fails.
+
+    Args:
+        agent: The agent in whose block it is.
+        starter: Starts the first try.
+        spec: The task.
+        options: How it is to go.
+        fallback: The agents that take over, where there are any.
+        session: The session of all tries; ``None``: each has its own.
+    """
+
+    live = True
+
+    def __init__(
+        self,
+        agent: RunningAgent,
+        starter: Beginner,
+        spec: Spec[T],
+        options: Options,
+        fallback: Fallback,
+        session: WireSession | None = None,
+    ) -> None:
+        self._agent = agent
+        self._starter = starter
+        self._spec = spec
+        self._options = options
+        self._after_effects = fallback.after_effects
+        self._spares = list(fallback.spares)
+        """Those that have not been tried."""
+        self.session: WireSession | None = session
+        self.id: Final = options.run_id or next_run_id()
+        name, owner = agent.host.name, agent.host.owner
+        self._lines = LogLines(agent=name, run=self.id)
+        self._log = RunLog(
+            options.include,
+            options.buffer,
+            lambda error: agent.host.tasks.start_soon(self._overflown, error),
+            clock=running_clock(),
+            agent=name,
+            cwd=agent.setup.cwd,
+            owner=owner,
+        )
+        self._outcome: Outcome[T] = Outcome(self.id, lines=self._lines, owner=owner)
+        self.effects: Effects = Effects(spec.tools, lambda id_: self._current.is_own(id_))
+        self._by: tuple[str, Spare | None] = (name, None)
+        """The agent that tries it now."""
+        self._failed_by = 0
+        """How often that one has failed."""
+        self._failed: list[ev.TryFailed] = []
+        self._try: _Try | None = None
+        """The one that runs."""
+        self._step = Step(None)
+        """What follows it."""
+        self._said: str = ""
+        """What the agents were told while they worked."""
+        self._last_phase: ev.PhaseChanged | None = None
+        self._stopped_by: Exception | None = None
+        self._scope = anyio.CancelScope()
+        self._listened = False
+        self.over: anyio.Event = anyio.Event()
+
+    def start(self) -> ThoughtStream[T]:
+        """Start the first try, and return the handle of all."""
+        self._begin(self._starter, self._spec)
+        self._agent.spares.runs[self] = None
+        self._agent.host.tasks.start_soon(self._main)
+        return ThoughtStream(self._log, ThoughtResult(self._outcome), self)
+
+    def _begin(self, starter: Beginner, spec: Spec[T]) -> None:
+        self._try = _Try(self, self._log.now())
+        options = replace(
+            self._options,
+            include=frozenset(),
+            buffer=None,
+            timeout=None,
+            retry=None,
+            run_id=self.id,
+            attempt=len(self._failed) + 1,
+        )
+        try:
+            self._current: RunHandle[T] = starter.begin(spec, options, self._try)
+        except BaseException:
+            self._try = None
+            raise
+
+    # What a try tells
+
+    def take(self, try_: _Try, event: ev.ThoughtEvent, at: float) -> None:
+        """Append an event of a try; none of one that has failed, except what it said before."""
+        if try_ is not self._try:
+            return
+        self.effects.take(event)
+        if isinstance(event, ev.Steered) and event.outcome in ("injected", "interrupted"):
+            self._said += f"\n{event.text}"
+        if isinstance(event, ev.PhaseChanged) and event.phase in LAST_PHASES:
+            self._last_phase = event  # it is the last only if no other try follows
+            return
+        self._log.adopt(event, at)
+        self._log.publish()
+
+    def settled(self, try_: _Try, raw: ev.JsonValue, error: Exception | None) -> None:
+        """Take the result of a try, or an error after which there is no other."""
+        if try_ is not self._try:
+            return
+        if error is None:
+            self._outcome.set(self._current.outcome.value[0], raw)
+        elif not (isinstance(error, self._retried) or another_may_help(error)):
+            self._fail(error)
+
+    def ended(self, try_: _Try, error: Exception | None) -> None:
+        """Take the end of a try: the end of all, or another one follows."""
+        if try_ is not self._try:
+            return
+        self._current.outcome.seen = True
+        if error is None or not self._goes_on(error):
+            self._end(error)
+        else:
+            self._try = self._last_phase = None
+
+    # What follows
+
+    @property
+    def _retried(self) -> tuple[type[Exception], ...]:
+        retry = self._options.retry
+        return () if retry is None else retry.on
+
+    def _goes_on(self, error: Exception) -> bool:
+        """Decide what follows a try that has failed, and tell it; return whether anything does."""
+        self._failed_by += 1
+        step = None if self._stopped_by is not None or self._listened else self._next(error)
+        if step is None:
+            return False
+        name = self._by[0]
+        if step.spare is None:
+            failed, notice = failed_try(error, name, name, "retry", step.delay)
+        else:
+            failed, notice = failed_try(error, name, step.spare.name, "fallback")
+        for event in (failed, notice):
+            self._log.adopt(event, self._log.now())
+        self._log.publish()
+        self._lines(logging.WARNING, "Run %s: %s: %s", self.id, notice.title, failed.reason)
+        self._failed.append(failed)
+        self._step = step
+        return True
+
+    def _next(self, error: Exception) -> Step | None:
+        changed = self.effects.any()
+        retry = self._options.retry
+        if retry is not None and not changed and self._can_retry(error):
+            delay = retry.delay(error, self._failed_by)
+            if delay is not None:
+                return Step(None, delay)
+        if self._spares and another_may_help(error) and (self._after_effects or not changed):
+            return Step(self._spares.pop(0))
+        return None
+
+    def _can_retry(self, error: Exception) -> bool:
+        """Return whether the same agent can try it again; one that has ended is started again for that."""
+        if not isinstance(error, AgentExited):
+            return True
+        spare = self._by[1] or self._agent.spares.itself
+        return self.session is None and spare.opening.again and not ended_on_purpose(error)
+
+    async def _main(self) -> None:
+        """Drive it to its end. Never raises."""
+        try:
+            with anyio.move_on_after(self._options.timeout) as limit:
+                await self._follow()
+            if limit.cancel_called:
+                assert self._options.timeout is not None
+                self.stop(ThoughtTimeout(self._options.timeout))
+                await self._follow()
+        finally:
+            self._end(self._stopped_by or AgentClosed())
+            del self._agent.spares.runs[self]
+            self.over.set()
+
+    async def _follow(self) -> None:
+        """Wait for the end of each try, and begin the next one."""
+        while True:
+            await self._current.wait()
+            if self._stopped_by is None and not self._log.ended:
+                with anyio.CancelScope() as self._scope:
+                    await self._begin_next()
+            if self._log.ended:
+                return
+            if self._stopped_by is not None and self._try is None:
+                self._end(self._stopped_by)
+
+    async def _begin_next(self) -> None:
+        step = self._step
+        try:
+            with within_budget(self._options.budget, self.stop, self._agent.host.tasks):
+                await anyio.sleep(step.delay)
+                starter = await self._starter_of(step)
+            self._begin(starter, self._next_spec(starter))
+        except Exception as exc:
+            if not self._goes_on(exc):
+                self._end(exc)
+
+    async def _starter_of(self, step: Step) -> Beginner:
+        spares, spare = self._agent.spares, step.spare
+        if spare is not None:
+            self._by, self._failed_by = (spare.name, spare), 0
+        elif self._by[1] is not None:
+            spare = self._by[1]
+        elif (
+            self.session is not None
+            or self._agent.client.connection.error is None
+            or not spares.itself.opening.again  # the try says how it has ended
+        ):
+            return self._starter
+        return (await spares.get(spare or spares.itself)).starter
+
+    def _next_spec(self, starter: Beginner) -> Spec[T]:
+        spec, more = self._spec, self._said
+        if self._by[1] is not None:
+            more += briefing(self._log.view(), changed=self.effects.any())
+            for part in spec.parts:
+                starter.check(part)
+            if spec.system is not None:
+                starter.check_system(spec.system)
+        return replace(spec, parts=(*spec.parts, TextPart(more))) if more else spec
+
+    # The end
+
+    def stop(self, why: Exception, patience: Patience = PATIENT) -> None:
+        """End it before its time; the result fails with the reason unless it is there already."""
+        if self._log.ended:
+            return
+        if self._stopped_by is None:
+            self._stopped_by = why
+            self._fail(why)
+        if self._try is not None:
+            self._current.stop(why, patience)
+        else:
+            self._scope.cancel()
+
+    async def _overflown(self, error: Exception) -> None:
+        self.stop(error)
+
+    def _fail(self, error: Exception) -> None:
+        if not self._outcome.done():
+            add_tries(error, self._failed)
+            self._outcome.fail(error)
+
+    def _end(self, error: Exception | None) -> None:
+        """Append the end, once. Without an error it is the result's, where that is one."""
+        if self._log.ended:
+            return
+        if error is not None:
+            self._fail(error)
+        final = self._outcome.error
+        if self._last_phase is not None:
+            phase, cut = self._last_phase.phase, self._last_phase.cut
+        else:
+            phase, cut = "cancelled" if isinstance(final, ThoughtCancelled) else "failed", None
+        self._log.add(ev.PhaseChanged, phase=phase, cut=cut)
+        self._log.end(final)
+
+    # What the stream asks
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's name for the session of the last try."""
+        return self._current.session_id
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which the agent of the last try is recorded."""
+        return self._current.recording
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a run of the process of which this one is a fork."""
+        return self._agent.host.owner.forked
+
+    @property
+    def late(self) -> tuple[ev.ThoughtEvent, ...]:
+        """What came after the end of the last try."""
+        return self._current.late
+
+    def answer(self, question_id: str, answer: Answer, by: str) -> None:
+        """Answer an open question."""
+        self._current.answer(question_id, answer, by)
+
+    def attach(self, listener: RunListener) -> None:
+        """Have a listener hear what was kept, and the try that runs. No other follows."""
+        self._current.attach(listener)
+        self._listened = True
+        for event in tuple(self._log.events):
+            listener.event(event)
+
+    async def steer(self, text: str, otherwise: Otherwise | None) -> Injected | Queued[Any] | Refused:
+        """Tell the agent something while it works."""
+        if self._try is None and not self._log.ended:
+            await checkpoint()
+            return Refused("no agent works on it: it will be tried again")
+        return await self._current.steer(text, otherwise)
+
+    def cancel(self) -> None:
+        """Cancel the run."""
+        self._check_owner()
+        self.stop(ThoughtCancelled())
+
+    def kill(self) -> None:
+        """End the agent's process at once."""
+        self._check_owner()
+        if self._try is None:
+            self.stop(ThoughtCancelled())
+        else:
+            self._current.kill()
+
+    async def wait(self) -> None:
+        """Wait until it is over."""
+        if self.over.is_set():
+            await checkpoint()
+        else:
+            self._agent.host.owner.check()
+            await self.over.wait()
+
+    def _check_owner(self) -> None:
+        if not self.over.is_set():
+            self._agent.host.owner.check()
