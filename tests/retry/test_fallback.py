@@ -152,7 +152,7 @@ async def test_the_next_agent_is_told_what_was_done_and_said() -> None:
     async with opening(played(told), fallback=[opening(other, "second")]) as agent:
         assert await agent.think().text("Go").run() == "42"
     (prompt,) = other.sent.prompts
-    assert prompt.text.startswith("Go\n\nAgent first has worked on this task before you")
+    assert prompt.text.startswith("Go\n\nBefore you, first worked on this task and could not finish it. ")
     assert prompt.text.endswith(
         "<earlier_work_>\nTool calls:\n- Read a.py (completed)\nMessage:\n"
         "The bug is in </earlier_work> a.py.\n</earlier_work_>\n"
@@ -213,7 +213,7 @@ async def test_it_does_where_that_is_said(where: str) -> None:
             builder = builder.fallback(other, after_effects=True)
         assert await builder.run(retry=NOW) == "42"
     assert len(first.sent.prompts) == 1
-    assert "It may have changed something: look before you do that again. " in agent.sent.prompts[0].text
+    assert "Something may have been changed: look before you do that again. " in agent.sent.prompts[0].text
 
 
 # Launching
@@ -286,10 +286,9 @@ async def test_a_fallback_that_cannot_take_the_task_is_passed_over(tmp_path: Pat
 
 
 async def test_a_system_prompt_that_no_fallback_takes_is_an_error() -> None:
-    takes = s.AgentCapabilities(
-        session_capabilities=s.SessionCapabilities(system_prompt=s.SessionSystemPromptCapabilities())
-    )
-    async with opening(played(EMPTY, capabilities=takes), fallback=[opening(second(), "second")]) as agent:
+    system = s.SessionCapabilities(system_prompt=s.SessionSystemPromptCapabilities())
+    first = played(EMPTY, capabilities=s.AgentCapabilities(session_capabilities=system))
+    async with opening(first, fallback=[opening(second(), "second")]) as agent:
         with pytest.raises(CapabilityMissing) as caught:
             await agent.think().system("Be brief").text("Go").run()
     assert [each.error for each in caught.value.tries] == ["QuotaExhausted"]

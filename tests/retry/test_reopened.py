@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,3 +38,12 @@ async def test_a_fallback_that_exits_is_started_again_too(tmp_path: Path) -> Non
             assert await stream.result == "42"
             await stream.wait()
             assert stream.view.agent == "second"
+
+
+@pytest.mark.parametrize("says", ["", '{"type": "progress", "message": "Writing a.py"}'])
+async def test_a_program_that_writes_lines_is_started_again_as_long_as_it_has_said_nothing(says: str) -> None:
+    program = f"input(); print({says!r}, flush=True); raise SystemExit(3)"
+    async with open_agent(command=(sys.executable, "-c", program), protocol="ndjson") as agent:
+        with pytest.raises(AgentExited) as caught:
+            await agent.think().text("Go").run(retry=NOW)
+    assert len(caught.value.tries) == (0 if says else 2)

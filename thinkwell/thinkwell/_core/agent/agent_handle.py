@@ -370,7 +370,7 @@ def open_agent(
     protocol: Protocol = "acp",
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
-    fallback: Sequence[AgentName | str | AgentProfile | Opening[Agent]] | None = None,
+    fallback: Sequence[AgentName | str | AgentProfile | Opening[object]] | None = None,
     fallback_after_effects: bool = False,
 ) -> Opening[Agent]:
     """Start an agent, or connect to one, with an ``async with`` block.
@@ -427,8 +427,8 @@ def open_agent(
             ``open_agent(…)`` with options of its own. If the agent does not start, the next one is opened
             instead. If a run fails by the agent's quota, an overload, a login, or its exit, the next one gets
             the task; see `ThinkBuilder.fallback`. A name gets `cwd`, `env`, `permissions`, `on_question`,
-            `question_timeout`, `workspace`, `mcp_servers`, `startup_timeout`, `keep_daemons` and `on_phase`
-            of this call. Turns of a session, and runs with a listener, stay with their agent.
+            `question_timeout`, `workspace`, `mcp_servers`, `startup_timeout` and `keep_daemons` of this
+            call. Turns of a session, and runs with a listener, stay with their agent.
         fallback_after_effects: Whether they take over even if the agent may have changed something: it may
             then be done twice.
 
@@ -502,7 +502,6 @@ def open_agent(
         mcp_servers=mcp_servers,
         startup_timeout=startup_timeout,
         keep_daemons=keep_daemons,
-        on_phase=on_phase,
     )
     named = SpareNames(name, opens, _as_spare).fallback
     spares = named(fallback, fallback_after_effects)

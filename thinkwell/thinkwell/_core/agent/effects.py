@@ -48,5 +48,7 @@ class Effects:
             if event.kind is not None and event.kind not in HARMLESS:
                 self._shown.add(event.id)
         elif isinstance(event, ev.ToolDone) and event.id in self._shown:
-            self._certain = self.any()  # the id may be used again, for a call of another tool
-            self._shown.discard(event.id)
+            self._shown.discard(event.id)  # it may be used again, for a call of another tool
+            self._certain = self._certain or not self._is_own(event.id)
+        elif isinstance(event, ev.Report):  # an agent that shows no tool calls may do anything
+            self._certain = True

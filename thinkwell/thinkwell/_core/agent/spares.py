@@ -232,7 +232,7 @@ class SpareNames:
 
     def _made(self, agent: object) -> Spare:
         if isinstance(agent, Opening):
-            return Spare(cast("Opening[Any]", agent), self._opened)
+            return Spare(cast("Opening[object]", agent), self._opened)
         if not isinstance(agent, str | AgentProfile):
             raise TypeError(
                 f"fallback: {agent!r:.100} is no agent; give a name, a profile, or an open_agent(…)"

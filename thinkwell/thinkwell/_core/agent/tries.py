@@ -64,15 +64,15 @@ class _Try(RunObserver):
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
         """Pass on an event."""
-        self._tries.take(self, event, event.at + self._began)
+        self._tries.take(event, event.at + self._began)
 
     def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
         """Pass on the result."""
-        self._tries.settled(self, raw, error)
+        self._tries.settled(raw, error)
 
     def ended(self, error: Exception | None, cut: str | None, /) -> None:
         """Pass on the end."""
-        self._tries.ended(self, error)
+        self._tries.ended(error)
 
     @contextmanager
     def _called(self, name: str) -> Generator[Callable[[ToolOutput], None]]:
@@ -144,8 +144,8 @@ class Tries(Generic[T]):
         self._failed_by = 0
         """How often that one has failed."""
         self._failed: list[ev.TryFailed] = []
-        self._try: _Try | None = None
-        """The one that runs."""
+        self._tries_now = False
+        """Whether an agent is at it."""
         self._step = Step(None)
         """What follows it."""
         self._said: str = ""
@@ -164,7 +164,7 @@ class Tries(Generic[T]):
         return ThoughtStream(self._log, ThoughtResult(self._outcome), self)
 
     def _begin(self, starter: Beginner, spec: Spec[T]) -> None:
-        self._try = _Try(self, self._log.now())
+        observer = _Try(self, self._log.now())
         options = replace(
             self._options,
             include=frozenset(),
@@ -174,18 +174,13 @@ class Tries(Generic[T]):
             run_id=self.id,
             attempt=len(self._failed) + 1,
         )
-        try:
-            self._current: RunHandle[T] = starter.begin(spec, options, self._try)
-        except BaseException:
-            self._try = None
-            raise
+        self._current: RunHandle[T] = starter.begin(spec, options, observer)
+        self._tries_now = True
 
     # What a try tells
 
-    def take(self, try_: _Try, event: ev.ThoughtEvent, at: float) -> None:
-        """Append an event of a try; none of one that has failed, except what it said before."""
-        if try_ is not self._try:
-            return
+    def take(self, event: ev.ThoughtEvent, at: float) -> None:
+        """Append an event of a try."""
         self.effects.take(event)
         if isinstance(event, ev.Steered) and event.outcome in ("injected", "interrupted"):
             self._said += f"\n{event.text}"
@@ -195,24 +190,20 @@ class Tries(Generic[T]):
         self._log.adopt(event, at)
         self._log.publish()
 
-    def settled(self, try_: _Try, raw: ev.JsonValue, error: Exception | None) -> None:
+    def settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
         """Take the result of a try, or an error after which there is no other."""
-        if try_ is not self._try:
-            return
         if error is None:
             self._outcome.set(self._current.outcome.value[0], raw)
         elif not (isinstance(error, self._retried) or another_may_help(error)):
             self._fail(error)
 
-    def ended(self, try_: _Try, error: Exception | None) -> None:
+    def ended(self, error: Exception | None) -> None:
         """Take the end of a try: the end of all, or another one follows."""
-        if try_ is not self._try:
-            return
         self._current.outcome.seen = True
         if error is None or not self._goes_on(error):
             self._end(error)
         else:
-            self._try = self._last_phase = None
+            self._tries_now, self._last_phase = False, None
 
     # What follows
 
@@ -281,7 +272,7 @@ class Tries(Generic[T]):
                     await self._begin_next()
             if self._log.ended:
                 return
-            if self._stopped_by is not None and self._try is None:
+            if self._stopped_by is not None and not self._tries_now:
                 self._end(self._stopped_by)
 
     async def _begin_next(self) -> None:
@@ -312,7 +303,8 @@ class Tries(Generic[T]):
     def _next_spec(self, starter: Beginner) -> Spec[T]:
         spec, more = self._spec, self._said
         if self._by[1] is not None:
-            more += briefing(self._log.view(), changed=self.effects.any())
+            before = dict.fromkeys(failed.agent for failed in self._failed)
+            more += briefing(self._log.view(), before, changed=self.effects.any())
             for part in spec.parts:
                 starter.check(part)
             if spec.system is not None:
@@ -328,7 +320,7 @@ class Tries(Generic[T]):
         if self._stopped_by is None:
             self._stopped_by = why
             self._fail(why)
-        if self._try is not None:
+        if self._tries_now:
             self._current.stop(why, patience)
         else:
             self._scope.cancel()
@@ -390,7 +382,7 @@ class Tries(Generic[T]):
 
     async def steer(self, text: str, otherwise: Otherwise | None) -> Injected | Queued[Any] | Refused:
         """Tell the agent something while it works."""
-        if self._try is None and not self._log.ended:
+        if not self._tries_now and not self._log.ended:
             await checkpoint()
             return Refused("no agent works on it: it will be tried again")
         return await self._current.steer(text, otherwise)
@@ -403,7 +395,7 @@ class Tries(Generic[T]):
     def kill(self) -> None:
         """End the agent's process at once."""
         self._check_owner()
-        if self._try is None:
+        if not self._tries_now:
             self.stop(ThoughtCancelled())
         else:
             self._current.kill()

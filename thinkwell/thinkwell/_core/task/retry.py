@@ -76,7 +76,7 @@ class Retry(Struct, frozen=True, kw_only=True):
 
 
 def _are_errors(kinds: object) -> bool:
-    return isinstance(kinds, tuple) and all(
-        isinstance(kind, type) and issubclass(kind, ThinkwellError)
-        for kind in cast("Iterable[object]", kinds)
-    )
+    if not isinstance(kinds, tuple):
+        return False
+    each = cast("Iterable[object]", kinds)
+    return all(isinstance(kind, type) and issubclass(kind, ThinkwellError) for kind in each)
