@@ -7,14 +7,20 @@ import os
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import anyio
 
 from thinkwell._core.agent.account import AuthStatus, Provider, as_provider
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
-from thinkwell._core.agent.arguments import check_model, check_protocol, check_types, check_way
-from thinkwell._core.agent.initialize import initialize
+from thinkwell._core.agent.arguments import (
+    check_model,
+    check_protocol,
+    check_types,
+    check_way,
+    question_handlers,
+)
+from thinkwell._core.agent.initialize import check_login, initialize
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.agent.runs import Runs
@@ -29,7 +35,6 @@ from thinkwell._core.agent.spares import Fallback, OpenedSpare, Spare, SpareName
 from thinkwell._core.agent.starters import AgentStarter
 from thinkwell._core.agent.stderr import StderrLines
 from thinkwell._core.log.log_lines import log_fields
-from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
 from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
@@ -59,6 +64,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.incoming import Incoming
     from thinkwell._core.agent.runs import AgentStatistics
     from thinkwell._core.log.observers import Observer
+    from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
     from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._core.session.state import SessionInfo
     from thinkwell._core.tracing.content import Redaction
@@ -79,10 +85,6 @@ logger = logging.getLogger("thinkwell")
 T = TypeVar("T")
 
 
-@hints(
-    __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
-    __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
-)
 @hints(
     __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
     __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
@@ -470,7 +472,7 @@ def open_agent(
         others={**others, "model": check_model("open_agent", model)},
     )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
-    handlers = _handlers(permissions, on_question)
+    handlers = question_handlers(permissions, on_question)
     check_way(tools_via)
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
@@ -622,7 +624,7 @@ async def _opened(
             await initialize(agent, startup_timeout)
             log.end()
             _log_start(agent)
-            _check_login(agent)
+            check_login(agent)
             check_reachable(setup.mcp_servers.wire, agent.client.capabilities.mcp_capabilities)
         hold.hurry = partial(agent.kill, "the wait for its end was broken off")
         try:
@@ -656,29 +658,6 @@ def _redaction(variables: Mapping[str, str]) -> Redaction:
     return Redactor(variables)
 
 
-def _handlers(
-    policy: PermissionMode | PermissionPolicy | None,
-    on_question: QuestionHandler | Sequence[QuestionHandler] | None,
-) -> tuple[QuestionHandler, ...]:
-    """Return who answers questions."""
-    if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
-        raise ValueError(
-            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
-        )
-    given: tuple[QuestionHandler, ...] = ()
-    if on_question is not None:
-        given = (on_question,) if callable(on_question) else tuple(on_question)
-    for handler in given:
-        if not callable(handler):
-            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
-    if policy == "deny" and given:
-        raise ValueError(
-            'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
-            "or a PermissionPolicy that leaves something open"
-        )
-    return given
-
-
 def _log_start(agent: RunningAgent) -> None:
     """Log what runs. Of the command its program only: the arguments may hold keys."""
     info = agent.client.agent.agent_info
@@ -686,17 +665,3 @@ def _log_start(agent: RunningAgent) -> None:
     program = agent.line.command[0] if agent.line.command else "a connection"
     name, about = agent.host.name, "Agent %s is ready: %s, by way of %s"
     logger.info(about, name, version, program, extra=log_fields(agent=name))
-
-
-def _check_login(agent: RunningAgent) -> None:
-    """Refuse a login that the agent does not offer: now, not in the middle of the work.
-
-    Raises:
-        LoginRequired: It does not; with those that it offers.
-    """
-    wanted, methods = agent.host.login.method, agent.host.errors.methods
-    if wanted is None or any(method.id == wanted and method.type == "agent" for method in methods):
-        return
-    terminal = any(method.id == wanted for method in methods)
-    why = "is for a person in a terminal" if terminal else "is not among those that it offers"
-    raise LoginRequired(agent.host.name, methods, f"open_agent(login={wanted!r}): that {why}")

@@ -9,7 +9,7 @@ import anyio
 
 from thinkwell._core.protocol.errors import noise, start_failure
 from thinkwell._version import VERSION
-from thinkwell.errors import AgentStartFailed, ThinkwellError
+from thinkwell.errors import AgentStartFailed, LoginRequired, ThinkwellError
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 from thinkwell_acp.client import PROTOCOL_VERSION
@@ -71,3 +71,17 @@ def _offers(agent: RunningAgent) -> s.ClientCapabilities:
             config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
         ),
     )
+
+
+def check_login(agent: RunningAgent) -> None:
+    """Refuse a login that the agent does not offer: now, not in the middle of the work.
+
+    Raises:
+        LoginRequired: It does not; with those that it offers.
+    """
+    wanted, methods = agent.host.login.method, agent.host.errors.methods
+    if wanted is None or any(method.id == wanted and method.type == "agent" for method in methods):
+        return
+    terminal = any(method.id == wanted for method in methods)
+    why = "is for a person in a terminal" if terminal else "is not among those that it offers"
+    raise LoginRequired(agent.host.name, methods, f"open_agent(login={wanted!r}): that {why}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import anyio
@@ -14,7 +13,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell import events as ev
 from thinkwell._core.agent import login as shared_login
 from thinkwell._core.agent.limits import RunLimits
-from thinkwell._core.agent.run_life import RunLife
+from thinkwell._core.agent.run_life import RunLife, next_run_id
 from thinkwell._core.agent.run_turns import RunTurns
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunFacts
@@ -27,12 +26,7 @@ from thinkwell._core.turn.after_turn import failure
 from thinkwell._core.turn.own_tools import Driver
 from thinkwell._core.turn.run_record import RunRecord
 from thinkwell._core.turn.turn import PATIENT, Patience, Turn
-from thinkwell.errors import (
-    AgentClosed,
-    SessionUnusable,
-    ThinkwellError,
-    ThoughtTimeout,
-)
+from thinkwell.errors import AgentClosed, SessionUnusable, ThinkwellError, ThoughtTimeout
 from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
@@ -56,13 +50,6 @@ if TYPE_CHECKING:
     from thinkwell_acp.client import PromptOutcome
 
 T = TypeVar("T")
-
-_run_numbers = count(1)
-
-
-def next_run_id() -> str:
-    """Return a name for a run, unique in this process."""
-    return f"run-{next(_run_numbers)}"
 
 
 class RunHost(SessionHost, frozen=True, kw_only=True):

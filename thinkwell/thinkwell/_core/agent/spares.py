@@ -278,7 +278,7 @@ async def first_to_start(
     Args:
         opening: Opens the agent.
         fallback: The others.
-        told: Is told of the agent that was opened what is left of the fallback, and what has happened before.
+        told: Called with the agent that was opened, what is left of the fallback, and what happened before.
         hold: What holds it.
 
     Raises:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
-from msgspec import Struct
+from msgspec import structs
 
 from thinkwell import events as ev
 from thinkwell._core.agent.effects import Effects
 from thinkwell._core.agent.limits import within_budget
-from thinkwell._core.agent.run import next_run_id
-from thinkwell._core.agent.spares import add_tries, another_may_help, ended_on_purpose, failed_try
+from thinkwell._core.agent.run_life import next_run_id
+from thinkwell._core.agent.spares import Fallback, add_tries, another_may_help, ended_on_purpose, failed_try
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunObserver
 from thinkwell._core.log.run_log import RunLog, running_clock
 from thinkwell._core.log.stream import Outcome, Refused, ThoughtResult, ThoughtStream
 from thinkwell._core.task.briefing import briefing
-from thinkwell._core.task.prompt import TextPart
+from thinkwell._core.task.prompt import TextPart, joined
 from thinkwell._core.turn.turn import PATIENT
 from thinkwell.errors import AgentClosed, AgentExited, ThoughtCancelled, ThoughtTimeout
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from thinkwell._core.agent.agent import RunningAgent
     from thinkwell._core.agent.run_handle import RunHandle
-    from thinkwell._core.agent.spares import Beginner, Fallback, Spare
+    from thinkwell._core.agent.spares import Beginner, Spare
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.stream import Injected, Otherwise, Queued
     from thinkwell._core.session.session import WireSession
@@ -46,12 +47,9 @@ T = TypeVar("T")
 LAST_PHASES: Final = ("completed", "failed", "cancelled")
 
 
-class Step(Struct, frozen=True):
-    """What follows a try that has failed."""
-
-    spare: Spare | None
-    """The agent that is given the task; ``None``: the same."""
-    delay: float = 0.0
+def with_text(spec: Spec[T], text: str) -> Spec[T]:
+    """Return a task with text behind its prompt."""
+    return replace(spec, parts=joined((*spec.parts, TextPart(text)))) if text else spec
 
 
 class _Try(RunObserver):
@@ -121,13 +119,11 @@ class Tries(Generic[T]):
         self._starter = starter
         self._spec = spec
         self._options = options
-        self._after_effects = fallback.after_effects
-        self._spares = list(fallback.spares)
-        """Those that have not been tried."""
+        self._fallback = fallback
+        """The agents that have not been tried."""
         self.session: WireSession | None = session
         self.id: Final = options.run_id or next_run_id()
         name, owner = agent.host.name, agent.host.owner
-        self._lines = LogLines(agent=name, run=self.id)
         self._log = RunLog(
             options.include,
             options.buffer,
@@ -137,23 +133,18 @@ class Tries(Generic[T]):
             cwd=agent.setup.cwd,
             owner=owner,
         )
-        self._outcome: Outcome[T] = Outcome(self.id, lines=self._lines, owner=owner)
+        self._outcome: Outcome[T] = Outcome(self.id, lines=LogLines(agent=name, run=self.id), owner=owner)
         self.effects: Effects = Effects(spec.tools, lambda id_: self._current.is_own(id_))
-        self._by: tuple[str, Spare | None] = (name, None)
-        """The agent that tries it now."""
-        self._failed_by = 0
-        """How often that one has failed."""
+        self._spare: Spare | None = None
+        """The agent that tries it now, or next; ``None``: the block's own."""
+        self._delay = 0.0
+        """Seconds until it does."""
         self._failed: list[ev.TryFailed] = []
         self._tries_now = False
         """Whether an agent is at it."""
-        self._step = Step(None)
-        """What follows it."""
-        self._said: str = ""
-        """What the agents were told while they worked."""
         self._last_phase: ev.PhaseChanged | None = None
         self._stopped_by: Exception | None = None
         self._scope = anyio.CancelScope()
-        self._listened = False
         self.over: anyio.Event = anyio.Event()
 
     def start(self) -> ThoughtStream[T]:
@@ -183,7 +174,7 @@ class Tries(Generic[T]):
         """Append an event of a try."""
         self.effects.take(event)
         if isinstance(event, ev.Steered) and event.outcome in ("injected", "interrupted"):
-            self._said += f"\n{event.text}"
+            self._spec = with_text(self._spec, f"\n{event.text}")  # the next one has to know, too
         if isinstance(event, ev.PhaseChanged) and event.phase in LAST_PHASES:
             self._last_phase = event  # it is the last only if no other try follows
             return
@@ -212,42 +203,43 @@ class Tries(Generic[T]):
         retry = self._options.retry
         return () if retry is None else retry.on
 
+    @property
+    def _by(self) -> str:
+        """The name of the agent that tries it."""
+        return self._agent.host.name if self._spare is None else self._spare.name
+
     def _goes_on(self, error: Exception) -> bool:
-        """Decide what follows a try that has failed, and tell it; return whether anything does."""
-        self._failed_by += 1
-        step = None if self._stopped_by is not None or self._listened else self._next(error)
-        if step is None:
+        """Decide what follows a try that has failed, and log it; return whether anything does."""
+        if self._stopped_by is not None:
             return False
-        name = self._by[0]
-        if step.spare is None:
-            failed, notice = failed_try(error, name, name, "retry", step.delay)
+        name, changed = self._by, self.effects.any()
+        delay = None if changed else self._retry_in(error)
+        spares = self._fallback.spares
+        if delay is not None:
+            self._delay = delay
+            failed, notice = failed_try(error, name, name, "retry", delay)
+        elif spares and another_may_help(error) and (self._fallback.after_effects or not changed):
+            self._spare, self._delay = spares[0], 0.0
+            self._fallback = structs.replace(self._fallback, spares=spares[1:])
+            failed, notice = failed_try(error, name, self._by, "fallback")
         else:
-            failed, notice = failed_try(error, name, step.spare.name, "fallback")
+            return False
         for event in (failed, notice):
             self._log.adopt(event, self._log.now())
         self._log.publish()
-        self._lines(logging.WARNING, "Run %s: %s: %s", self.id, notice.title, failed.reason)
+        self._current.lines(logging.WARNING, "Run %s: %s: %s", self.id, notice.title, failed.reason)
         self._failed.append(failed)
-        self._step = step
         return True
 
-    def _next(self, error: Exception) -> Step | None:
-        changed = self.effects.any()
+    def _retry_in(self, error: Exception) -> float | None:
+        """Return how long to wait for another try of the same agent; ``None``: there is none."""
         retry = self._options.retry
-        if retry is not None and not changed and self._can_retry(error):
-            delay = retry.delay(error, self._failed_by)
-            if delay is not None:
-                return Step(None, delay)
-        if self._spares and another_may_help(error) and (self._after_effects or not changed):
-            return Step(self._spares.pop(0))
-        return None
-
-    def _can_retry(self, error: Exception) -> bool:
-        """Return whether the same agent can try it again; one that has ended is started again for that."""
-        if not isinstance(error, AgentExited):
-            return True
-        spare = self._by[1] or self._agent.spares.itself
-        return self.session is None and spare.opening.again and not ended_on_purpose(error)
+        if isinstance(error, AgentExited):  # it has to be started again
+            opening = (self._spare or self._agent.spares.itself).opening
+            if ended_on_purpose(error) or self.session is not None or not opening.again:
+                return None
+        before = takewhile(lambda failed: failed.then == "retry", reversed(self._failed))
+        return None if retry is None else retry.delay(error, 1 + len(list(before)))
 
     async def _main(self) -> None:
         """Drive it to its end. Never raises."""
@@ -276,40 +268,34 @@ class Tries(Generic[T]):
                 self._end(self._stopped_by)
 
     async def _begin_next(self) -> None:
-        step = self._step
         try:
             with within_budget(self._options.budget, self.stop, self._agent.host.tasks):
-                await anyio.sleep(step.delay)
-                starter = await self._starter_of(step)
+                await anyio.sleep(self._delay)
+                starter = await self._next_starter()
             self._begin(starter, self._next_spec(starter))
         except Exception as exc:
             if not self._goes_on(exc):
                 self._end(exc)
 
-    async def _starter_of(self, step: Step) -> Beginner:
-        spares, spare = self._agent.spares, step.spare
-        if spare is not None:
-            self._by, self._failed_by = (spare.name, spare), 0
-        elif self._by[1] is not None:
-            spare = self._by[1]
-        elif (
+    async def _next_starter(self) -> Beginner:
+        spares = self._agent.spares
+        if self._spare is None and (
             self.session is not None
             or self._agent.client.connection.error is None
             or not spares.itself.opening.again  # the try says how it has ended
         ):
             return self._starter
-        return (await spares.get(spare or spares.itself)).starter
+        return (await spares.get(self._spare or spares.itself)).starter
 
     def _next_spec(self, starter: Beginner) -> Spec[T]:
-        spec, more = self._spec, self._said
-        if self._by[1] is not None:
-            before = dict.fromkeys(failed.agent for failed in self._failed)
-            more += briefing(self._log.view(), before, changed=self.effects.any())
-            for part in spec.parts:
-                starter.check(part)
-            if spec.system is not None:
-                starter.check_system(spec.system)
-        return replace(spec, parts=(*spec.parts, TextPart(more))) if more else spec
+        if self._spare is None:
+            return self._spec
+        for part in self._spec.parts:
+            starter.check(part)
+        if self._spec.system is not None:
+            starter.check_system(self._spec.system)
+        before = dict.fromkeys(failed.agent for failed in self._failed)
+        return with_text(self._spec, briefing(self._log.view(), before, changed=self.effects.any()))
 
     # The end
 
@@ -376,7 +362,7 @@ class Tries(Generic[T]):
     def attach(self, listener: RunListener) -> None:
         """Have a listener hear what was kept, and the try that runs. No other follows."""
         self._current.attach(listener)
-        self._listened = True
+        self._fallback, self._options = Fallback(), replace(self._options, retry=None)
         for event in tuple(self._log.events):
             listener.event(event)
 
