@@ -405,6 +405,14 @@ async def test_a_wrong_fallback_is_refused(agents: Any, kind: type[Exception], w
                 agent.think().fallback(*agents)
 
 
+async def test_scripted_agents_can_take_over_from_each_other() -> None:
+    first = ScriptedAgent(script.uses("Edit", kind="edit").fails(-32000, "log in"))
+    other = ScriptedAgent(ANSWER)
+    async with first.open(fallback=[other.open()], fallback_after_effects=True) as agent:
+        assert await agent.think().text("Go").run() == "42"
+    other.check()
+
+
 async def test_a_profile_can_take_over() -> None:
     profile = known("other")
     async with opening(played(EMPTY)) as agent:

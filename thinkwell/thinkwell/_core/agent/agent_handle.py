@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -20,7 +19,7 @@ from thinkwell._core.agent.arguments import (
     check_way,
     question_handlers,
 )
-from thinkwell._core.agent.initialize import check_login, initialize
+from thinkwell._core.agent.initialize import check_login, initialize, log_start
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.agent.runs import Runs
@@ -34,7 +33,6 @@ from thinkwell._core.agent.session_list import listed_sessions
 from thinkwell._core.agent.spares import Fallback, OpenedSpare, Spare, SpareNames, Spares, first_to_start
 from thinkwell._core.agent.starters import AgentStarter
 from thinkwell._core.agent.stderr import StderrLines
-from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
@@ -43,7 +41,7 @@ from thinkwell._core.schema.misuse import hints
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.task.builder import Spec, ThinkBuilder
 from thinkwell._core.task.system_prompt import session_system
-from thinkwell._core.tracing.run_logging import RunLogging, shown
+from thinkwell._core.tracing.run_logging import RunLogging
 from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
@@ -79,8 +77,6 @@ if TYPE_CHECKING:
     from thinkwell.view import PhaseView
     from thinkwell_acp import Transport
     from thinkwell_acp._tasks import BackgroundTasks
-
-logger = logging.getLogger("thinkwell")
 
 T = TypeVar("T")
 
@@ -623,7 +619,7 @@ async def _opened(
             log.reach("initializing")
             await initialize(agent, startup_timeout)
             log.end()
-            _log_start(agent)
+            log_start(agent)
             check_login(agent)
             check_reachable(setup.mcp_servers.wire, agent.client.capabilities.mcp_capabilities)
         hold.hurry = partial(agent.kill, "the wait for its end was broken off")
@@ -656,12 +652,3 @@ def _redaction(variables: Mapping[str, str]) -> Redaction:
     from thinkwell._recording._redact import Redactor  # loads what finds them
 
     return Redactor(variables)
-
-
-def _log_start(agent: RunningAgent) -> None:
-    """Log what runs. Of the command its program only: the arguments may hold keys."""
-    info = agent.client.agent.agent_info
-    version = "no version" if info is None else shown(f"{info.name} {info.version}")
-    program = agent.line.command[0] if agent.line.command else "a connection"
-    name, about = agent.host.name, "Agent %s is ready: %s, by way of %s"
-    logger.info(about, name, version, program, extra=log_fields(agent=name))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from typing import TYPE_CHECKING
 
 import anyio
 
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.protocol.errors import noise, start_failure
+from thinkwell._core.tracing.run_logging import shown
 from thinkwell._version import VERSION
 from thinkwell.errors import AgentStartFailed, LoginRequired, ThinkwellError
 from thinkwell_acp import AcpError, DecodeError
@@ -16,6 +19,8 @@ from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from thinkwell._core.agent.agent import RunningAgent
+
+logger = logging.getLogger("thinkwell")
 
 
 async def initialize(agent: RunningAgent, seconds: float) -> None:
@@ -85,3 +90,12 @@ def check_login(agent: RunningAgent) -> None:
     terminal = any(method.id == wanted for method in methods)
     why = "is for a person in a terminal" if terminal else "is not among those that it offers"
     raise LoginRequired(agent.host.name, methods, f"open_agent(login={wanted!r}): that {why}")
+
+
+def log_start(agent: RunningAgent) -> None:
+    """Log what runs. Of the command its program only: the arguments may hold keys."""
+    info = agent.client.agent.agent_info
+    version = "no version" if info is None else shown(f"{info.name} {info.version}")
+    program = agent.line.command[0] if agent.line.command else "a connection"
+    name, about = agent.host.name, "Agent %s is ready: %s, by way of %s"
+    logger.info(about, name, version, program, extra=log_fields(agent=name))

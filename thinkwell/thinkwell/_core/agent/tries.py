@@ -162,6 +162,7 @@ class Tries(Generic[T]):
             buffer=None,
             timeout=None,
             retry=None,
+            model=self._options.model if self._spare is None else None,  # another agent has other models
             run_id=self.id,
             attempt=len(self._failed) + 1,
         )
