@@ -148,6 +148,13 @@ async def test_the_last_error_knows_those_before() -> None:
     assert stream.view.phase == "failed"
 
 
+async def test_a_long_error_is_cut_in_the_events() -> None:
+    async with opening(played(script.fails(-32603, "overloaded " * 1000) + FULL)) as agent:
+        with pytest.raises(ContextFull) as caught:
+            await agent.think().text("Go").run(retry=NOW)
+    assert len(caught.value.tries[0].reason) == 500
+
+
 async def test_it_gives_up_after_the_last_attempt() -> None:
     agent = played(BUSY, repeats=True)
     async with opening(agent) as opened:

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+REASON: Final = 500
+"""Characters of an error in the events about it: an agent may write any number."""
+
 ANOTHER_MAY_HELP: Final[tuple[type[AgentError], ...]] = (
     QuotaExhausted,
     Overloaded,
@@ -250,7 +253,7 @@ def failed_try(
     error: Exception, agent: str, next_agent: str, then: Literal["retry", "fallback"], delay: float = 0.0
 ) -> tuple[ev.TryFailed, ev.Notice]:
     """Return the events of a try that has failed: one for programs, and one that displays show."""
-    kind, reason = type(error).__name__, str(error).partition("\n")[0]
+    kind, reason = type(error).__name__, str(error).partition("\n")[0][:REASON]
     follows = f"{next_agent} takes over" if then == "fallback" else f"it tries again in {delay:.1f} s"
     return (
         ev.TryFailed(agent=agent, error=kind, reason=reason, next_agent=next_agent, then=then, delay=delay),
