@@ -95,6 +95,8 @@ async def test_a_fallback_is_opened_when_it_is_needed_once_and_closed_with_the_b
         streams = [agent.think().text("Go").stream() for _ in range(3)]
         for stream in streams:
             assert await stream.result == "42"
+        assert other.client.connection.error is None
+    assert other.client.connection.error is not None
     initialized = [message for message in other.sent.messages if message.method == "initialize"]
     assert (len(initialized), len(other.sent.prompts)) == (1, 3)
 
@@ -369,6 +371,24 @@ async def test_leaving_the_block_cancels_what_another_agent_does() -> None:
     with pytest.raises(ThoughtCancelled):
         await stream.result
     assert (stream.view.phase, stream.view.agent) == ("cancelled", "second")
+
+
+async def test_no_try_begins_while_the_block_is_left() -> None:
+    first = played(script.says("Hm").hangs(deaf=True).stops() + EMPTY)
+    other = second(BUSY + ANSWER)
+    async with opening(first, fallback=[opening(other, "second")]) as agent:
+        deaf = agent.think().text("Go").stream()
+        async for _ in deaf:
+            break
+        waits = Retry(random=lambda: 1.0)
+        stream = agent.think().text("Go").stream(include={"try_failed"}, retry=waits)
+        async for event in stream:
+            if isinstance(event, ev.TryFailed) and event.agent == "second":
+                break
+    assert len(other.sent.prompts) == 1
+    for ended in (deaf, stream):
+        with pytest.raises(ThoughtCancelled):
+            await ended.result
 
 
 async def test_the_budget_is_that_of_all_agents() -> None:

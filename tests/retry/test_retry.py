@@ -265,16 +265,17 @@ async def test_another_run_that_uses_the_budget_up_ends_the_wait() -> None:
     used = {"sessionUpdate": "usage_update", "used": 200, "size": 1000}
     budget = Budget(max_tokens=100)
     other = played(script.updates(used).hangs())
+    watch = Stopwatch()
     async with opening(played(BUSY)) as agent, other.open() as another:
-        stream = (
-            agent.think().text("Go").stream(include=FAILED, budget=budget, retry=Retry(random=lambda: WORST))
-        )
+        waits = Retry(base_delay=50, random=lambda: WORST)
+        stream = agent.think().text("Go").stream(include=FAILED, budget=budget, retry=waits)
         await until_failed(stream)
         with pytest.raises(BudgetExceeded):
             await another.think().text("Go").run(budget=budget)
         with pytest.raises(BudgetExceeded):
             await stream.result
         await stream.wait()
+        assert watch.seconds < 20
 
 
 async def until_failed(stream: ThoughtStream[Any]) -> None:
