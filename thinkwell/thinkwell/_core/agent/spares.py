@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from thinkwell._core.log.observers import RunObserver
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
-    from thinkwell._core.task.prompt import Part
-    from thinkwell._core.task.system_prompt import SystemPrompt
     from thinkwell._core.turn.turn import Patience
 
 T = TypeVar("T")
@@ -66,22 +64,6 @@ def ended_on_purpose(error: Exception) -> bool:
 
 class Beginner(Protocol):
     """Starts one try of a task."""
-
-    def check(self, part: Part, /) -> None:
-        """Check that the agent takes such a part of a prompt.
-
-        Raises:
-            CapabilityMissing: It does not.
-        """
-        ...
-
-    def check_system(self, system: SystemPrompt, /) -> None:
-        """Check that the agent takes such a system prompt.
-
-        Raises:
-            CapabilityMissing: It does not.
-        """
-        ...
 
     def begin(self, spec: Spec[T], options: Options, observer: RunObserver, /) -> RunHandle[T]:
         """Start a run, of which an observer learns what happens."""

@@ -273,7 +273,7 @@ class Tries(Generic[T]):
             with within_budget(self._options.budget, self.stop, self._agent.host.tasks):
                 await anyio.sleep(self._delay)
                 starter = await self._next_starter()
-            self._begin(starter, self._next_spec(starter))
+            self._begin(starter, self._next_spec())
         except Exception as exc:
             if not self._goes_on(exc):
                 self._end(exc)
@@ -288,13 +288,9 @@ class Tries(Generic[T]):
             return self._starter
         return (await spares.get(self._spare or spares.itself)).starter
 
-    def _next_spec(self, starter: Beginner) -> Spec[T]:
+    def _next_spec(self) -> Spec[T]:
         if self._spare is None:
             return self._spec
-        for part in self._spec.parts:
-            starter.check(part)
-        if self._spec.system is not None:
-            starter.check_system(self._spec.system)
         before = dict.fromkeys(failed.agent for failed in self._failed)
         return with_text(self._spec, briefing(self._log.view(), before, changed=self.effects.any()))
 
