@@ -97,6 +97,7 @@ def names(type_: type) -> set[str]:
                 "code",
                 "cwd",
                 "explain",
+                "fallback",
                 "image",
                 "line",
                 "listen",

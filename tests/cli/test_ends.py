@@ -184,3 +184,25 @@ def test_every_error_has_its_code(failed: Exception, code: int, failing: Callabl
     done = failing(failed)
     assert (done.code, done.out) == (code, "")
     assert "open_agent(" not in done.err
+
+
+def test_another_agent_takes_over_and_one_that_exits_is_started_again(home: Path) -> None:
+    other = shlex.split(scripted(home, script.says("yes")))
+    (home / "pyproject.toml").write_text(
+        f"[tool.thinkwell.agents.other.program]\ncommand = {json.dumps(other)}\n", "utf-8"
+    )
+    done = run_command("run", "go", "--command", "/nowhere/mine", "--fallback", "other")
+    assert (done.code, done.out) == (0, "yes\n"), done.err
+    assert "mine: AgentNotFound; other takes over" in done.err
+    (home / "dying").mkdir()
+    dies = scripted(home / "dying", script.crashes(7))
+    done = run_command("run", "go", "--command", dies, "--retry", "1")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.count("AgentExited; it tries again") == 1
+
+
+def test_a_wrong_fallback_is_refused(home: Path) -> None:
+    done = run_command("run", "go", "--agent", "codex", "--fallback", "codex")
+    assert (done.code, done.out) == (2, "")
+    assert "codex is the agent itself" in " ".join(done.err.split())
+    assert run_command("run", "go", "--fallback", "nobody").code == 3

@@ -15,7 +15,8 @@ from thinkwell.testing import Fault, simulate, simulate_once
 
 from .processes import FEW, PROC, play, survivors
 from .runner import main
-from .sweeps import sweep
+from .sweeps import FAULTS, sweep
+from .tries import ENDS, SCENES, Scene, sweep_tries
 from .worlds import world
 
 if TYPE_CHECKING:
@@ -45,6 +46,19 @@ def test_a_fault_and_a_cancellation_at_each_message(backend: str, in_session: bo
         names.add(name)
         simulate_once(program, at, backend)
     assert len(names) == kinds
+
+
+@BACKENDS
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: f"{scene.comes_to}{scene.in_session:d}")
+@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_tries_with_a_fault_and_a_cancellation_at_each_message(
+    backend: str, scene: Scene, each: bool
+) -> None:
+    kinds = len(FAULTS) + len(ENDS)
+    programs = sweep_tries(backend, scene)[:: 1 if each else kinds + 1]
+    for _, at, program in programs:
+        simulate_once(program, at, backend)
+    assert len({name for name, _, _ in programs}) == kinds
 
 
 @pytest.mark.skipif(not PROC.exists(), reason="looks at processes in /proc")

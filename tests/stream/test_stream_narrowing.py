@@ -38,6 +38,7 @@ def describe(event: ThoughtEvent) -> str:  # noqa: C901 - a case for each kind
             | ev.ModeUpdate()
             | ev.CommandsUpdate()
             | ev.ConfigUpdate()
+            | ev.TryFailed()
         ):
             return ""
         case ev.SessionInfoUpdate() | ev.QuestionAsked() | ev.QuestionAnswered() | ev.ResultAttempt():

@@ -18,20 +18,24 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from sync.playing import playing
+from sync.playing import playing, program
 
 from thinkwell import (
     AgentClosed,
     AgentNotFound,
+    AgentReported,
     JsonSchema,
     Message,
     RecordingError,
     ResultMissing,
+    Retry,
     ThoughtCancelled,
     ThoughtTimeout,
     events,
 )
+from thinkwell.agents import AgentProfile, Program
 from thinkwell.errors import QuestionNotOpen
+from thinkwell.listen import Handlers
 from thinkwell.sync import ThoughtStream, open_agent, replay
 from thinkwell.testing import script
 
@@ -405,3 +409,22 @@ def test_a_block_that_an_exception_leaves_does_not_wait(of_the_stream: bool) -> 
     cut = "ThoughtCancelled" if of_the_stream else "AgentClosed"
     assert (stream.view.phase, stream.view.cut) == ("completed", cut)
     assert stream.elapsed < 2
+
+
+def test_a_task_is_tried_again_and_taken_over() -> None:
+    told = script.fails(-32603, "busy") + script.fails(-32000, "log in")
+    other = AgentProfile(name="other", program=Program(command=tuple(program(script.says("42")))))
+    with playing(told, fallback=[other]) as agent:
+        stream = (
+            agent.think()
+            .text("Go")
+            .stream(include={"try_failed"}, retry=Retry(on=(AgentReported,), random=float))
+        )
+        assert stream.result() == "42"
+        tries = [event for event in stream if isinstance(event, events.TryFailed)]
+        assert [(each.error, each.next_agent) for each in tries] == [
+            ("AgentReported", agent.name),
+            ("LoginRequired", "other"),
+        ]
+        with pytest.raises(ValueError, match="handlers hear one agent"):
+            agent.think().text("Go").fallback(other).listen(Handlers())

@@ -18,6 +18,7 @@ from thinkwell._core.schema.output import JsonSchema
 from thinkwell._core.session.history import HistoryMessage, HistoryTool, history_to_json
 from thinkwell._core.session.state import SessionInfo, SessionMode, SessionUsage
 from thinkwell._core.task.builder import Explanation, ThinkBuilder
+from thinkwell._core.task.retry import Retry
 from thinkwell._core.task.think import think
 from thinkwell._recording._replay import replay
 from thinkwell._version import VERSION as __version__  # noqa: N811 - the usual name
@@ -181,6 +182,7 @@ __all__ = (
     "ResultInvalid",
     "ResultMissing",
     "ResultRefused",
+    "Retry",
     "Rule",
     "RunEnded",
     "RunOptions",

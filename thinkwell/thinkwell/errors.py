@@ -68,7 +68,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell.events import JsonValue
+    from thinkwell.events import JsonValue, TryFailed
 
 __all__ = (
     "AgentClosed",
@@ -129,6 +129,9 @@ MODELS_NAMED = 30
 
 class ThinkwellError(Exception):
     """Base of all errors of thinkwell."""
+
+    tries: tuple[TryFailed, ...] = ()
+    """The tries of the run that failed before; see `thinkwell.Retry` and `ThinkBuilder.fallback`."""
 
     # Errors are dataclasses, except those that take more than they keep: a list, of which they keep a tuple.
     __match_args__: ClassVar[tuple[str, ...]] = ()

@@ -109,6 +109,7 @@ __all__ = (
     "ToolStatus",
     "ToolUpdate",
     "ToolsSeen",
+    "TryFailed",
     "TurnEnded",
     "TurnStarted",
     "Unhandled",
@@ -500,6 +501,25 @@ class Unhandled(Event, frozen=True, kw_only=True, tag="unhandled"):
     body: dict[str, JsonValue]
 
 
+class TryFailed(Event, frozen=True, kw_only=True, tag="try_failed"):
+    """The agent has failed, and the task is given to it again, or to another agent."""
+
+    type: ClassVar[Literal["try_failed"]] = "try_failed"
+
+    agent: str
+    """The agent that has failed."""
+    error: str
+    """Why: the name of the error's class."""
+    reason: str
+    """Why, in words."""
+    next_agent: str
+    """The agent that gets the task now."""
+    then: Literal["retry", "fallback"]
+    """Whether that is the same agent, or the next one of the fallback."""
+    delay: float = 0.0
+    """Seconds until it does."""
+
+
 class Stalled(Event, frozen=True, kw_only=True, tag="stalled"):
     """The agent was silent for half of the ``idle_timeout``."""
 
@@ -563,6 +583,7 @@ ThoughtEvent: TypeAlias = (
     | UnknownUpdate
     | Report
     | Unhandled
+    | TryFailed
     | Stalled
     | ReplayStarted
     | ReplayEnded
@@ -601,6 +622,7 @@ EventType: TypeAlias = Literal[
     "unknown",
     "report",
     "unhandled",
+    "try_failed",
     "stalled",
     "replay_start",
     "replay_end",

@@ -52,10 +52,10 @@ class Recorder(RecordingWriter, Observer):
         with self.guarded():
             self.write(
                 rec.RunBegun(
-                    at=self.now(), run=facts.id, include=include, text=facts.text, wrapped=facts.wrapped
+                    at=self.now(), run=facts.name, include=include, text=facts.text, wrapped=facts.wrapped
                 )
             )
-        return RecordedRun(self, facts.id)
+        return RecordedRun(self, facts.name)
 
     def session(self, how: str, /) -> SessionObserver:
         """Record a session."""

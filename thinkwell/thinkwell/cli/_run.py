@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final, cast
@@ -13,7 +13,16 @@ import anyio
 import typer
 from msgspec import Struct
 
-from thinkwell import Agent, Budget, McpServer, McpServerError, ThinkBuilder, load_mcp_servers, open_agent
+from thinkwell import (
+    Agent,
+    Budget,
+    McpServer,
+    McpServerError,
+    Retry,
+    ThinkBuilder,
+    load_mcp_servers,
+    open_agent,
+)
 from thinkwell._core.exit import image_type
 from thinkwell.cli._errors import told
 from thinkwell.cli._launch import asked_in_vain, chosen_agent, launched, leaves_open, read_permissions
@@ -34,6 +43,7 @@ from thinkwell.cli._options import (
     StyleOption,
     SystemOption,
     VerboseOption,
+    agent_names,
     as_text,
     limit_option,
 )
@@ -102,6 +112,26 @@ def run(
         int | None,
         limit_option("--max-tokens", "Maximum number of tokens, if the agent reports them.", metavar="N"),
     ] = None,
+    retry: Annotated[
+        int,
+        typer.Option(
+            "--retry",
+            metavar="N",
+            min=0,
+            help="Try again up to N times after an overload or an exit, as long as nothing was changed.",
+            show_default=False,
+        ),
+    ] = 0,
+    fallback: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fallback",
+            metavar="NAME",
+            help="The agent that takes over if the first one cannot work. Repeatable.",
+            autocompletion=agent_names,
+            show_default=False,
+        ),
+    ] = None,
     as_json: EventsOption = False,
     style: StyleOption = Style.AUTO,
     verbose: VerboseOption = False,
@@ -153,7 +183,10 @@ def run(
             record=record,
             model=model,
             protocol=protocol.value,
+            fallback=fallback or None,
         )
+        if fallback:
+            _check_fallback(opening)
         asked = _read_prompt(prompt or ())  # last, when all else can be used
         from thinkwell.cli._progress import finish
 
@@ -165,10 +198,18 @@ def run(
                         timeout=timeout,
                         idle_timeout=idle_timeout,
                         budget=_budget(max_cost, max_tokens),
+                        retry=Retry(attempts=retry + 1) if retry else None,
                     )
                     return await finish(stream, how, output)
 
         raise typer.Exit(anyio.run(work))
+
+
+def _check_fallback(opening: Callable[[], object]) -> None:
+    try:
+        opening()  # which starts nothing
+    except ValueError as exc:
+        raise typer.BadParameter(str(exc), param_hint="--fallback") from None
 
 
 def _check_protocol(protocol: Spoken, command: str | None, **others: object) -> None:

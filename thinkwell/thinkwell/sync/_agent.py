@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from typing_extensions import TypeForm, Unpack
 
-    from thinkwell import AgentStatistics, AuthStatus, Provider, RunOptions, SessionInfo
+    from thinkwell import AgentStatistics, AuthStatus, Opening, Provider, RunOptions, SessionInfo
     from thinkwell import events as ev
     from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
@@ -357,6 +357,8 @@ def open_agent(
     protocol: Protocol = "acp",
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
+    fallback: Sequence[AgentName | str | AgentProfile | Opening[object]] | None = None,
+    fallback_after_effects: bool = False,
 ) -> Opener[Agent]:
     """Start an agent, or connect to one, with a ``with`` block or ``open_agent(…).start()``.
 
@@ -388,6 +390,8 @@ def open_agent(
         protocol=protocol,
         init=init,
         prompt_format=prompt_format,
+        fallback=fallback,
+        fallback_after_effects=fallback_after_effects,
     )
     return Opener(partial(_start, manager))
 

@@ -13,7 +13,7 @@ from thinkwell.sync._stream import ThoughtStream
 if TYPE_CHECKING:
     from typing import Never
 
-    from thinkwell import Budget, Buffer, Explanation
+    from thinkwell import Budget, Buffer, Explanation, Retry
     from thinkwell import events as ev
     from thinkwell._core.exit import Options, Spec
     from thinkwell._core.exit import Starter as AsyncStarter
@@ -40,6 +40,8 @@ class Starter:
         """Checks that the agent takes a part of a prompt."""
         self.check_system = starter.check_system
         """Checks that it takes a system prompt."""
+        self.check_fallback = starter.check_fallback
+        """Checks the agents that are to take over."""
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a run."""
@@ -77,6 +79,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         reminders: int = 1,
         background_wait: float = 30.0,
         budget: Budget | None = None,
+        retry: Retry | None = None,
     ) -> ThoughtStream[T]:
         """Start the run and return its stream at once. The run continues in the background.
 
@@ -94,6 +97,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             background_wait: Seconds that the run stays open, once the agent has answered, for what it was
                 steered to and for commands that it has moved to the background; 0 for not at all.
             budget: The budget of the run, alone or shared with others; see `Budget`.
+            retry: Try the task again after some errors, as long as nothing was changed; see `Retry`.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -110,6 +114,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             reminders=reminders,
             background_wait=background_wait,
             budget=budget,
+            retry=retry,
         )
         return self._starter.start(self._spec, options)
 
@@ -123,6 +128,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         reminders: int = 1,
         background_wait: float = 30.0,
         budget: Budget | None = None,
+        retry: Retry | None = None,
     ) -> T:
         """Run the task and return the result as soon as it arrives.
 
@@ -140,6 +146,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             reminders=reminders,
             background_wait=background_wait,
             budget=budget,
+            retry=retry,
         )
         try:
             return stream.result()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from thinkwell import Agent, McpServer, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
-    from thinkwell.agents import ToolTransport
+    from thinkwell.agents import AgentProfile, ToolTransport
     from thinkwell.testing._journal import Journal
     from thinkwell_acp import Transport
 
@@ -42,6 +42,8 @@ class OpenOptions(TypedDict, total=False):
     model: str | None
     startup_timeout: float
     record: str | os.PathLike[str] | None
+    fallback: Sequence[str | AgentProfile | Opening[object]] | None
+    fallback_after_effects: bool
 
 
 class _Opening(Opening["Agent"]):

@@ -16,7 +16,7 @@ from thinkwell._core.agent.questions import AgentQuestions
 from thinkwell._core.agent.run import Run, RunHost
 from thinkwell._core.agent.run_handle import RunHandle, check_listener
 from thinkwell._core.log.observers import Observers
-from thinkwell._core.log.stream import TURN_END_TIMEOUT, ThoughtResult, ThoughtStream
+from thinkwell._core.log.stream import TURN_END_TIMEOUT
 from thinkwell._core.session.routes import SessionRoutes
 from thinkwell._core.session.tool_hosts import ToolHosts
 from thinkwell._core.session.turn_queue import Turns
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
     from thinkwell._core.agent.launch import LaunchLog
     from thinkwell._core.agent.runs import AgentStatistics, Runs
-    from thinkwell._core.log.observers import Observer
+    from thinkwell._core.agent.spares import Spares
+    from thinkwell._core.log.observers import Observer, RunObserver
     from thinkwell._core.log.owner import Owner
+    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.protocol.dialect import Dialect
     from thinkwell._core.protocol.mcp_servers import McpServers
     from thinkwell._core.questions.asker import Asker
@@ -112,6 +114,7 @@ class RunningAgent:
         tasks: Where it does things in the background.
         observers: Learn what happens.
         launch_log: How it is launched.
+        spares: The agents that take over where it fails.
     """
 
     def __init__(
@@ -124,10 +127,12 @@ class RunningAgent:
         tasks: BackgroundTasks,
         observers: Sequence[Observer],
         launch_log: LaunchLog,
+        spares: Spares,
     ) -> None:
         name, profile = setup.name, setup.profile
         self.setup = setup
         self.line = line
+        self.spares = spares
         self.life: AgentLife = AgentLife.OPEN
         self._runs = runs
         routes: SessionRoutes[WireSession] = SessionRoutes(name, self._session_opened)
@@ -204,15 +209,45 @@ class RunningAgent:
         ephemeral: bool,
     ) -> ThoughtStream[T]:
         """Start a run in the background."""
+        return self.begin(spec, options, session, result_schema=result_schema, ephemeral=ephemeral).stream()
+
+    def begin(
+        self,
+        spec: Spec[T],
+        options: Options,
+        session: WireSession,
+        *,
+        result_schema: dict[str, s.JsonValue] | None,
+        ephemeral: bool,
+        observer: RunObserver | None = None,
+    ) -> RunHandle[T]:
+        """Start a run in the background, and return its handle.
+
+        Args:
+            spec: The task.
+            options: How it is to go.
+            session: Its session.
+            result_schema: Schema of ``return_result``; ``None``: there is no such tool.
+            ephemeral: Whether the session is its own.
+            observer: Learns what happens in it, besides the agent's observers.
+        """
         if options.listener is not None:
             check_listener(options.listener, self.setup.asker)  # before anybody learns of the run
-        run = Run(self.host, spec, options, session, result_schema=result_schema, ephemeral=ephemeral)
+        run = Run(
+            self.host,
+            spec,
+            options,
+            session,
+            result_schema=result_schema,
+            ephemeral=ephemeral,
+            observer=observer,
+        )
         handle = RunHandle(self.host, run, self.start)
         if options.listener is not None:
             handle.attach(options.listener)
         self.host.tasks.start_soon(run.main)
         self._runs.add(run)
-        return ThoughtStream(run.record.log, ThoughtResult(run.record.result), handle)
+        return handle
 
     async def let_finish(self, session: WireSession | None = None) -> None:
         """Wait a short time for the end of the turns whose result is there: those of a session, or all."""
@@ -224,7 +259,8 @@ class RunningAgent:
     def leave_session(self, session: WireSession) -> None:
         """Cancel what runs in a session."""
         session.leave()
-        for run in self._runs.of(session):
+        tried = (run for run in tuple(self.spares.runs) if run.session is session)
+        for run in (*tried, *self._runs.of(session)):
             run.stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
 
     async def authenticate(self, method: str) -> None:
@@ -252,10 +288,12 @@ class RunningAgent:
     async def leave(self) -> None:
         """Cancel what runs, wait for its end, and start nothing more."""
         self._move(AgentLife.LEAVING)
-        runs = tuple(self._runs)
-        self._runs.stop(AgentClosed, LAST)
+        runs = (*self.spares.runs, *self._runs)
+        for run in runs:
+            run.stop(AgentClosed(), LAST)
         for run in runs:
             await run.over.wait()
+        await self.spares.close()
         self._move(AgentLife.LEFT)
 
     def _move(self, life: AgentLife) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import anyio
 
 from thinkwell._core.agent.account import AuthStatus, Provider, as_provider
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
-from thinkwell._core.agent.arguments import check_model, check_protocol, check_types, check_way
-from thinkwell._core.agent.initialize import initialize
+from thinkwell._core.agent.arguments import (
+    check_model,
+    check_protocol,
+    check_types,
+    check_way,
+    question_handlers,
+)
+from thinkwell._core.agent.initialize import check_login, initialize, log_start
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.agent.outcomes import mapped
@@ -26,10 +31,9 @@ from thinkwell._core.agent.session_handle import (
     session_plan,
 )
 from thinkwell._core.agent.session_list import listed_sessions
+from thinkwell._core.agent.spares import Fallback, OpenedSpare, Spare, SpareNames, Spares, first_to_start
 from thinkwell._core.agent.starters import AgentStarter
 from thinkwell._core.agent.stderr import StderrLines
-from thinkwell._core.log.log_lines import log_fields
-from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
 from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
@@ -38,7 +42,7 @@ from thinkwell._core.schema.misuse import hints, refuse_prompt
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.task.builder import Spec, ThinkBuilder
 from thinkwell._core.task.system_prompt import session_system
-from thinkwell._core.tracing.run_logging import RunLogging, shown
+from thinkwell._core.tracing.run_logging import RunLogging
 from thinkwell._core.tracing.telemetry import Telemetry
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import TRACE_VARIABLE, choose, environment
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.outcomes import Outcomes, RunOptions
     from thinkwell._core.agent.runs import AgentStatistics
     from thinkwell._core.log.observers import Observer
+    from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
     from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._core.session.state import SessionInfo
     from thinkwell._core.tracing.content import Redaction
@@ -74,8 +79,6 @@ if TYPE_CHECKING:
     from thinkwell.view import PhaseView
     from thinkwell_acp import Transport
     from thinkwell_acp._tasks import BackgroundTasks
-
-logger = logging.getLogger("thinkwell")
 
 T = TypeVar("T")
 In = TypeVar("In")
@@ -403,6 +406,8 @@ def open_agent(
     protocol: Protocol = "acp",
     init: Mapping[str, ev.JsonValue] | None = None,
     prompt_format: PromptFormat = "text",
+    fallback: Sequence[AgentName | str | AgentProfile | Opening[object]] | None = None,
+    fallback_after_effects: bool = False,
 ) -> Opening[Agent]:
     """Start an agent, or connect to one, with an ``async with`` block.
 
@@ -454,6 +459,14 @@ def open_agent(
         init: Parameters for an NDJSON program, which has to acknowledge them first.
         prompt_format: How an NDJSON program gets its prompts: ``text``, as one line in which line ends are
             escaped, or ``json``, as an object with ``prompt`` and ``context``.
+        fallback: The agents that take over, in this order: names of known agents, profiles, or an
+            ``open_agent(…)`` with options of its own. If the agent does not start, the next one is opened
+            instead. If a run fails by the agent's quota, an overload, a login, or its exit, the next one gets
+            the task; see `ThinkBuilder.fallback`. A name gets `cwd`, `env`, `permissions`, `on_question`,
+            `question_timeout`, `workspace`, `mcp_servers`, `startup_timeout` and `keep_daemons` of this
+            call. Turns of a session, and runs with a listener, stay with their agent.
+        fallback_after_effects: Whether they take over even if the agent may have changed something: it may
+            then be done twice.
 
     Raises:
         AgentNotFound: The agent is unknown, or its program is missing.
@@ -493,7 +506,7 @@ def open_agent(
         others={**others, "model": check_model("open_agent", model)},
     )
     folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
-    handlers = _handlers(permissions, on_question)
+    handlers = question_handlers(permissions, on_question)
     check_way(tools_via)
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
@@ -513,6 +526,21 @@ def open_agent(
         from thinkwell._lines._dialect import LineDialect
 
         dialect = LineDialect(takes_meta=prompt_format == "json")
+
+    opens = partial(
+        open_agent,
+        env=env,
+        cwd=cwd,
+        permissions=permissions,
+        on_question=on_question,
+        question_timeout=question_timeout,
+        workspace=workspace,
+        mcp_servers=mcp_servers,
+        startup_timeout=startup_timeout,
+        keep_daemons=keep_daemons,
+    )
+    named = SpareNames(name, opens, _as_spare).fallback
+    spares = named(fallback, fallback_after_effects)
     setup = AgentSetup(
         name=name,
         cwd=folder,
@@ -536,28 +564,45 @@ def open_agent(
         line = LineTransport(pipe, tasks, name=name, init=init, prompt_format=prompt_format)
         return line, sys.maxsize  # it may be many times as long as the line, which has a limit of its own
 
-    def recording() -> Recorder | None:
-        if record is None and not os.environ.get(TRACE_VARIABLE):
+    def recording(file: str | os.PathLike[str] | None) -> Recorder | None:
+        if file is None and not os.environ.get(TRACE_VARIABLE):
             return None
         from thinkwell._recording._recorder import recorder_of  # loads what finds secrets
 
         return recorder_of(
-            record,
+            file,
             agent=name,
             command=() if profile is None else profile.command,
             cwd=folder,
             environment=variables,
         )
 
-    def opened(hold: Hold) -> AbstractAsyncContextManager[Agent]:
+    def alone(hold: Hold, file: str | os.PathLike[str] | None = None) -> AbstractAsyncContextManager[Agent]:
         log = LaunchLog(on_phase)
         pipe = transport
         if pipe is None:
             assert profile is not None
             pipe = Launcher(profile=profile, env=variables, cwd=folder, keep_daemons=keep_daemons).open(log)
-        return _opened(hold, log, pipe, setup, translated, startup_timeout, recording)
+        itself = Spare(Opening(name, alone, again=transport is None), _as_spare)
+        beside = Spares(itself, Fallback(), named)
+        return _opened(hold, log, pipe, setup, translated, startup_timeout, partial(recording, file), beside)
 
-    return Opening(name, opened)
+    own = Opening(name, partial(alone, file=record), again=transport is None)
+    return own if fallback is None else Opening(name, partial(first_to_start, own, spares, _took_over))
+
+
+def _as_spare(agent: Agent) -> OpenedSpare:
+    """Return what is needed of an agent that was opened to take over."""
+    running = agent._agent
+    return OpenedSpare(
+        starter=agent._starter, alive=lambda: running.client.connection.error is None, close=agent.close
+    )
+
+
+def _took_over(agent: Agent, left: Fallback, news: Sequence[ev.ThoughtEvent]) -> None:
+    """Give an agent the rest of a fallback, and tell its first run what happened before."""
+    agent._agent.spares.fallback = left
+    agent._agent.host.launch_log.begin_with(news)
 
 
 @asynccontextmanager
@@ -569,6 +614,7 @@ async def _opened(
     translated: Callable[[Transport, BackgroundTasks], tuple[Transport, int]],
     startup_timeout: float,
     recording: Callable[[], Recorder | None],
+    spares: Spares,
 ) -> AsyncGenerator[Agent]:
     async with AsyncExitStack() as stack:
         recorder = recording()
@@ -605,13 +651,14 @@ async def _opened(
                 tasks=tasks,
                 observers=observers,
                 launch_log=log,
+                spares=spares,
             )
             agent = await stack.enter_async_context(_connected(line, make, max_line))
             log.reach("initializing")
             await initialize(agent, startup_timeout)
             log.end()
-            _log_start(agent)
-            _check_login(agent)
+            log_start(agent)
+            check_login(agent)
             check_reachable(setup.mcp_servers.wire, agent.client.capabilities.mcp_capabilities)
         hold.hurry = partial(agent.kill, "the wait for its end was broken off")
         try:
@@ -643,49 +690,3 @@ def _redaction(variables: Mapping[str, str]) -> Redaction:
     from thinkwell._recording._redact import Redactor  # loads what finds them
 
     return Redactor(variables)
-
-
-def _handlers(
-    policy: PermissionMode | PermissionPolicy | None,
-    on_question: QuestionHandler | Sequence[QuestionHandler] | None,
-) -> tuple[QuestionHandler, ...]:
-    """Return who answers questions."""
-    if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
-        raise ValueError(
-            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
-        )
-    given: tuple[QuestionHandler, ...] = ()
-    if on_question is not None:
-        given = (on_question,) if callable(on_question) else tuple(on_question)
-    for handler in given:
-        if not callable(handler):
-            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
-    if policy == "deny" and given:
-        raise ValueError(
-            'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
-            "or a PermissionPolicy that leaves something open"
-        )
-    return given
-
-
-def _log_start(agent: RunningAgent) -> None:
-    """Log what runs. Of the command its program only: the arguments may hold keys."""
-    info = agent.client.agent.agent_info
-    version = "no version" if info is None else shown(f"{info.name} {info.version}")
-    program = agent.line.command[0] if agent.line.command else "a connection"
-    name, about = agent.host.name, "Agent %s is ready: %s, by way of %s"
-    logger.info(about, name, version, program, extra=log_fields(agent=name))
-
-
-def _check_login(agent: RunningAgent) -> None:
-    """Refuse a login that the agent does not offer: now, not in the middle of the work.
-
-    Raises:
-        LoginRequired: It does not; with those that it offers.
-    """
-    wanted, methods = agent.host.login.method, agent.host.errors.methods
-    if wanted is None or any(method.id == wanted and method.type == "agent" for method in methods):
-        return
-    terminal = any(method.id == wanted for method in methods)
-    why = "is for a person in a terminal" if terminal else "is not among those that it offers"
-    raise LoginRequired(agent.host.name, methods, f"open_agent(login={wanted!r}): that {why}")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.session.tool_hosts import ToolHosts
     from thinkwell._workspace.service import WorkspaceService
+    from thinkwell.events import ToolKind
     from thinkwell_acp._jsonrpc import Malformed
     from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.mcp import AcpToolHost
@@ -120,22 +121,19 @@ class Incoming(ClientHandler):
 
     async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
         """Return a file's text."""
-        self._questions.check(request.session_id, kind="read", path=request.path)
-        with self._served(request.session_id) as workspace:
+        with self._served(request.session_id, changes=False, kind="read", path=request.path) as workspace:
             return await workspace.read_text_file(request)
 
     async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
         """Write a file's text."""
-        self._questions.check(request.session_id, kind="edit", path=request.path)
-        with self._served(request.session_id) as workspace:
+        with self._served(request.session_id, kind="edit", path=request.path) as workspace:
             return await workspace.write_text_file(request)
 
     async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
         """Start a command."""
         # Without arguments it may be a whole line for a shell.
         command = shlex.join([request.command, *request.args]) if request.args else request.command
-        self._questions.check(request.session_id, kind="execute", command=command)
-        with self._served(request.session_id) as workspace:
+        with self._served(request.session_id, kind="execute", command=command) as workspace:
             return await workspace.create_terminal(request)
 
     async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
@@ -161,10 +159,30 @@ class Incoming(ClientHandler):
             return await workspace.release_terminal(request)
 
     @contextmanager
-    def _served(self, session_id: str) -> Generator[WorkspaceService]:
-        """Serve a request: a sign of life of the agent, which waits for us."""
+    def _served(
+        self,
+        session_id: str,
+        *,
+        changes: bool = True,
+        kind: ToolKind | None = None,
+        command: str | None = None,
+        path: str = "",
+    ) -> Generator[WorkspaceService]:
+        """Serve a request: a sign of life of the agent, which waits for us.
+
+        Args:
+            session_id: Its session.
+            changes: Whether it may change something.
+            kind: What it does, where rules may forbid it.
+            command: The command that it would run.
+            path: The file that it is about.
+        """
         assert self._workspace is not None  # else it was not advertised, and was refused before
         session = self._routes.get(session_id)
+        if changes and session is not None and session.occupant is not None:
+            session.occupant.observers.served()
+        if kind is not None:
+            self._questions.check(session_id, kind=kind, command=command, path=path)
         with nullcontext() if session is None else session.standing_still():
             yield self._workspace
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from typing import TYPE_CHECKING
 
 import anyio
 
+from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.protocol.errors import noise, start_failure
+from thinkwell._core.tracing.run_logging import shown
 from thinkwell._version import VERSION
-from thinkwell.errors import AgentStartFailed, ThinkwellError
+from thinkwell.errors import AgentStartFailed, LoginRequired, ThinkwellError
 from thinkwell_acp import AcpError, DecodeError
 from thinkwell_acp import schema as s
 from thinkwell_acp.client import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from thinkwell._core.agent.agent import RunningAgent
+
+logger = logging.getLogger("thinkwell")
 
 
 async def initialize(agent: RunningAgent, seconds: float) -> None:
@@ -71,3 +76,26 @@ def _offers(agent: RunningAgent) -> s.ClientCapabilities:
             config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
         ),
     )
+
+
+def check_login(agent: RunningAgent) -> None:
+    """Refuse a login that the agent does not offer: now, not in the middle of the work.
+
+    Raises:
+        LoginRequired: It does not; with those that it offers.
+    """
+    wanted, methods = agent.host.login.method, agent.host.errors.methods
+    if wanted is None or any(method.id == wanted and method.type == "agent" for method in methods):
+        return
+    terminal = any(method.id == wanted for method in methods)
+    why = "is for a person in a terminal" if terminal else "is not among those that it offers"
+    raise LoginRequired(agent.host.name, methods, f"open_agent(login={wanted!r}): that {why}")
+
+
+def log_start(agent: RunningAgent) -> None:
+    """Log what runs. Of the command its program only: the arguments may hold keys."""
+    info = agent.client.agent.agent_info
+    version = "no version" if info is None else shown(f"{info.name} {info.version}")
+    program = agent.line.command[0] if agent.line.command else "a connection"
+    name, about = agent.host.name, "Agent %s is ready: %s, by way of %s"
+    logger.info(about, name, version, program, extra=log_fields(agent=name))

@@ -21,7 +21,7 @@ from thinkwell_acp import (
 from thinkwell_acp.stdio import EXIT_GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 
     from thinkwell._core.log.run_log import RunLog
     from thinkwell.agents import AgentProfile
@@ -58,6 +58,11 @@ class LaunchLog:
         self._phases: list[ev.PhaseChanged] = []
         self._ended_at: float | None = None
         self._told = False
+        self._before: tuple[ev.ThoughtEvent, ...] = ()
+
+    def begin_with(self, events: Sequence[ev.ThoughtEvent]) -> None:
+        """Tell the first run what happened before: other agents could not be started."""
+        self._before = (*events, *self._before)
 
     def reach(self, phase: ev.Phase, detail: str = "") -> None:
         """Come to a phase."""
@@ -88,6 +93,8 @@ class LaunchLog:
         if self._told:
             return
         self._told = True
+        for event in self._before:
+            log.adopt(event, log.now() - (self._clock() - self._began))
         for view in self.views():
             log.recall(
                 ev.PhaseChanged,

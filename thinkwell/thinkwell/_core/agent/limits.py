@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
 from thinkwell import events as ev
+from thinkwell._core.log.budget import Meter
 from thinkwell.errors import ThoughtTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
+    from thinkwell._core.log.budget import Budget
     from thinkwell._core.turn.run_record import RunRecord
     from thinkwell_acp._tasks import BackgroundTasks
 
@@ -47,8 +49,7 @@ class RunLimits:
                 idle.reset()
                 watches.enter_context(_running(tasks, self._watch_silence, self._idle_timeout))
             if meter is not None:
-                seconds_left = watches.enter_context(meter.budget.shared_by(meter))
-                watches.enter_context(_running(tasks, meter.watch, seconds_left))
+                watches.enter_context(_metered(tasks, meter))
             yield
 
     async def _watch_silence(self, limit: float) -> None:
@@ -62,6 +63,21 @@ class RunLimits:
 
         await record.idle.watch(limit, lambda: record.tool_runs() or self._logging_in(), warn)
         record.stop(ThoughtTimeout(limit, idle=True))
+
+
+@contextmanager
+def within_budget(
+    budget: Budget | None, stop: Callable[[Exception], None], tasks: BackgroundTasks
+) -> Generator[None]:
+    """Stop what waits in a block where its budget is used up."""
+    with nullcontext() if budget is None else _metered(tasks, Meter(budget, stop)):
+        yield
+
+
+@contextmanager
+def _metered(tasks: BackgroundTasks, meter: Meter) -> Generator[None]:
+    with meter.budget.shared_by(meter) as seconds_left, _running(tasks, meter.watch, seconds_left):
+        yield
 
 
 @contextmanager

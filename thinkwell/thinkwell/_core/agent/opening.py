@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _holding: Final[set[object]] = set()
 """The tasks that hold something: asyncio itself would forget them."""
@@ -128,7 +129,7 @@ _BLOCK: Final = "write `async with open_agent(…) as agent:`, or use thinkwell.
     __enter__=_BLOCK,
     __exit__=_BLOCK,
 )
-class Opening(Generic[T]):
+class Opening(Generic[T_co]):
     """Opens something with ``async with``, or with `start`.
 
     Another task in the same event loop may close it.
@@ -136,21 +137,25 @@ class Opening(Generic[T]):
     Args:
         name: What is opened, for errors.
         make: Creates its block, given what holds it.
+        again: Whether that can be done more than once.
     """
 
-    def __init__(self, name: str, make: Callable[[Hold], AbstractAsyncContextManager[T]]) -> None:
+    def __init__(
+        self, name: str, make: Callable[[Hold], AbstractAsyncContextManager[T_co]], *, again: bool = False
+    ) -> None:
         self.name: str = name
-        self.make: Callable[[Hold], AbstractAsyncContextManager[T]] = make
+        self.again: bool = again
+        self.make: Callable[[Hold], AbstractAsyncContextManager[T_co]] = make
         self._hold: Hold | None = None
 
-    async def start(self) -> T:
+    async def start(self) -> T_co:
         """Open it until you call its ``close``, or the event loop ends. Raises the errors of the block."""
         if self._hold is not None:
             raise RuntimeError(f"this opens {self.name} once, and has done so; call what made it again")
         self._hold = Hold(self.name)
         return await self._hold.open(self.make)
 
-    async def __aenter__(self) -> T:
+    async def __aenter__(self) -> T_co:
         return await self.start()
 
     async def __aexit__(

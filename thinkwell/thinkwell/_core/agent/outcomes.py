@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from thinkwell._core.log.run_log import Buffer
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.task.builder import Starter
+    from thinkwell._core.task.retry import Retry
     from thinkwell.view import RunView
     from thinkwell_acp._tasks import BackgroundTasks
 
@@ -47,6 +48,7 @@ class RunOptions(TypedDict, total=False):
     reminders: int
     background_wait: float
     budget: Budget | None
+    retry: Retry | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

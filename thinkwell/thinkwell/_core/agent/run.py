@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import anyio
@@ -14,7 +13,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell import events as ev
 from thinkwell._core.agent import login as shared_login
 from thinkwell._core.agent.limits import RunLimits
-from thinkwell._core.agent.run_life import RunLife
+from thinkwell._core.agent.run_life import RunLife, next_run_id
 from thinkwell._core.agent.run_turns import RunTurns
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunFacts
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.login import SharedLogin
     from thinkwell._core.agent.questions import AgentQuestions
     from thinkwell._core.agent.run_turns import FollowUp
+    from thinkwell._core.log.observers import RunObserver
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.session.turn_queue import Ticket, Turns
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from thinkwell_acp.client import PromptOutcome
 
 T = TypeVar("T")
-
-_run_numbers = count(1)
 
 
 class RunHost(SessionHost, frozen=True, kw_only=True):
@@ -84,6 +82,7 @@ class Run(Generic[T]):
         session: Its session.
         result_schema: Schema of ``return_result``; ``None``: there is no such tool.
         ephemeral: Whether the session is its own.
+        observer: Learns what happens in it, besides the agent's observers.
     """
 
     live = True
@@ -97,6 +96,7 @@ class Run(Generic[T]):
         *,
         result_schema: dict[str, ev.JsonValue] | None,
         ephemeral: bool,
+        observer: RunObserver | None = None,
     ) -> None:
         self._host = host
         self._spec = spec
@@ -104,7 +104,7 @@ class Run(Generic[T]):
         self.session = session
         self._result_schema = result_schema
         self._ephemeral = ephemeral
-        self.id: Final = options.run_id or f"run-{next(_run_numbers)}"
+        self.id: Final = options.run_id or next_run_id()
         self.life: RunLife = RunLife.QUEUED
         self._scope = anyio.CancelScope()
         self.over: anyio.Event = anyio.Event()
@@ -119,6 +119,7 @@ class Run(Generic[T]):
             wrapped=spec.output.wrapped or result_schema is ANY_RESULT,
             own_fields=result_schema not in (None, ANY_RESULT),
             whole_fields=host.whole_fields,
+            attempt=options.attempt,
         )
         self.record: RunRecord[T] = RunRecord(
             facts,
@@ -139,7 +140,7 @@ class Run(Generic[T]):
             cwd=session.cwd,
             calls=session.calls,
             owner=host.owner,
-            observers=host.observers.run(facts),
+            observers=host.observers.run(facts, observer),
             dialect=host.dialect,
         )
         host.launch_log.tell(self.record.log)

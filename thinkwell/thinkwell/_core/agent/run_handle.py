@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
 from thinkwell._core.agent.run_life import RunLife
-from thinkwell._core.log.stream import Injected, Queued, Refused
+from thinkwell._core.log.stream import Injected, Queued, Refused, ThoughtResult, ThoughtStream
 from thinkwell._core.protocol.steering import refusal, steering_request
+from thinkwell._core.turn.turn import PATIENT
 from thinkwell.errors import RunEnded, SteeringUnsupported, ThoughtCancelled
 from thinkwell_acp import AcpError, DecodeError, RpcError, steering
 
@@ -22,15 +23,18 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.run_turns import FollowUp
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.log_lines import LogLines
+    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.stream import Otherwise
     from thinkwell._core.questions.asker import Asker
+    from thinkwell._core.turn.turn import Patience
     from thinkwell.questions import Answer
 
 E = TypeVar("E", bound=ev.ThoughtEvent)
 S = TypeVar("S", Injected, Queued[Any], Refused)
+T = TypeVar("T")
 
 
-class RunHandle:
+class RunHandle(Generic[T]):
     """What a stream, and a listener, may ask of their run.
 
     Args:
@@ -41,11 +45,21 @@ class RunHandle:
 
     live = True
 
-    def __init__(self, host: RunHost, run: Run[Any], start: FollowUp) -> None:
+    def __init__(self, host: RunHost, run: Run[T], start: FollowUp) -> None:
         self._start = start
         self._host = host
         self._run = run
         self.id = run.id
+
+    def stream(self) -> ThoughtStream[T]:
+        """Return what users get of the run."""
+        record = self._run.record
+        return ThoughtStream(record.log, ThoughtResult(record.result), self)
+
+    @property
+    def outcome(self) -> Outcome[T]:
+        """What the run comes to."""
+        return self._run.record.result
 
     @property
     def lines(self) -> LogLines:
@@ -215,9 +229,9 @@ class RunHandle:
         """Append an event."""
         self._run.record.tell(kind, **fields)
 
-    def stop(self, why: Exception) -> None:
+    def stop(self, why: Exception, patience: Patience = PATIENT) -> None:
         """End the run."""
-        self._run.stop(why)
+        self._run.stop(why, patience)
 
     async def respond(self, report: ev.Report, value: ev.JsonValue) -> None:
         """Answer a report that is neither a question nor an approval."""

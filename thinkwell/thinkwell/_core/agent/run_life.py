@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from itertools import count
 from typing import Final
+
+_numbers = count(1)
+
+
+def next_run_id() -> str:
+    """Return a name for a run, unique in this process."""
+    return f"run-{next(_numbers)}"
 
 
 class RunLife(Enum):

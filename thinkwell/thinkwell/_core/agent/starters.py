@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from thinkwell._core.agent.agent import AgentLife
+from thinkwell._core.agent.spares import Fallback
+from thinkwell._core.agent.tries import Tries
 from thinkwell._core.protocol.prompt import (
     ANY_RESULT,
     prompt_blocks,
@@ -21,6 +23,8 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._core.agent.agent import RunningAgent
+    from thinkwell._core.agent.run_handle import RunHandle
+    from thinkwell._core.log.observers import RunObserver
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import Output
     from thinkwell._core.task.builder import Options
@@ -38,13 +42,33 @@ class AgentStarter:
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a run."""
+        spares = self._agent.spares
+        fallback = spares.fallback if spec.fallback is None else spares.named(*spec.fallback)
+        if options.listener is not None:
+            if spec.fallback is not None:
+                raise ValueError(
+                    "listen(): handlers hear one agent, so no other can take over: leave .fallback(…) out"
+                )
+            fallback = Fallback()
+        if options.retry is None and not fallback.spares:
+            return self.begin(spec, options).stream()
+        self._agent.check_open()
+        return Tries(self._agent, self, spec, options, fallback).start()
+
+    def check_fallback(self, agents: tuple[object, ...], after_effects: bool, /) -> None:
+        """Check the agents that are to take over where this one fails."""
+        self._agent.spares.named(agents, after_effects)
+
+    def begin(self, spec: Spec[T], options: Options, observer: RunObserver | None = None, /) -> RunHandle[T]:
+        """Start one try of a run."""
         agent = self._agent
         agent.check_open()
         agent.host.dialect.check(spec)
         agent.host.dialect.refuse(spec.cwd not in (None, agent.setup.cwd), "cwd", "cwd()")
         folder, servers = spec.cwd or agent.setup.cwd, agent.setup.mcp_servers.wire
         wire = WireSession(agent.host, folder, servers, system=spec.system, model=agent.setup.model)
-        return agent.start(spec, options, wire, result_schema=self._schema(spec), ephemeral=True)
+        schema = self._schema(spec)
+        return agent.begin(spec, options, wire, result_schema=schema, ephemeral=True, observer=observer)
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send. Its session, and with it the server's name, comes with the run."""
@@ -83,6 +107,24 @@ class SessionStarter:
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a turn."""
+        if options.retry is None:
+            return self.begin(spec, options).stream()
+        self.check_open()
+        return Tries(self.agent, self, spec, options, Fallback(), self.wire).start()
+
+    def check_fallback(self, _agents: tuple[object, ...], _after_effects: bool, /) -> None:
+        """Refuse other agents: they do not know the session.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(
+            "a session belongs to one agent, so no other can take a turn of it over: leave .fallback(…) out, "
+            "or use agent.think(…), which has a session of its own"
+        )
+
+    def begin(self, spec: Spec[T], options: Options, observer: RunObserver | None = None, /) -> RunHandle[T]:
+        """Start one try of a turn."""
         self.check_open()
         if spec.cwd is not None:
             raise ValueError(
@@ -90,7 +132,10 @@ class SessionStarter:
             )
         self.agent.host.dialect.check(spec)
         self.wire.tools.reserve(tool_specs(spec, self._result_schema))
-        return self.agent.start(spec, options, self.wire, result_schema=self._result_schema, ephemeral=False)
+        schema = self._result_schema
+        return self.agent.begin(
+            spec, options, self.wire, result_schema=schema, ephemeral=False, observer=observer
+        )
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a turn would send."""

@@ -40,6 +40,13 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     """Whether it takes the fields of the value itself, or it alone, and not anything."""
     whole_fields: bool = False
     """Whether the agent shows no field of it before it is whole."""
+    attempt: int = 1
+    """Which try of the run it is."""
+
+    @property
+    def name(self) -> str:
+        """A name of its own for each try."""
+        return self.id if self.attempt == 1 else f"{self.id}.{self.attempt}"
 
 
 class RunObserver:
@@ -66,6 +73,9 @@ class RunObserver:
     def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
         """Learn of a prompt that is about to be sent, and return what to send in its ``_meta``."""
         return {}
+
+    def served(self) -> None:
+        """Learn that the agent wants a file written, or uses a command of ours."""
 
 
 class SessionObserver:
@@ -146,6 +156,11 @@ class RunObservers:
         """Tell of a prompt, and join what each of them wants sent."""
         return _joined(observer.prompt(blocks) for observer in self._observers)
 
+    def served(self) -> None:
+        """Tell of a file, or a command."""
+        for observer in self._observers:
+            observer.served()
+
 
 class SessionObservers:
     """Tells several what a `SessionObserver` is told. Events go straight to those who listen."""
@@ -192,9 +207,9 @@ class Observers:
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = observers
 
-    def run(self, facts: RunFacts) -> RunObservers:
-        """Tell of a run."""
-        return RunObservers(_present(observer.run(facts) for observer in self._observers))
+    def run(self, facts: RunFacts, own: RunObserver | None = None) -> RunObservers:
+        """Tell of a run, and return who is told more: they, and the run's own observer."""
+        return RunObservers(_present((*(observer.run(facts) for observer in self._observers), own)))
 
     def session(self, how: str) -> SessionObservers:
         """Tell of a session."""

@@ -16,6 +16,7 @@ from weakref import WeakSet
 import anyio
 from anyio.lowlevel import checkpoint
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._core.log.lazy_view import LazyView
@@ -154,6 +155,10 @@ class RunLog:
         event = kind(seq=self.seq + 1, at=when - self._started, **fields)
         self.append(event)
         return event
+
+    def adopt(self, event: ev.ThoughtEvent, at: float) -> None:
+        """Append an event of another log, which happened at that time of this one."""
+        self.append(replace(event, seq=self.seq + 1, at=at))
 
     def listen(self, listener: Callable[[ev.ThoughtEvent], None]) -> None:
         """Call with each event from now on, whether it is kept or not; after those who listen already."""

@@ -16,6 +16,7 @@ from thinkwell._core.schema.arguments import check_count, check_seconds, checked
 from thinkwell._core.schema.misuse import hints, refuse_prompt
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._core.task import prompt
+from thinkwell._core.task.retry import Retry
 from thinkwell._core.task.system_prompt import SystemPrompt, as_system_prompt
 from thinkwell._core.tools.signature import label
 from thinkwell._core.tools.skill import Skill, load_skill
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import Output
+    from thinkwell.agents import AgentProfile
+    from thinkwell.agents._names import AgentName
 
 T = TypeVar("T")
 A = TypeVar("A", bound="Addressee")
@@ -53,6 +56,16 @@ class Handlers(Protocol):
         ...
 
 
+class OpensAgent(Protocol):
+    """What `open_agent` returns."""
+
+    name: str
+
+    async def start(self) -> object:
+        """Open the agent."""
+        ...
+
+
 ANOTHER: Final = ".tool(fn, name=…)"
 
 
@@ -68,6 +81,8 @@ class Spec(Generic[T]):
     cwd: str | None = None
     system: SystemPrompt | None = None
     meta: Mapping[str, ev.JsonValue] | None = None
+    fallback: tuple[tuple[object, ...], bool] | None = None
+    """The agents that take over where it fails, and whether they do if it may have changed something."""
     has_content: bool = False
     """Whether there is more in the parts than blanks, tags and fences."""
 
@@ -84,10 +99,13 @@ class Options:
     reminders: int = 1
     background_wait: float = 30.0
     budget: Budget | None = None
+    retry: Retry | None = None
     listener: RunListener | None = None
     """Who hears all of it, and is asked first."""
     run_id: str | None = None
     """What to call the run; by default it gets a number."""
+    attempt: int = 1
+    """Which try of the run it is."""
     model: str | None = None
     """The model to change to before the first prompt; by default it stays as it is."""
 
@@ -131,6 +149,15 @@ class Addressee(Protocol):
         Raises:
             CapabilityMissing: It does not, and there is no fallback.
             ValueError: There is no place for one.
+        """
+        ...
+
+    def check_fallback(self, agents: tuple[object, ...], after_effects: bool, /) -> None:
+        """Check the agents that are to take over where this one fails.
+
+        Raises:
+            AgentNotFound: One is unknown.
+            ValueError: There are none, one is named twice or is this one, or there is no place for them.
         """
         ...
 
@@ -252,6 +279,7 @@ class PromptBuilder(Generic[T, A]):
         name: str | None = None,
         description: str | None = None,
         mention: bool = True,
+        readonly: bool = False,
     ) -> Self:
         """Offer a tool: a typed function, sync or async. See `thinkwell.tool` for the arguments.
 
@@ -259,7 +287,7 @@ class PromptBuilder(Generic[T, A]):
             TypeError: The function cannot be a tool; the message names the line to fix.
             ValueError: Another tool already has that name.
         """
-        new = make_tool(function, name=name, description=description, mention=mention)
+        new = make_tool(function, name=name, description=description, mention=mention, readonly=readonly)
         if new.name == RESULT_TOOL:
             raise ValueError(
                 f"{label(new.function)}: {new.name} is the tool for the result; use another name: {ANOTHER}"
@@ -288,6 +316,29 @@ class PromptBuilder(Generic[T, A]):
             raise ValueError(f"there are two skills called {new.name!r}: {same!r} and {new!r}; leave one out")
         skills = (*self._spec.skills, new)
         return self._with(skills=skills, tools=offered(self._spec.tools, skills))
+
+    def fallback(
+        self, *agents: AgentName | str | AgentProfile | OpensAgent, after_effects: bool = False
+    ) -> Self:
+        """Name the agents that take over, in this order, where the agent fails; instead of its block's.
+
+        That is when its quota is used up, it is overloaded, wants a login, does not start or exits. The next
+        agent gets the task, with what was done and said so far. It is opened when it is needed, with the
+        options of `open_agent`'s block, and closed with that.
+
+        Args:
+            agents: Names of known agents, profiles, or an ``open_agent(…)`` with options of its own.
+            after_effects: Whether they take over even if the agent may have changed something: it may then
+                be done twice.
+
+        Raises:
+            AgentNotFound: An agent is unknown.
+            TypeError: An agent is none of these.
+            ValueError: There are none, one is named twice or is the agent itself, or this is a turn of a
+                session, which belongs to one agent.
+        """
+        self._starter.check_fallback(agents, after_effects)
+        return self._with(fallback=(agents, after_effects))
 
     def cwd(self, path: str | os.PathLike[str]) -> Self:
         """Let the agent work in another folder than that of `open_agent`.
@@ -328,6 +379,7 @@ class PromptBuilder(Generic[T, A]):
         reminders: int = 1,
         background_wait: float = 30.0,
         budget: Budget | None = None,
+        retry: Retry | None = None,
         run_id: str | None = None,
         model: str | None = None,
     ) -> Options:
@@ -349,6 +401,7 @@ class PromptBuilder(Generic[T, A]):
                 check_seconds(name, seconds)
         _check_type("buffer", buffer, Buffer, "Buffer(max_events=…)")
         _check_type("budget", budget, Budget, "Budget(max_tokens=…)")
+        _check_type("retry", retry, Retry, "Retry(attempts=3)")
         return Options(
             include=ev.included(include),
             buffer=buffer,
@@ -358,6 +411,7 @@ class PromptBuilder(Generic[T, A]):
             reminders=reminders,
             background_wait=background_wait,
             budget=budget,
+            retry=retry,
             run_id=run_id,
             model=model,
         )
@@ -390,6 +444,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         reminders: int = 1,
         background_wait: float = 30.0,
         budget: Budget | None = None,
+        retry: Retry | None = None,
     ) -> ThoughtStream[T]:
         """Start the run and return its stream at once, without ``await``. It runs in the agent's task group.
 
@@ -407,6 +462,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             background_wait: Seconds that the run stays open, once the agent has answered, for what it was
                 steered to and for commands that it has moved to the background; 0 for not at all.
             budget: The budget of the run, alone or shared with others; see `Budget`.
+            retry: Try the task again after some errors, as long as nothing was changed; see `Retry`.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -423,6 +479,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             reminders=reminders,
             background_wait=background_wait,
             budget=budget,
+            retry=retry,
         )
         return self._starter.start(self._spec, options)
 
@@ -436,6 +493,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         reminders: int = 1,
         background_wait: float = 30.0,
         budget: Budget | None = None,
+        retry: Retry | None = None,
     ) -> T:
         """Run the task and return the result as soon as it arrives. Cancelling this call cancels the run."""
         refuse_prompt(prompt, "run")
@@ -447,6 +505,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             reminders=reminders,
             background_wait=background_wait,
             budget=budget,
+            retry=retry,
         )
         try:
             return await stream.result

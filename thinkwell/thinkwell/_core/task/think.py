@@ -38,6 +38,9 @@ class NoAgent:
     def check_system(self, _system: object, /) -> None:
         """Take any system prompt."""
 
+    def check_fallback(self, _agents: object, _after_effects: object, /) -> None:
+        """Take any other agents."""
+
 
 @overload
 def think(output: None = None, /) -> ThinkBuilder[str]: ...
@@ -78,4 +81,6 @@ def bound(task: ThinkBuilder[T], starter: Starter) -> ThinkBuilder[T]:
         starter.check(part)
     if task._spec.system is not None:
         starter.check_system(task._spec.system)
+    if task._spec.fallback is not None:
+        starter.check_fallback(*task._spec.fallback)
     return ThinkBuilder(starter, task._spec)

@@ -131,6 +131,8 @@ class Tool(Generic[P, R_co]):
     """JSON Schema of the arguments."""
     mention: bool = True
     """Whether the prompt names it."""
+    readonly: bool = False
+    """Whether its calls change nothing, so that a task with them can be tried again."""
     function: Callable[P, R_co]
     validate: Validate
     """Turns the agent's arguments into those of the function; raises `ToolError`."""
@@ -170,6 +172,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     mention: bool = True,
+    readonly: bool = False,
     input_schema: Mapping[str, JsonValue] | None = None,
 ) -> Tool[P, R]: ...
 
@@ -180,6 +183,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     mention: bool = True,
+    readonly: bool = False,
     input_schema: Mapping[str, JsonValue] | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
@@ -191,6 +195,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     mention: bool = True,
+    readonly: bool = False,
     input_schema: Mapping[str, JsonValue] | None = None,
 ) -> Callable[..., object]:
     """Create a tool from a function; also usable as a decorator.
@@ -205,6 +210,8 @@ def tool(
         name: The tool's name, instead of the function's.
         description: The tool's description, instead of the docstring's.
         mention: Whether the prompt names the tool; the agent can always call it.
+        readonly: Whether its calls change nothing. A run that has called another tool is not tried again; see
+            `thinkwell.Retry`.
         input_schema: A JSON Schema for the arguments instead of the derived one; they are validated against
             it and passed on unchanged.
 
@@ -213,10 +220,15 @@ def tool(
     """
     if function is None:
         return functools.partial(
-            tool, name=name, description=description, mention=mention, input_schema=input_schema
+            tool,
+            name=name,
+            description=description,
+            mention=mention,
+            readonly=readonly,
+            input_schema=input_schema,
         )
     if _is_tool(function):
-        return _changed(function, name, description, mention, input_schema)
+        return _changed(function, name, description, mention, readonly, input_schema)
     if not callable(function):
         raise TypeError(f"tool({function!r}): a tool is made of a function")
     signature = read_signature(function, ToolContext, input_schema)
@@ -226,6 +238,7 @@ def tool(
         description=description or signature.description or chosen.replace("_", " "),
         input_schema=signature.schema,
         mention=mention,
+        readonly=readonly,
         function=function,
         validate=signature.validate,
         context_parameter=signature.context_parameter,
@@ -241,6 +254,7 @@ def _changed(
     name: str | None,
     description: str | None,
     mention: bool,
+    readonly: bool,
     schema: Mapping[str, JsonValue] | None,
 ) -> Tool:
     made = old if schema is None else tool(old.function, name=old.name, input_schema=schema)
@@ -249,6 +263,7 @@ def _changed(
         name=old.name if name is None else _checked_name(name, old.function),
         description=description or old.description,
         mention=mention and old.mention,
+        readonly=readonly or old.readonly,
     )
 
 

@@ -1,0 +1,49 @@
+"""An agent that has ended is started again for the next try."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from retry.failing import EMPTY, NOW, known, opening, played
+
+from thinkwell import AgentExited, open_agent
+from thinkwell import events as ev
+from thinkwell.testing import script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ANSWER = script.says("42")
+
+
+async def test_an_agent_that_exits_is_started_again_for_the_next_try(tmp_path: Path) -> None:
+    command = played(script.crashes() + ANSWER).program(tmp_path)
+    async with open_agent(known("first", command), record=tmp_path / "run.jsonl") as opened:
+        stream = opened.think().text("Go").stream(include={"try_failed"}, retry=NOW)
+        assert await stream.result == "42"
+        await stream.wait()
+        (failed,) = [event async for event in stream if isinstance(event, ev.TryFailed)]
+        assert (failed.error, failed.then) == ("AgentExited", "retry")
+        with pytest.raises(AgentExited):
+            await opened.think().text("Go").run()
+
+
+async def test_a_fallback_that_exits_is_started_again_too(tmp_path: Path) -> None:
+    other = open_agent(known("second", played(script.crashes() + ANSWER.stops() + ANSWER).program(tmp_path)))
+    async with opening(played(EMPTY, repeats=True), fallback=[other]) as agent:
+        for retry in (NOW, None):
+            stream = agent.think().text("Go").stream(retry=retry)
+            assert await stream.result == "42"
+            await stream.wait()
+            assert stream.view.agent == "second"
+
+
+@pytest.mark.parametrize("says", ["", '{"type": "progress", "message": "Writing a.py"}'])
+async def test_a_program_that_writes_lines_is_started_again_as_long_as_it_has_said_nothing(says: str) -> None:
+    program = f"input(); print({says!r}, flush=True); raise SystemExit(3)"
+    async with open_agent(command=(sys.executable, "-c", program), protocol="ndjson") as agent:
+        with pytest.raises(AgentExited) as caught:
+            await agent.think().text("Go").run(retry=NOW)
+    assert len(caught.value.tries) == (0 if says else 2)
