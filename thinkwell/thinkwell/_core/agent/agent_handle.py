@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from thinkwell._lines.words import PromptFormat, Protocol
     from thinkwell._mcp.servers import McpServer
     from thinkwell._recording._recorder import Recorder
+    from thinkwell._workspace.service import WorkspaceService
     from thinkwell._workspace.workspace import Workspace
     from thinkwell.agents._names import AgentName
     from thinkwell.agents._profile import ToolTransport
@@ -355,7 +356,7 @@ def open_agent(
     command: str | Sequence[str] | None = None,
     transport: Transport | AbstractAsyncContextManager[Transport] | None = None,
     env: Mapping[str, str] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
+    cwd: str | os.PathLike[str] | AbstractAsyncContextManager[str | os.PathLike[str]] | None = None,
     permissions: PermissionMode | PermissionPolicy | None = None,
     on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
     question_timeout: float = QUESTION_TIMEOUT,
@@ -387,7 +388,9 @@ def open_agent(
             the profile still applies.
         transport: A connection to a running agent, or an async context manager that opens one.
         env: Variables in addition to your environment.
-        cwd: The folder in which the agent works; by default the current one.
+        cwd: The folder in which the agent works; by default the current one. Or an async context manager
+            that gives one, such as `thinkwell.trials.Worktree`: it is entered before the agent starts, and
+            left after it has ended.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
             (`on_question` decides), ``allow`` (anything), or a `PermissionPolicy`. The default is ``ask``
             with an `on_question`, and in a run with a listener (`ThinkBuilder.listen`); else ``deny``.
@@ -460,7 +463,7 @@ def open_agent(
         named=command is not None or transport is not None,
         others={**others, "model": check_model("open_agent", model)},
     )
-    folder = existing_folder(cwd or ".", "open_agent(cwd=…)")
+    room = _room(cwd)
     handlers = _handlers(permissions, on_question)
     check_way(tools_via)
     check_seconds("question_timeout", question_timeout)
@@ -470,30 +473,26 @@ def open_agent(
     asker = Asker(policy=permissions, handlers=handlers, timeout=question_timeout)
     variables = environment(profile, env)
     servers = McpServers(mcp_servers, variables.get("PATH"))
-    service = None
-    if workspace is not None:
-        from thinkwell._workspace.service import WorkspaceService  # loads what runs commands
-
-        service = WorkspaceService(workspace, cwd=folder, env=variables, keep_daemons=keep_daemons)
-
     dialect: Dialect = Dialect()
     if speaks_lines:
         from thinkwell._lines._dialect import LineDialect
 
         dialect = LineDialect(takes_meta=prompt_format == "json")
-    setup = AgentSetup(
-        name=name,
-        cwd=folder,
-        dialect=dialect,
-        asker=asker,
-        mcp_servers=servers,
-        tools_via=tools_via,
-        workspace=service,
-        login=login,
-        model=model,
-        profile=profile,
-        redaction=partial(_redaction, variables),
-    )
+
+    def setup(folder: str) -> AgentSetup:
+        return AgentSetup(
+            name=name,
+            cwd=folder,
+            dialect=dialect,
+            asker=asker,
+            mcp_servers=servers,
+            tools_via=tools_via,
+            workspace=_service(workspace, folder, variables, keep_daemons=keep_daemons),
+            login=login,
+            model=model,
+            profile=profile,
+            redaction=partial(_redaction, variables),
+        )
 
     def translated(pipe: Transport, tasks: BackgroundTasks) -> tuple[Transport, int]:
         """Return what speaks the protocol, and the longest line of it."""
@@ -504,7 +503,7 @@ def open_agent(
         line = LineTransport(pipe, tasks, name=name, init=init, prompt_format=prompt_format)
         return line, sys.maxsize  # it may be many times as long as the line, which has a limit of its own
 
-    def recording() -> Recorder | None:
+    def recording(folder: str) -> Recorder | None:
         if record is None and not os.environ.get(TRACE_VARIABLE):
             return None
         from thinkwell._recording._recorder import recorder_of  # loads what finds secrets
@@ -517,15 +516,43 @@ def open_agent(
             environment=variables,
         )
 
-    def opened(hold: Hold) -> AbstractAsyncContextManager[Agent]:
-        log = LaunchLog(on_phase)
-        pipe = transport
-        if pipe is None:
-            assert profile is not None
-            pipe = Launcher(profile=profile, env=variables, cwd=folder, keep_daemons=keep_daemons).open(log)
-        return _opened(hold, log, pipe, setup, translated, startup_timeout, recording)
+    @asynccontextmanager
+    async def opened(hold: Hold, log: LaunchLog) -> AsyncGenerator[Agent]:
+        async with room as given:
+            folder = _folder(given)
+            pipe = transport
+            if pipe is None:
+                assert profile is not None
+                launcher = Launcher(profile=profile, env=variables, cwd=folder, keep_daemons=keep_daemons)
+                pipe = launcher.open(log)
+            record_in = partial(recording, folder)
+            async with _opened(
+                hold, log, pipe, setup(folder), translated, startup_timeout, record_in
+            ) as agent:
+                yield agent
 
-    return Opening(name, opened)
+    return Opening(name, lambda hold: opened(hold, LaunchLog(on_phase)))
+
+
+def _room(
+    cwd: str | os.PathLike[str] | AbstractAsyncContextManager[str | os.PathLike[str]] | None,
+) -> AbstractAsyncContextManager[str | os.PathLike[str]]:
+    """Return what opens the folder to work in. One that is there is checked now."""
+    return cwd if isinstance(cwd, AbstractAsyncContextManager) else nullcontext(_folder(cwd))
+
+
+def _service(
+    workspace: Workspace | None, folder: str, variables: Mapping[str, str], *, keep_daemons: bool
+) -> WorkspaceService | None:
+    if workspace is None:
+        return None
+    from thinkwell._workspace.service import WorkspaceService  # loads what runs commands
+
+    return WorkspaceService(workspace, cwd=folder, env=variables, keep_daemons=keep_daemons)
+
+
+def _folder(cwd: str | os.PathLike[str] | None) -> str:
+    return existing_folder(cwd or ".", "open_agent(cwd=…)")
 
 
 @asynccontextmanager
