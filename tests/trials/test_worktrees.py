@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from sync.playing import playing
 from trials.repositories import Repository, executable, files_of, left_of_worktrees
@@ -63,10 +64,14 @@ async def test_only_open_agent_opens_it(repository: Repository) -> None:
 
 async def test_it_is_gone_after_an_exception_too(repository: Repository) -> None:
     tree = Worktree(repository.path)
-    with pytest.raises(ZeroDivisionError):
+
+    async def fail() -> None:
         async with tree as folder:
             (folder.path / "new.py").touch()
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
     assert tree.changes.stat.files == 1
     assert not left_of_worktrees(repository)
 
@@ -204,7 +209,7 @@ async def test_paths_with_odd_characters(tmp_path: Path, name: str) -> None:
 async def test_a_folder_below_the_root(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(repository.path))
     async with Worktree("~/docs") as folder:
-        assert os.listdir(folder) == ["guide.md"]
+        assert files_of(Path(folder)).keys() == {"guide.md"}
         (folder.path.parent / "app.py").unlink()
         assert folder.changes.stat.files == 1
     (repository.path / "made").mkdir()
@@ -308,7 +313,7 @@ async def test_a_full_disk(repository: Repository, small_disk: Path, monkeypatch
     repository.commit("large")
     monkeypatch.setattr("tempfile.tempdir", str(small_disk))
     error = await refused(repository.path)
-    assert "if the disk is full, free some space, or set TMPDIR" in error.reason
+    assert "if the disk is full, make room, or set TMPDIR" in error.reason
     assert "unable to write file large" in error.detail
     assert not left_of_worktrees(repository)
 
@@ -333,11 +338,11 @@ async def test_ten_at_once(repository: Repository) -> None:
 
 @pytest.fixture
 def stuck(repository: Repository, settings: Path, tmp_path: Path) -> Path:
-    """The file that is there when a worktree is half made, and git waits for a filter that never ends."""
+    """A pipe that is closed when a worktree is half made, and git waits for a filter that never ends."""
     reached = tmp_path / "reached"
-    program = executable(
-        tmp_path / "filter", f"import time\nopen({str(reached)!r}, 'w').close()\ntime.sleep(600)\n"
-    )
+    os.mkfifo(reached)
+    code = f"import time\nopen({str(reached)!r}, 'w').close()\ntime.sleep(600)\n"
+    program = executable(tmp_path / "filter", code)
     with settings.open("a") as file:
         file.write(f'[filter "stuck"]\n smudge = {program}\n')
     repository.write({".gitattributes": "*.md filter=stuck\n"})
@@ -347,8 +352,7 @@ def stuck(repository: Repository, settings: Path, tmp_path: Path) -> Path:
 
 async def test_opening_is_cancelled(repository: Repository, stuck: Path) -> None:
     async def until_stuck(scope: anyio.CancelScope) -> None:
-        while not stuck.exists():
-            await anyio.sleep(0.01)
+        await anyio.to_thread.run_sync(stuck.read_bytes)
         scope.cancel()
 
     with anyio.fail_after(30):
@@ -373,8 +377,7 @@ async def test_asyncio_cancels_the_opening_and_the_block(repository: Repository,
             await asyncio.sleep(600)
 
     task = asyncio.create_task(work())
-    while not stuck.exists():
-        await asyncio.sleep(0.01)
+    await anyio.to_thread.run_sync(stuck.read_bytes)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

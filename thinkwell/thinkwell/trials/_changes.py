@@ -15,7 +15,7 @@ from thinkwell.trials._git import Git, paths
 if TYPE_CHECKING:
     import os
 
-__all__ = ("ChangeStat", "Changes", "Part", "line_ends")
+__all__ = ("ChangeStat", "Changes", "Part", "line_ends", "object_format")
 
 
 class ChangeStat(Struct, frozen=True, kw_only=True):
@@ -85,10 +85,9 @@ class Changes(Struct, frozen=True, kw_only=True):
         git = Git(root)
         with tempfile.TemporaryDirectory(prefix="thinkwell-") as own:
             words = ("--git-dir", own, "--work-tree", self.repository)
-            form = "sha1" if len(self.parts[0].commit) == 40 else "sha256"
-            git(*words, "init", "--quiet", "--template=", f"--object-format={form}")
+            git(*words, "init", "--quiet", "--template=", object_format(self.parts[0].commit))
             try:
-                git(*line_ends(git), *words, "apply", "--whitespace=nowarn", "-", stdin=self.diff.encode())
+                git(*line_ends(git), *words, "apply", "--whitespace=nowarn", "-", stdin=self.diff)
             except WorktreeError as exc:
                 at = re.findall(r"^error: (?:patch failed: )?(.+?):(?: |\d+$)", exc.detail, re.MULTILINE)
                 if not at:
@@ -134,21 +133,25 @@ class Changes(Struct, frozen=True, kw_only=True):
         Path(path).write_bytes(self.diff.encode())
 
 
+def object_format(commit: str) -> str:
+    """Return the option of ``git init`` for the objects that a commit has."""
+    return "--object-format=" + ("sha1" if len(commit) == 40 else "sha256")
+
+
 def line_ends(git: Git) -> tuple[str, ...]:
     """Return the repository's settings of line ends: of its configuration, only these are followed."""
-    listed = git("config", "--null", "--get-regexp", r"^core\.(autocrlf|eol)$", ok=(0, 1))
-    return tuple(word for line in paths(listed) for word in ("-c", line.replace("\n", "=", 1)))
+    settings = (line.split("\n", 1) for line in paths(git("config", "--null", "--list")))
+    ends = [setting for setting in settings if setting[0] in ("core.autocrlf", "core.eol")]
+    return tuple(word for setting in ends for word in ("-c", "=".join(setting)))
 
 
 def _check_branch(git: Git, name: str) -> None:
     try:
         git("check-ref-format", "--branch", name)
     except WorktreeError as exc:
-        raise WorktreeError(str(git.repository), f"{name!r} cannot be a branch", exc.detail) from None
+        raise git.failure(f"{name!r} cannot be a branch", exc.detail) from None
     if git("for-each-ref", f"refs/heads/{name}"):
-        raise WorktreeError(
-            str(git.repository), f"there is a branch {name!r} already; choose another name, or delete it"
-        )
+        raise git.failure(f"there is a branch {name!r} already; choose another name, or delete it")
 
 
 def _commit(git: Git, part: Part, links: dict[str, str], message: str) -> str:
@@ -167,9 +170,9 @@ def _commit(git: Git, part: Part, links: dict[str, str], message: str) -> str:
 
         def add(patch: str, about: str) -> str:
             if patch:
-                git("apply", "--cached", "--whitespace=nowarn", depth, "-", env=env, stdin=patch.encode())
+                git("apply", "--cached", "--whitespace=nowarn", depth, "-", env=env, stdin=patch)
             tree = git("write-tree", env=env)
-            return git("commit-tree", tree, "-p", commit, "-F", "-", stdin=about.encode())
+            return git("commit-tree", tree, "-p", commit, "-F", "-", stdin=about)
 
         git("read-tree", commit, env=env)
         if part.before:

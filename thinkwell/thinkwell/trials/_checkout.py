@@ -14,37 +14,29 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from thinkwell.trials import _marks
-from thinkwell.trials._changes import ChangeStat, Part, line_ends
+from thinkwell.trials._changes import ChangeStat, Part, line_ends, object_format
 from thinkwell.trials._errors import DirtyTree, WorktreeError
 from thinkwell.trials._git import Git, paths
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ("Checkout", "Taken")
 
 AS_PATCH: Final = ("--patch", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color")
 
+OWN: Final = ("-c", "core.fsync=none", "-c", "core.compression=0")
+"""What is written is removed again after the run."""
+
 
 class Taken(Struct, frozen=True, kw_only=True):
-    """What of a repository's working tree is taken along."""
+    """What of a repository is taken along."""
 
     ref: str | None = None
     dirty: Literal["refuse", "copy"] = "refuse"
     untracked: bool = False
     ignored: bool = False
-
-    def others(self) -> tuple[str, ...] | None:
-        """Return the options of ``git ls-files`` that list what git does not track; ``None`` for none."""
-        match self.untracked, self.ignored:
-            case False, False:
-                return None
-            case True, True:
-                return ()
-            case _:
-                return ("--exclude-standard", *(("--ignored",) if self.ignored else ()))
 
 
 class Checkout:
@@ -59,21 +51,21 @@ class Checkout:
     """
 
     def __init__(self, root: Path, place: str, folder: Path, tree: Path, stop: threading.Event) -> None:
-        self.root = root
-        self.place = place
-        self.folder = folder
-        self.tree = tree
-        self.git: Git = Git(root, stop=stop)
         self.commit = ""
-        self.start = ""
         self.submodules: dict[str, str] = {}
         """The commit of each submodule by its path, as the index has it."""
-        self._git_folder = root / self.git("rev-parse", "--git-dir")
-        self._common = root / self.git("rev-parse", "--git-common-dir")
+        self._root = root
+        self._place = place
+        self._folder = folder
+        self._tree = tree
+        self._git = Git(root, stop)
+        self._common = root / self._git("rev-parse", "--git-common-dir")
         self._store = self._common / folder.name
-        self._settings: tuple[str, ...] = ()
+        self._index = self._store / "index"
         self._files = root
         """The working tree that is read: the repository's, and then that of the worktree."""
+        self._settings: tuple[str, ...] = ()
+        self._start = ""
 
     # Opening
 
@@ -86,32 +78,33 @@ class Checkout:
         """
         _marks.sweep(self._common)
         named = "HEAD" if taken.ref is None else taken.ref
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{named}^{{commit}}")
         try:
-            self.commit = self.git(
-                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{named}^{{commit}}"
-            )
+            self.commit = self._git(*words)
         except WorktreeError as exc:
-            reason = f"there is no commit, branch or tag {named!r}; see `git log --all`"
-            if taken.ref is None:
-                reason = "it has no commit yet; make one, since a worktree begins at one"
-            raise WorktreeError(str(self.root), reason, exc.detail) from None
-        self.git.lock = _marks.claim(self._store, self.folder)
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+            missing = f"there is no commit, branch or tag {named!r}; see `git log --all`"
+            unborn = "it has no commit yet; make one, since a worktree begins at one"
+            raise self._git.failure(unborn if taken.ref is None else missing, exc.detail) from None
+        self._git.locks = [_marks.claim(self._store, self._folder)]
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         self._make_store()
         staged = self._read_start(taken)
-        self.git("worktree", "add", "--quiet", "--detach", "--no-checkout", str(self.tree), self.commit)
-        self._files = self.tree
+        with _marks.alone(self._common) as lock:
+            self._git.locks += lock
+            self._git("worktree", "add", "--quiet", "--detach", "--no-checkout", str(self._tree), self.commit)
+            del self._git.locks[1:]
+        self._files = self._tree
         self._own("checkout-index", "--all", "--force", "--index")
-        known = self.tree / self.git("rev-parse", "--git-dir", cwd=self.tree)
-        shutil.copy2(self._store / "index", known / "index")
-        self._own("read-tree", "--reset", staged, index=known / "index")
+        # The agent's index: what is staged is staged there, too, and no file has to be read again.
+        index = self._tree / self._git("rev-parse", "--git-path", "index", cwd=self._tree)
+        shutil.copy2(self._index, index)
+        self._own("read-tree", "--reset", staged, index=index)
         for path in self.submodules:
-            (self.tree / path).mkdir(parents=True, exist_ok=True)
+            (self._tree / path).mkdir(parents=True, exist_ok=True)
 
     def _make_store(self) -> None:
-        form = self.git("rev-parse", "--show-object-format")
-        self._own("init", "--quiet", "--template=", f"--object-format={form}")
-        self._settings = line_ends(self.git)
+        self._own("init", "--quiet", "--template=", object_format(self.commit))
+        self._settings = (*line_ends(self._git), "-c", f"lfs.storage={self._common / 'lfs'}")
         info = self._store / "info"
         info.mkdir()
         for name in ("exclude", "attributes"):
@@ -122,133 +115,120 @@ class Checkout:
 
     def _read_start(self, taken: Taken) -> str:
         """Fill the index with what the tree starts with, and return the tree that the agent's index gets."""
+        index = self._root / self._git("rev-parse", "--git-path", "index")
         if taken.ref is not None:
             self._own("read-tree", self.commit)
-        elif (self._git_folder / "index").exists():
-            shutil.copy2(
-                self._git_folder / "index", self._store / "index"
-            )  # its time tells what may be stale
+        elif index.exists():
+            shutil.copy2(index, self._index)  # with its time, which tells what git has to read again
         staged = self._own("write-tree")
-        flagged = self._leave_out_submodules()
-        clean = self._own("write-tree")
+        unseen = self._leave_out_submodules()
         if taken.ref is None:
+            clean = self._own("write-tree")
             self._own("add", "--update")
-            head = self._own("rev-parse", f"{self.commit}^{{tree}}")
             now = self._own("write-tree")
-            if taken.dirty == "refuse" and (staged != head or now != clean):
-                files = {*self._names(head, staged), *self._names(clean, now)}
-                raise DirtyTree(str(self.root), sorted(files))
-            if (others := taken.others()) is not None:
-                self._add_others(self._store / "index", *others)
-        self._own("update-index", "-z", "--index-info", stdin=flagged)
-        self.start = self._own("write-tree")
+            files = {*self._names(self.commit, staged), *self._names(clean, now)}
+            if files and taken.dirty == "refuse":
+                raise DirtyTree(str(self._root), sorted(files))
+            if taken.untracked or taken.ignored:
+                only = ("--exclude-standard", "--ignored")[: 1 + taken.ignored]
+                self._add_others(self._index, *(() if taken.untracked and taken.ignored else only))
+        self._own("update-index", "-z", "--index-info", stdin=unseen)
+        self._start = self._own("write-tree")
         return staged
 
-    def _leave_out_submodules(self) -> bytes:
-        """Take submodules out of the index.
+    def _leave_out_submodules(self) -> str:
+        """Take submodules out of the index: git would look into them, and follow the configuration there.
 
-        Return the entries of files of which git was told not to see changes, for ``--index-info``.
-
-        With one in the index, git would look into it, and follow the configuration that it finds there.
+        Returns:
+            The entries of the files of which git was told not to see changes, for ``--index-info``.
         """
-        flagged = list[str]()
+        unseen = ""
         for line in paths(self._own("ls-files", "-z", "-v", "--stage")):
             about, path = line.split("\t", 1)
-            tag, mode, commit, _ = about.split(" ")
+            tag, mode, content, _ = about.split(" ")
             if mode == "160000":
-                self.submodules[path] = commit
-            elif tag != "H" and os.path.lexists(self.root / path):  # else left out by a sparse checkout
-                flagged.append(f"{mode} {commit}\t{path}\0")
-        if self.submodules:
-            left = "".join(f"{path}\0" for path in self.submodules)
-            self._own("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(left))
-        return os.fsencode("".join(flagged))
+                self.submodules[path] = content
+            elif tag != "H" and os.path.lexists(self._root / path):  # else left out by a sparse checkout
+                unseen += f"{mode} {content}\t{path}\0"
+        left_out = "".join(f"{path}\0" for path in self.submodules)
+        self._own("update-index", "--force-remove", "-z", "--stdin", stdin=left_out)
+        return unseen
 
     # What became of it
 
     def changes(self) -> tuple[Part, list[str]]:
         """Return what has changed since the start, and the repositories in it that git does not track."""
         index = self._store / "index-now"
-        self.tree.mkdir(parents=True, exist_ok=True)  # where it is gone, all its files are
-        shutil.copy2(self._store / "index", index)
+        shutil.copy2(self._index, index)
+        self._tree.mkdir(parents=True, exist_ok=True)  # where it is gone, all its files are
         self._own("add", "--update", index=index)
         nested = self._add_others(index, "--exclude-standard")
         now = self._own("write-tree", index=index)
-        files = self._names(self.start, now)
-        lines = self._own("diff-tree", "-r", "--no-renames", "--numstat", self.start, now)
-        counts = re.findall(r"^(\d+|-)\t(\d+|-)\t", lines, re.MULTILINE)
-        added, deleted = (sum(int(each[side]) for each in counts if each[side] != "-") for side in (0, 1))
+        listed = paths(self._own("diff-tree", "-r", "-z", "--no-renames", "--numstat", self._start, now))
+        lines = [[0 if count == "-" else int(count) for count in row.split("\t")[:2]] for row in listed]
+        added, deleted = (sum(row[side] for row in lines) for side in (0, 1))
         part = Part(
-            root=str(self.root),
-            place=self.place,
+            root=str(self._root),
+            place=self._place,
             commit=self.commit,
-            before=self._patch(self.commit, self.start, self._names(self.commit, self.start)),
-            diff=self._patch(self.start, now, files),
-            stat=ChangeStat(files=len(files), insertions=added, deletions=deleted),
+            before=self._patch(self.commit, self._start),
+            diff=self._patch(self._start, now),
+            stat=ChangeStat(files=len(lines), insertions=added, deletions=deleted),
         )
-        return part, [self.place + path for path in nested]
+        return part, [self._place + path for path in nested]
 
-    def _names(self, before: str, now: str) -> list[str]:
-        words = ("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=all", "--name-only")
-        return paths(self._own(*words, before, now))
-
-    def _patch(self, before: str, now: str, files: list[str]) -> str:
+    def _patch(self, before: str, now: str) -> str:
         """Return the difference of two trees as text. Files that are not UTF-8 are in it as binary ones."""
-        whole = self._diff(before, now)
-        try:
-            return whole.decode()
-        except UnicodeDecodeError:
-            return "".join(self._file_patches(before, now, files))
-
-    def _file_patches(self, before: str, now: str, files: list[str]) -> Iterator[str]:
+        patch = self._diff(before, now)
+        if _is_text(patch):
+            return patch
+        patches = {path: self._diff(before, now, path) for path in self._names(before, now)}
         attributes = self._store / "info" / "attributes"
         kept = attributes.read_bytes() if attributes.exists() else b""
-        for path in files:
-            patch = self._diff(before, now, path)
-            try:
-                yield patch.decode()
-            except UnicodeDecodeError:
-                attributes.write_bytes(kept + b"\n* -diff\n")
-                yield self._diff(before, now, path).decode()
-                attributes.write_bytes(kept)
+        attributes.write_bytes(kept + b"\n* -diff\n")
+        for path, patch in patches.items():
+            patches[path] = patch if _is_text(patch) else self._diff(before, now, path)
+        attributes.write_bytes(kept)
+        return "".join(patches.values())
 
-    def _diff(self, before: str, now: str, *only: str) -> bytes:
-        prefixes = (f"--src-prefix=a/{self.place}", f"--dst-prefix=b/{self.place}")
-        what = ("-r", "--no-renames", "--ignore-submodules=all", *AS_PATCH, *prefixes, before, now)
-        return self.git.raw(
-            *self._words(), "--literal-pathspecs", "diff-tree", *what, "--", *only, cwd=self._files
-        )
+    def _diff(self, before: str, now: str, *only: str) -> str:
+        prefixes = (f"--src-prefix=a/{self._place}", f"--dst-prefix=b/{self._place}")
+        what = (*AS_PATCH, *prefixes, "--ignore-submodules=all", before, now, "--", *only)
+        patch = self._own("--literal-pathspecs", "diff-tree", "-r", "--no-renames", *what)
+        return f"{patch}\n" if patch else ""
 
-    # The git folder of our own
+    def _names(self, before: str, now: str) -> list[str]:
+        return paths(self._own("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, now))
+
+    # With the git folder of our own
 
     def _add_others(self, index: Path, *which: str) -> list[str]:
         """Add files that git does not track, and return the repositories among them, which are left out."""
         listed = paths(self._own("ls-files", "-z", "--others", *which, index=index))
         inside = tuple(f"{path}/" for path in self.submodules)
-        mine = [path for path in listed if not path.startswith(inside)]
-        files = "".join(f"{path}\0" for path in mine if not path.endswith("/"))
-        self._own("update-index", "--add", "-z", "--stdin", index=index, stdin=os.fsencode(files))
-        return [path for path in mine if path.endswith("/")]
+        found = [path for path in listed if not path.startswith(inside)]
+        files = "".join(f"{path}\0" for path in found if not path.endswith("/"))
+        self._own("update-index", "--add", "-z", "--stdin", index=index, stdin=files)
+        return [path for path in found if path.endswith("/")]
 
-    def _own(self, *words: str, index: Path | None = None, stdin: bytes = b"") -> str:
-        env = {"GIT_INDEX_FILE": str(index or self._store / "index")}
-        return self.git(*self._words(), *words, cwd=self._files, env=env, stdin=stdin)
-
-    def _words(self) -> tuple[str, ...]:
-        lfs = f"lfs.storage={self._common / 'lfs'}"
-        own = ("-c", "core.fsync=none", "-c", "core.compression=0", "-c", lfs, *self._settings)
-        return (*own, f"--git-dir={self._store}", f"--work-tree={self._files}")
+    def _own(self, *words: str, index: Path | None = None, stdin: str = "") -> str:
+        places = (f"--git-dir={self._store}", f"--work-tree={self._files}")
+        env = {"GIT_INDEX_FILE": str(index or self._index)}
+        return self._git(*OWN, *self._settings, *places, *words, cwd=self._files, env=env, stdin=stdin)
 
     # The end
 
     def close(self) -> None:
         """Remove it."""
-        if self.git.lock is not None:
-            _marks.remove(self._store, self.folder)
-            os.close(self.git.lock)
+        if self._git.locks:
+            _marks.remove(self._store, self._folder)
+            os.close(self._git.locks[0])
 
     def keep(self) -> None:
-        """Let it stay as a worktree that is the user's."""
-        assert self.git.lock is not None
+        """Let it stay: it is the user's worktree from now on."""
         shutil.rmtree(self._store)
-        os.close(self.git.lock)
+        os.close(self._git.locks[0])
+
+
+def _is_text(patch: str) -> bool:
+    return not re.search("[\udc80-\udcff]", patch)

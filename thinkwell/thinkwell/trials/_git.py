@@ -1,7 +1,7 @@
 """Runs git so that nothing an agent has written chooses what runs.
 
 An agent may change the configuration of its worktree's repository, which is that of the user's. So hooks, the
-file system monitor and every transport are off, and files are read and written with an own git folder
+file system monitor and every transport are off, and files are read and written with a git folder of our own
 (`thinkwell.trials._checkout`), which knows nothing of the repository's configuration.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from thinkwell.trials._errors import WorktreeError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 __all__ = ("Git", "paths")
@@ -40,34 +40,31 @@ KEPT: Final = (
 )
 """Variables of git that stay: who commits, and where the user's own configuration is."""
 
+VARIABLES: Final = {
+    "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched: a configuration may name programs for that
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
 SETTINGS: Final = (
     f"core.hooksPath={os.devnull}",
     "core.fsmonitor=false",
     "core.quotePath=true",
     "core.splitIndex=false",
     "gc.auto=0",
-    "maintenance.auto=false",
 )
 
-ADVICE: Final = (
-    (
-        r"not a git repository",
-        "it is no git repository; give a folder of one, or run `git init` and commit there",
-    ),
-    (
-        r"dubious ownership",
-        "git refuses it, since it belongs to another user; if you trust it, do what git says",
-    ),
-    (
-        r"No space left|Disk quota|unable to write",
-        "git could not write; if the disk is full, free some space, or set TMPDIR to a folder on another one",
-    ),
-    (r"Permission denied|Read-only", "a file or folder cannot be read or written; see what git says"),
-    (r"smudge filter lfs|git-lfs", "Git LFS could not fill in its files; run `git lfs fetch` there first"),
-    (r"unmerged|error building trees", "it is in the middle of a merge; finish or abort that first"),
-    (r"tell me who you are|empty ident", "git does not know who commits; set user.name and user.email"),
-    (r"needed a single revision|unknown revision", "there is no such commit, branch or tag"),
-)
+ADVICE: Final = {
+    "not a git repository": "it is no git repository; give a folder of one, or `git init` and commit there",
+    "dubious ownership": "git refuses it, as it belongs to another user; if you trust it, do what git says",
+    "No space left|Disk quota|unable to write": "git could not write; if the disk is full, make room, or "
+    "set TMPDIR to a folder on another one",
+    "filter lfs": "Git LFS could not fill in its files; run `git lfs fetch` there first",
+    "error building trees": "it is in the middle of a merge; finish or abort that first",
+    "tell me who you are|empty ident": "git does not know who commits; set user.name and user.email",
+}
+"""What to do, by a pattern of what git says."""
 
 
 class Git:
@@ -75,68 +72,63 @@ class Git:
 
     Args:
         repository: The folder that errors name.
-        lock: A descriptor that each process of git holds open, so that a lock lasts until it has ended.
         stop: Once it is set, a call is broken off.
     """
 
-    def __init__(
-        self, repository: Path, lock: int | None = None, stop: threading.Event | None = None
-    ) -> None:
-        self.repository: Path = repository
-        self.lock = lock
-        self.stop: threading.Event = stop or threading.Event()
+    def __init__(self, repository: Path, stop: threading.Event | None = None) -> None:
+        self.repository = repository
+        self.locks: list[int] = []
+        """Open files that each process of git holds, too, so that a lock lasts until it has ended."""
+        self._stop = stop or threading.Event()
 
     def __call__(
-        self,
-        *words: str,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
-        ok: Container[int] = (0,),
+        self, *words: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> str:
-        """Run git, and return what it wrote, without the last line end.
+        """Run git, and return what it wrote, without the last line end. What is not UTF-8 is in surrogates.
 
         Raises:
             WorktreeError: Git is missing, has failed, or was broken off.
         """
-        return os.fsdecode(self.raw(*words, cwd=cwd, env=env, stdin=stdin, ok=ok)).removesuffix("\n")
-
-    def raw(
-        self,
-        *words: str,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-        stdin: bytes = b"",
-        ok: Container[int] = (0,),
-    ) -> bytes:
-        """The same, in bytes."""
         program = shutil.which("git")
         if program is None:
-            raise WorktreeError(str(self.repository), "there is no program git; install it")
-        if self.stop.is_set():
-            raise WorktreeError(str(self.repository), "it was given up")
+            raise self.failure("there is no program git; install it")
+        if self._stop.is_set():
+            raise self.failure("it was given up")
         settings = (word for setting in SETTINGS for word in ("-c", setting))
-        with subprocess.Popen(
-            [program, "--no-pager", *settings, *words],
-            cwd=cwd or self.repository,
-            env=_environment() | dict(env or {}),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=() if self.lock is None or sys.platform == "win32" else (self.lock,),
-            start_new_session=True,  # Ctrl-C is for the program, which breaks it off
-        ) as process:
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("GIT_") or name.startswith(KEPT)
+        }
+        try:
+            process = subprocess.Popen(
+                [program, *settings, *words],
+                cwd=cwd or self.repository,
+                env=kept | VARIABLES | dict(env or {}),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=() if sys.platform == "win32" else self.locks,
+                start_new_session=True,  # Ctrl-C is for the program, which breaks it off
+            )
+        except OSError as exc:
+            raise self.failure(f"git could not be started there: {exc}") from exc
+        with process:
             try:
-                out, err = self._read(process, stdin)
+                out, err = self._read(process, stdin.encode(errors="surrogateescape"))
             except BaseException:
                 _kill(process)
                 raise
-        if process.returncode in ok:
-            return out
+        if process.returncode == 0:
+            return out.decode(errors="surrogateescape").removesuffix("\n")
         said = err.decode(errors="replace").strip()
-        advice = (text for pattern, text in ADVICE if re.search(pattern, said, re.IGNORECASE))
+        advice = [text for pattern, text in ADVICE.items() if re.search(pattern, said)]
         failed = f"`git {' '.join(words)}` failed with exit code {process.returncode}; see what git says"
-        raise WorktreeError(str(self.repository), next(advice, failed), said)
+        raise self.failure(*advice[:1] or [failed], said)
+
+    def failure(self, reason: str, detail: str = "") -> WorktreeError:
+        """Return an error of this repository."""
+        return WorktreeError(str(self.repository), reason, detail)
 
     def _read(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
         until, given = time.monotonic() + LIMIT, stdin or None
@@ -145,13 +137,13 @@ class Git:
                 return process.communicate(given, timeout=POLL)
             except subprocess.TimeoutExpired:
                 given = None  # the first call has it
-                if self.stop.is_set():
-                    raise WorktreeError(str(self.repository), "it was given up") from None
-                if time.monotonic() > until:  # pragma: no cover - takes minutes
-                    raise WorktreeError(
-                        str(self.repository),
-                        f"git did not end within {LIMIT:.0f} seconds; see what holds it up",
-                    ) from None
+                if self._stop.is_set() or time.monotonic() > until:
+                    raise self.failure(f"git was broken off; it may take {LIMIT:.0f} seconds") from None
+
+
+def paths(listed: str) -> list[str]:
+    """Return the paths of a listing with ``-z``."""
+    return [path for path in listed.split("\0") if path]
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -160,22 +152,3 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.kill()
     else:
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def paths(listed: str) -> list[str]:
-    """Return the paths of a listing with ``-z``."""
-    return [path for path in listed.split("\0") if path]
-
-
-def _environment() -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith(KEPT)
-    }
-    return kept | {
-        "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched: transports are programs of a configuration
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }

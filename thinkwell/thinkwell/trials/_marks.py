@@ -14,15 +14,22 @@ import shutil
 import stat
 import sys
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ("claim", "new_name", "remove", "sweep")
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ("alone", "claim", "new_name", "remove", "sweep")
 
 logger = logging.getLogger("thinkwell")
 
 NAME: Final = re.compile(r"thinkwell-[0-9a-f]{16}")
 """A folder of another name is never removed, whatever a mark says: an agent can write in one."""
+
+TRIES: Final = 1000
+"""How often to try to be alone, a hundred times a second: what it is needed for takes milliseconds."""
 
 YOUNG: Final = 60.0
 """Seconds in which a mark may be without a lock: its process is about to take it."""
@@ -42,6 +49,27 @@ def claim(mark: Path, folder: Path) -> int:
     return lock
 
 
+@contextmanager
+def alone(common: Path) -> Generator[list[int]]:
+    """Be the only one that makes or removes worktrees of a repository: git fails where it finds half of one.
+
+    Yields:
+        The lock, an open file, where there is one.
+    """
+    if sys.platform == "win32":
+        yield []
+        return
+    lock = os.open(common, os.O_RDONLY)
+    try:
+        for _ in range(TRIES):  # pragma: no branch - a stopped process holds nothing up forever
+            if _take(lock, wait=False):
+                break
+            time.sleep(0.01)
+        yield [lock]
+    finally:
+        os.close(lock)
+
+
 def sweep(common: Path) -> None:
     """Remove the worktrees of processes that have died.
 
@@ -49,22 +77,22 @@ def sweep(common: Path) -> None:
         common: A repository's git folder.
     """
     for mark in common.glob("thinkwell-*"):
-        if not NAME.fullmatch(mark.name):
-            continue
-        try:
-            lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except FileNotFoundError:  # pragma: no cover - another process is faster
-            continue
-        try:
-            if not _take(lock, wait=False):
-                continue
+        if NAME.fullmatch(mark.name):
+            with suppress(FileNotFoundError):  # another process is faster
+                _remove_dead(mark)
+
+
+def _remove_dead(mark: Path) -> None:
+    lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if _take(lock, wait=False):
             folder = Path(os.fsdecode(os.read(lock, 1 << 16)))
             if folder.name == mark.name:
                 remove(mark, folder)
             elif time.time() - mark.stat().st_mtime > YOUNG:
                 _remove_tree(mark)
-        finally:
-            os.close(lock)
+    finally:
+        os.close(lock)
 
 
 def remove(mark: Path, folder: Path) -> None:
@@ -72,9 +100,10 @@ def remove(mark: Path, folder: Path) -> None:
 
     What cannot be removed is logged, and tried again by the next `sweep`.
     """
-    for known in (mark.parent / "worktrees").glob("*/gitdir"):
-        if known.parent.joinpath(os.fsdecode(known.read_bytes()).strip("\n")).is_relative_to(folder):
-            _remove_tree(known.parent)
+    with alone(mark.parent):
+        for known in (mark.parent / "worktrees").glob("*/gitdir"):
+            if known.parent.joinpath(os.fsdecode(known.read_bytes())).is_relative_to(folder):
+                _remove_tree(known.parent)
     _remove_tree(folder)
     if not folder.exists():
         _remove_tree(mark)

@@ -61,17 +61,23 @@ class OpenWorktree(os.PathLike[str]):
 
     def _open(self) -> None:
         with self._mutex:
-            git = Git(self._source, stop=self._stop)
-            if git("rev-parse", "--is-inside-work-tree") != "true":
-                raise WorktreeError(
-                    str(self._source), "it is a bare repository, or inside .git; give a folder that has files"
-                )
-            root = Path(git("rev-parse", "--show-toplevel"))
-            self.path = self._folder / root.name
-            self._add(root, "", self._taken)
-            self.path = self.path / git("rev-parse", "--show-prefix")
-            if not self.path.is_dir():
-                raise WorktreeError(str(self._source), "the folder is not in the commit; give one that is")
+            try:
+                self._make()
+            except OSError as exc:
+                raise WorktreeError(str(self._source), f"the worktree could not be made: {exc}") from exc
+
+    def _make(self) -> None:
+        git = Git(self._source, stop=self._stop)
+        if git("rev-parse", "--is-inside-work-tree") != "true":
+            raise WorktreeError(
+                str(self._source), "it is a bare repository, or inside .git; give a folder that has files"
+            )
+        root = Path(git("rev-parse", "--show-toplevel"))
+        self.path = self._folder / root.name
+        self._add(root, "", self._taken)
+        self.path = self.path / git("rev-parse", "--show-prefix")
+        if not self.path.is_dir():
+            raise WorktreeError(str(self._source), "the folder is not in the commit; give one that is")
 
     def _add(self, root: Path, place: str, taken: Taken) -> Checkout:
         checkout = Checkout(root, place, self._folder, self.path / place, self._stop)
@@ -86,6 +92,8 @@ class OpenWorktree(os.PathLike[str]):
         return checkout
 
     def _read(self) -> Changes:
+        if not self._checkouts:
+            raise WorktreeError(str(self._source), "its changes could not be read; its block said why")
         parts = [checkout.changes() for checkout in self._checkouts]
         return Changes(
             repository=parts[0][0].root,
@@ -101,6 +109,7 @@ class OpenWorktree(os.PathLike[str]):
             except (WorktreeError, OSError) as exc:
                 for checkout in self._checkouts:
                     checkout.keep()
+                self._checkouts.clear()
                 raise WorktreeError(
                     str(self._source),
                     f"the changes could not be read, so the worktree stays in {self.path}; save what you "
