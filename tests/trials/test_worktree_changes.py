@@ -40,8 +40,8 @@ def after_work(repository: Repository, folder: Path) -> dict[str, tuple[int, byt
     return files_of(folder)
 
 
-async def changes_of(repository: Repository, files: dict[str, str], **options: bool) -> Changes:
-    tree = Worktree(repository.path, dirty="copy", **options)
+async def changes_of(repository: Repository, files: dict[str, str], untracked: bool = False) -> Changes:
+    tree = Worktree(repository.path, dirty="copy", untracked=untracked)
     async with tree as folder:
         Repository(folder.path).write(files)
     return tree.changes

@@ -257,7 +257,7 @@ async def test_what_cannot_be_removed_is_removed_later(
     async with Worktree(repository.path) as folder:
         busy = folder.path / "busy"
         busy.mkdir()
-        command = ["mount", "-t", "tmpfs", "tmpfs", busy]
+        command = ["mount", "-t", "tmpfs", "tmpfs", str(busy)]
         if subprocess.run(command, check=False, capture_output=True).returncode:
             pytest.skip("no file system can be mounted here")
     assert [record.levelno for record in caplog.records if record.name == "thinkwell"] == [logging.WARNING]

@@ -154,7 +154,7 @@ class Checkout:
         self._own("update-index", "--force-remove", "-z", "--stdin", stdin=left_out)
         return unseen
 
-    # What became of it
+    # Afterwards
 
     def changes(self) -> tuple[Part, list[str]]:
         """Return what has changed since the start, and the repositories in it that git does not track."""

@@ -122,9 +122,9 @@ class Git:
         if process.returncode == 0:
             return out.decode(errors="surrogateescape").removesuffix("\n")
         said = err.decode(errors="replace").strip()
-        advice = [text for pattern, text in ADVICE.items() if re.search(pattern, said)]
+        advice = (text for pattern, text in ADVICE.items() if re.search(pattern, said))
         failed = f"`git {' '.join(words)}` failed with exit code {process.returncode}; see what git says"
-        raise self.failure(*advice[:1] or [failed], said)
+        raise self.failure(next(advice, failed), said)
 
     def failure(self, reason: str, detail: str = "") -> WorktreeError:
         """Return an error of this repository."""

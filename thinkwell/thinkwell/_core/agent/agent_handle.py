@@ -7,13 +7,19 @@ import os
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import anyio
 
 from thinkwell._core.agent.account import AuthStatus, Provider, as_provider
 from thinkwell._core.agent.agent import AgentLine, AgentSetup, RunningAgent
-from thinkwell._core.agent.arguments import check_model, check_protocol, check_types, check_way
+from thinkwell._core.agent.arguments import (
+    check_model,
+    check_protocol,
+    check_types,
+    check_way,
+    question_handlers,
+)
 from thinkwell._core.agent.initialize import initialize
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
@@ -28,7 +34,6 @@ from thinkwell._core.agent.session_list import listed_sessions
 from thinkwell._core.agent.starters import AgentStarter
 from thinkwell._core.agent.stderr import StderrLines
 from thinkwell._core.log.log_lines import log_fields
-from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
 from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.incoming import Incoming
     from thinkwell._core.agent.runs import AgentStatistics
     from thinkwell._core.log.observers import Observer
+    from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
     from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._core.session.state import SessionInfo
     from thinkwell._core.tracing.content import Redaction
@@ -464,7 +470,7 @@ def open_agent(
         others={**others, "model": check_model("open_agent", model)},
     )
     room = _room(cwd)
-    handlers = _handlers(permissions, on_question)
+    handlers = question_handlers(permissions, on_question)
     check_way(tools_via)
     check_seconds("question_timeout", question_timeout)
     check_seconds("startup_timeout", startup_timeout)
@@ -638,29 +644,6 @@ def _redaction(variables: Mapping[str, str]) -> Redaction:
     from thinkwell._recording._redact import Redactor  # loads what finds them
 
     return Redactor(variables)
-
-
-def _handlers(
-    policy: PermissionMode | PermissionPolicy | None,
-    on_question: QuestionHandler | Sequence[QuestionHandler] | None,
-) -> tuple[QuestionHandler, ...]:
-    """Return who answers questions."""
-    if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
-        raise ValueError(
-            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
-        )
-    given: tuple[QuestionHandler, ...] = ()
-    if on_question is not None:
-        given = (on_question,) if callable(on_question) else tuple(on_question)
-    for handler in given:
-        if not callable(handler):
-            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
-    if policy == "deny" and given:
-        raise ValueError(
-            'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
-            "or a PermissionPolicy that leaves something open"
-        )
-    return given
 
 
 def _log_start(agent: RunningAgent) -> None:

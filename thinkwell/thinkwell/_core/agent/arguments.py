@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import msgspec
 
+from thinkwell._core.policy.permissions import PermissionMode, PermissionPolicy
 from thinkwell._lines.words import PromptFormat, Protocol
 from thinkwell._workspace.workspace import Workspace
 from thinkwell.agents._profile import AgentProfile, ToolTransport
 from thinkwell_acp.interpreter import why_no_interpreter
+
+if TYPE_CHECKING:
+    from thinkwell.questions import QuestionHandler
 
 
 def check_types(
@@ -123,6 +127,34 @@ def check_way(way: str | None) -> None:
         raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')
     if way == "stdio" and (reason := why_no_interpreter()):
         raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')
+
+
+def question_handlers(
+    policy: PermissionMode | PermissionPolicy | None,
+    on_question: QuestionHandler | Sequence[QuestionHandler] | None,
+) -> tuple[QuestionHandler, ...]:
+    """Return who answers questions.
+
+    Raises:
+        TypeError: One of them is no function.
+        ValueError: The policy is none, or would never let them be asked.
+    """
+    if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
+        raise ValueError(
+            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
+        )
+    given: tuple[QuestionHandler, ...] = ()
+    if on_question is not None:
+        given = (on_question,) if callable(on_question) else tuple(on_question)
+    for handler in given:
+        if not callable(handler):
+            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
+    if policy == "deny" and given:
+        raise ValueError(
+            'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
+            "or a PermissionPolicy that leaves something open"
+        )
+    return given
 
 
 def _check_env(env: object) -> None:
