@@ -141,6 +141,16 @@ async def test_where_changes_cannot_go(repository: Repository, settings: Path, t
         changes.apply()
 
 
+async def test_a_filter_that_fails(repository: Repository, settings: Path) -> None:
+    repository.write({".gitattributes": "*.md filter=late\n"})
+    repository.commit("a filter that is not there yet")
+    changes = await changes_of(repository, {"docs/guide.md": "theirs\n"})
+    with settings.open("a") as file:
+        file.write('[filter "late"]\n clean = cat\n smudge = false\n required\n')
+    with pytest.raises(WorktreeError, match=r"`git .* apply .*` failed with exit code \d+; see what git says"):
+        changes.apply()
+
+
 async def test_line_ends_are_those_of_the_repository(repository: Repository) -> None:
     repository.git("config", "core.autocrlf", "true")
     (repository.path / "app.py").unlink()
@@ -223,6 +233,7 @@ async def test_a_submodule_that_has_changed(with_submodules: Repository) -> None
             pytest.fail("it is dirty")
     async with Worktree(with_submodules.path, ref="HEAD") as folder:
         assert (folder.path / "library" / "l.txt").read_text() == "library\n"
+        assert folder.changes.branch("same") == with_submodules.git("rev-parse", "HEAD")
     assert not left_of_worktrees(with_submodules, library)
 
 

@@ -257,11 +257,13 @@ async def test_what_cannot_be_removed_is_removed_later(
     async with Worktree(repository.path) as folder:
         busy = folder.path / "busy"
         busy.mkdir()
+        (folder.path / "link").symlink_to(repository.path)
         command = ["mount", "-t", "tmpfs", "tmpfs", str(busy)]
         if subprocess.run(command, check=False, capture_output=True).returncode:
             pytest.skip("no file system can be mounted here")
     assert [record.levelno for record in caplog.records if record.name == "thinkwell"] == [logging.WARNING]
     assert "could not be removed; the next worktree of that repository tries it again" in caplog.text
+    assert (repository.path / "app.py").exists()
     subprocess.run(["umount", busy], check=True)
     async with Worktree(repository.path):
         pass

@@ -14,6 +14,7 @@ import pytest
 from sync.playing import playing
 from trials.repositories import Repository, executable, files_of, left_of_worktrees
 
+from thinkwell import AgentNotFound, open_agent
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell.trials import DirtyTree, Worktree, WorktreeError
 
@@ -45,6 +46,15 @@ def test_the_blocking_api_opens_it_too(repository: Repository) -> None:
         assert not tree.changes
         with pytest.raises(RuntimeError, match="open already; make another"):
             playing(script.says("Done."), cwd=tree).start()
+    assert not left_of_worktrees(repository)
+
+
+async def test_an_agent_that_does_not_start_leaves_none(repository: Repository) -> None:
+    tree = Worktree(repository.path)
+    with pytest.raises(AgentNotFound):
+        async with open_agent(command="no-such-agent", cwd=tree):
+            pytest.fail("it is not there")
+    assert not tree.changes
     assert not left_of_worktrees(repository)
 
 
@@ -231,6 +241,12 @@ async def test_a_worktree_of_a_worktree_with_a_detached_head(repository: Reposit
     assert [path.name for path in left_of_worktrees(repository)] == ["other"]
 
 
+async def test_a_clone_of_which_nothing_is_checked_out(repository: Repository, tmp_path: Path) -> None:
+    repository.git("clone", "--quiet", "--no-checkout", str(repository.path), str(tmp_path / "clone"))
+    async with Worktree(tmp_path / "clone", dirty="copy") as folder:
+        assert not files_of(folder.path)
+
+
 async def test_sha256(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "new")
     repository.path.mkdir()
@@ -273,6 +289,14 @@ async def test_folders_that_are_no_working_trees(repository: Repository, tmp_pat
 async def test_no_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert "there is no program git" in str(await refused(repository.path))
+
+
+async def test_no_folder_for_temporary_files(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    assert "the worktree could not be made: [Errno 2] No such file" in str(await refused(repository.path))
+    assert not left_of_worktrees(repository)
 
 
 async def test_a_merge_that_is_not_finished(repository: Repository) -> None:

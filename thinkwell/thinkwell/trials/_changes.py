@@ -15,7 +15,7 @@ from thinkwell.trials._git import Git, paths
 if TYPE_CHECKING:
     import os
 
-__all__ = ("ChangeStat", "Changes", "Part", "line_ends", "object_format")
+__all__ = ("ChangeStat", "Changes", "Part", "object_format", "settings_of")
 
 
 class ChangeStat(Struct, frozen=True, kw_only=True):
@@ -49,8 +49,7 @@ class Changes(Struct, frozen=True, kw_only=True):
 
     repository: str
     """The folder of the repository."""
-    parts: tuple[Part, ...]
-    """The changes of the repository, and then those of its submodules."""
+    _parts: tuple[Part, ...]
     left_out: tuple[str, ...] = ()
     """Repositories that were made in the worktree, as by ``git clone``: they are not part of the changes."""
 
@@ -60,12 +59,12 @@ class Changes(Struct, frozen=True, kw_only=True):
     @property
     def diff(self) -> str:
         """The patch, as ``git diff --binary`` writes one. It has new and deleted files, modes and commits."""
-        return "".join(part.diff for part in self.parts)
+        return "".join(part.diff for part in self._parts)
 
     @property
     def stat(self) -> ChangeStat:
         """How much has changed."""
-        stats = [part.stat for part in self.parts]
+        stats = [part.stat for part in self._parts]
         return ChangeStat(
             files=sum(stat.files for stat in stats),
             insertions=sum(stat.insertions for stat in stats),
@@ -85,9 +84,9 @@ class Changes(Struct, frozen=True, kw_only=True):
         git = Git(root)
         with tempfile.TemporaryDirectory(prefix="thinkwell-") as own:
             words = ("--git-dir", own, "--work-tree", self.repository)
-            git(*words, "init", "--quiet", "--template=", object_format(self.parts[0].commit))
+            git(*words, "init", "--quiet", "--template=", object_format(self._parts[0].commit))
             try:
-                git(*line_ends(git), *words, "apply", "--whitespace=nowarn", "-", stdin=self.diff)
+                git(*settings_of(git), *words, "apply", "--whitespace=nowarn", "-", stdin=self.diff)
             except WorktreeError as exc:
                 at = re.findall(r"^error: (?:patch failed: )?(.+?):(?: |\d+$)", exc.detail, re.MULTILINE)
                 if not at:
@@ -109,7 +108,7 @@ class Changes(Struct, frozen=True, kw_only=True):
         """
         tips = list[tuple[Git, str]]()
         links = dict[str, str]()
-        for part in reversed(self.parts):  # a submodule before what it is in, which gets its commit
+        for part in reversed(self._parts):  # a submodule before what it is in, which gets its commit
             git = Git(Path(part.root))
             _check_branch(git, name)
             inner = {
@@ -138,11 +137,12 @@ def object_format(commit: str) -> str:
     return "--object-format=" + ("sha1" if len(commit) == 40 else "sha256")
 
 
-def line_ends(git: Git) -> tuple[str, ...]:
-    """Return the repository's settings of line ends: of its configuration, only these are followed."""
+def settings_of(git: Git) -> tuple[str, ...]:
+    """Return what is followed of a repository's configuration: its line ends, and where LFS has its files."""
     settings = (line.split("\n", 1) for line in paths(git("config", "--null", "--list")))
-    ends = [setting for setting in settings if setting[0] in ("core.autocrlf", "core.eol")]
-    return tuple(word for setting in ends for word in ("-c", "=".join(setting)))
+    ends = ["=".join(setting) for setting in settings if setting[0] in ("core.autocrlf", "core.eol")]
+    lfs = git.repository / git("rev-parse", "--git-common-dir") / "lfs"
+    return tuple(word for setting in (*ends, f"lfs.storage={lfs}") for word in ("-c", setting))
 
 
 def _check_branch(git: Git, name: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from thinkwell.trials import _marks
-from thinkwell.trials._changes import ChangeStat, Part, line_ends, object_format
+from thinkwell.trials._changes import ChangeStat, Part, object_format, settings_of
 from thinkwell.trials._errors import DirtyTree, WorktreeError
 from thinkwell.trials._git import Git, paths
 
@@ -104,7 +104,7 @@ class Checkout:
 
     def _make_store(self) -> None:
         self._own("init", "--quiet", "--template=", object_format(self.commit))
-        self._settings = (*line_ends(self._git), "-c", f"lfs.storage={self._common / 'lfs'}")
+        self._settings = settings_of(self._git)
         info = self._store / "info"
         info.mkdir()
         for name in ("exclude", "attributes"):

@@ -92,7 +92,7 @@ class Git:
         program = shutil.which("git")
         if program is None:
             raise self.failure("there is no program git; install it")
-        if self._stop.is_set():
+        if self._stop.is_set():  # pragma: no cover - between two calls
             raise self.failure("it was given up")
         settings = (word for setting in SETTINGS for word in ("-c", setting))
         kept = {

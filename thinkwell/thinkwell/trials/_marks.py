@@ -118,7 +118,7 @@ def _remove_tree(folder: Path) -> None:
             if not (path := Path(place, name)).is_symlink():
                 path.chmod(stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
+    if folder.exists():  # pragma: no branch - for root nothing but what is in use stays
         logger.warning("%s could not be removed; the next worktree of that repository tries it again", folder)
 
 

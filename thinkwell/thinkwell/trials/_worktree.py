@@ -97,7 +97,7 @@ class OpenWorktree(os.PathLike[str]):
         parts = [checkout.changes() for checkout in self._checkouts]
         return Changes(
             repository=parts[0][0].root,
-            parts=tuple(part for part, _ in parts),
+            _parts=tuple(part for part, _ in parts),
             left_out=tuple(path for _, nested in parts for path in nested),
         )
 
