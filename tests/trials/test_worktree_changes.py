@@ -147,7 +147,9 @@ async def test_a_filter_that_fails(repository: Repository, settings: Path) -> No
     changes = await changes_of(repository, {"docs/guide.md": "theirs\n"})
     with settings.open("a") as file:
         file.write('[filter "late"]\n clean = cat\n smudge = false\n required\n')
-    with pytest.raises(WorktreeError, match=r"`git .* apply .*` failed with exit code \d+; see what git says"):
+    with pytest.raises(
+        WorktreeError, match=r"`git .* apply .*` failed with exit code \d+; see what git says"
+    ):
         changes.apply()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +18,7 @@ from trials.repositories import Repository, executable, files_of, left_of_worktr
 
 from thinkwell import AgentNotFound, open_agent
 from thinkwell.testing import ScriptedAgent, script
-from thinkwell.trials import DirtyTree, Worktree, WorktreeError
+from thinkwell.trials import ChangesConflict, DirtyTree, Worktree, WorktreeError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -261,6 +263,25 @@ async def test_sha256(tmp_path: Path) -> None:
 
 
 # What it refuses
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        WorktreeError("/api", "it has no commit yet", "fatal"),
+        DirtyTree("/api", [f"{number}.py" for number in range(12)]),
+        ChangesConflict("/api", ["app.py"], "error: app.py"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_are_values(error: WorktreeError) -> None:
+    for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert type(again) is type(error)
+        assert vars(again) == vars(error)
+        assert str(again) == str(error)
+    assert str(error).startswith("/api: ")
+    if isinstance(error, DirtyTree):
+        assert "'9.py' and 2 more" in str(error)
 
 
 async def refused(path: Path) -> WorktreeError:
