@@ -27,7 +27,7 @@ def work(folder: Path) -> None:
     (folder / "old.txt").unlink()
     (folder / "docs" / "guide.md").rename(folder / "GUIDE.md")
     agent.write(
-        {"logo.png": bytes(300), "latin.txt": "caf\xe9\n".encode("latin-1"), "crlf.txt": "a\r\nb\r\n"}
+        {"logo.png": bytes(300), ":(latin).txt": "caf\xe9\n".encode("latin-1"), "crlf.txt": "a\r\nb\r\n"}
     )
     (folder / "link").symlink_to("app.py")
 

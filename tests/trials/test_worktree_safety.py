@@ -37,8 +37,7 @@ def trap(tmp_path: Path) -> Generator[Path]:
 
 def set_traps(agent: Repository, trap: Path) -> None:
     """Have git run a program wherever it can, by the configuration that it shares with its repository."""
-    hooks = agent.path / "hooks"
-    hooks.mkdir()
+    hooks = agent.path / agent.git("rev-parse", "--git-common-dir") / "hooks"
     for name in ("post-checkout", "post-index-change", "reference-transaction", "post-commit", "pre-commit"):
         executable(hooks / name, trap.read_text().split("\n", 1)[1])
     settings = {
@@ -75,7 +74,7 @@ async def test_nothing_that_an_agent_configures_is_run(repository: Repository, t
     tree.changes.apply()
     assert (repository.path / "app.py").read_text() == "changed\n"
     async with Worktree(repository.path, dirty="copy", untracked=True) as folder:
-        assert (folder.path / "hooks" / "post-checkout").exists()
+        assert (folder.path / "attributes").exists()
     async with Worktree(repository.path, ref="agent") as folder:
         assert (folder.path / "app.py").read_text() == "changed\n"
     assert not left_of_worktrees(repository)
@@ -126,11 +125,13 @@ async def test_filters_of_the_user_are_run(repository: Repository, settings: Pat
 
 
 async def test_variables_of_git_lead_nowhere_else(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, trap: Path, tmp_path: Path
+    repository: Repository, settings: Path, monkeypatch: pytest.MonkeyPatch, trap: Path, tmp_path: Path
 ) -> None:
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"):
         monkeypatch.setenv(name, str(tmp_path / "missing"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(trap))
+    with settings.open("a") as file:
+        file.write(f"[diff]\n external = {trap}\n")
     async with Worktree(repository.path) as folder:
         (folder.path / "new").touch()
         assert folder.changes.stat.files == 1

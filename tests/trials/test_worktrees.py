@@ -151,6 +151,21 @@ async def test_a_dirty_tree_is_refused(repository: Repository, how: str) -> None
     assert not left_of_worktrees(repository)
 
 
+async def test_a_change_in_the_moment_of_a_commit(repository: Repository, settings: Path) -> None:
+    """The file has the size and the time that git knows. That the index has the same time tells it to look."""
+    with settings.open("a") as file:
+        file.write("[core]\n trustctime = false\n")
+    app, index = repository.path / "app.py", repository.path / ".git" / "index"
+    repository.git("status")
+    time = app.stat().st_mtime_ns
+    app.write_text("one\n2wo\nthree\n")
+    for path in (app, index):
+        os.utime(path, ns=(time, time))
+    with pytest.raises(DirtyTree):
+        async with Worktree(repository.path):
+            pytest.fail("it is dirty")
+
+
 async def test_a_file_whose_changes_git_was_told_not_to_see(repository: Repository) -> None:
     for option, name in (("--skip-worktree", "app.py"), ("--assume-unchanged", "old.txt")):
         repository.git("update-index", option, name)
