@@ -152,7 +152,7 @@ async def test_a_dirty_tree_is_refused(repository: Repository, how: str) -> None
 
 
 async def test_a_change_in_the_moment_of_a_commit(repository: Repository, settings: Path) -> None:
-    """The file has the size and the time that git knows. That the index has the same time tells it to look."""
+    """The file has the size and the time that git knows. Only the time of the index tells it to look."""
     with settings.open("a") as file:
         file.write("[core]\n trustctime = false\n")
     app, index = repository.path / "app.py", repository.path / ".git" / "index"
