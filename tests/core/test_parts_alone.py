@@ -13,8 +13,8 @@ from scripted import Turn as ScriptedTurn
 
 # Private: what one part promises to the next, no run can be made to show.
 from thinkwell import events as ev
+from thinkwell._core.agent.launch import StderrLines
 from thinkwell._core.agent.login import SharedLogin
-from thinkwell._core.agent.stderr import StderrLines
 from thinkwell._core.log.observers import Observers
 from thinkwell._core.log.owner import Owner
 from thinkwell._core.log.run_log import RunLog

@@ -26,6 +26,7 @@ MODULES = (
     "thinkwell.errors",
     "thinkwell.doctor",
     "thinkwell.journal",
+    "thinkwell.trials",
     "thinkwell.journal.redis",
     "thinkwell.listen",
     "thinkwell.progress",

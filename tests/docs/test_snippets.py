@@ -51,10 +51,19 @@ def programs(*, here: bool) -> list[object]:
     ]
 
 
+def commit_all(page: Path, project: Path) -> None:
+    """Put the folder of the page about worktrees under git."""
+    if page.name == "worktrees.md":
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
+            subprocess.run(["git", *words], cwd=project, check=True)
+
+
 def saved(page: Path, line: int, code: str, project: Path) -> Path:
     """Write a program beside the files that its page shows."""
     for name, text in files(page).items():
         (project / name).write_text(text, "utf-8")
+    commit_all(page, project)
     script = project / "snippet.py"
     script.write_text("\n" * (line - 1) + code, "utf-8")
     return script
@@ -97,6 +106,7 @@ async def test_fragments(page: Path, process: bool, project: Path, monkeypatch: 
     """The other snippets of a page run one after another, where `agent` is the built-in agent."""
     for folder in ("examples", "docs/skills"):
         shutil.copytree(ROOT / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    commit_all(page, project)
     monkeypatch.chdir(project)  # some write files
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
     if not process:

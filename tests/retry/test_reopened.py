@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from thinkwell import events as ev
 from thinkwell.testing import script
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
 ANSWER = script.says("42")
@@ -38,6 +40,21 @@ async def test_a_fallback_that_exits_is_started_again_too(tmp_path: Path) -> Non
             assert await stream.result == "42"
             await stream.wait()
             assert stream.view.agent == "second"
+
+
+async def test_all_agents_of_a_block_work_in_the_folder_that_was_opened_once(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def room() -> AsyncGenerator[Path]:  # opens once
+        (folder := tmp_path / "room").mkdir()
+        yield folder
+        folder.rmdir()
+
+    first, other = played(script.crashes() + EMPTY), played(ANSWER)
+    profiles = [known("first", first.program(tmp_path)), known("second", other.program(tmp_path))]
+    async with open_agent(profiles[0], cwd=room(), fallback=profiles[1:]) as agent:
+        assert await agent.think().text("Go").run(retry=NOW) == "42"
+    folders = [session.cwd for each in (first, other) for session in each.sent.sessions]
+    assert folders == [str(tmp_path / "room")] * 3
 
 
 @pytest.mark.parametrize("says", ["", '{"type": "progress", "message": "Writing a.py"}'])

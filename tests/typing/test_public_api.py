@@ -59,6 +59,7 @@ TELEGRAM = """
     TelegramChannel TelegramConflict TelegramError TelegramForbidden TelegramNetworkError TelegramRefused
     TelegramServerError TelegramThrottled TelegramUnauthorized Update serve
 """
+TRIALS = "ChangeStat Changes ChangesConflict DirtyTree OpenWorktree Worktree WorktreeError"
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer
     ToolSpec
@@ -87,6 +88,7 @@ def modules() -> dict[str, ModuleType]:
         ("thinkwell.builtin", "BuiltinAgent"),
         ("thinkwell.channels", CHANNELS),
         ("thinkwell.channels.telegram", TELEGRAM),
+        ("thinkwell.trials", TRIALS),
         ("thinkwell_acp", THINKWELL_ACP),
         ("thinkwell_acp.mcp", MCP),
     ],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from thinkwell._core.agent.account import AuthStatus, Provider
-from thinkwell._core.agent.agent_handle import Agent, open_agent
+from thinkwell._core.agent.agent_handle import Agent
+from thinkwell._core.agent.open_agent import open_agent
 from thinkwell._core.agent.opening import Opening
 from thinkwell._core.agent.outcomes import Outcome, Outcomes, RunOptions
 from thinkwell._core.agent.runs import AgentStatistics, RunStatistics

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 
@@ -20,7 +21,13 @@ def folder_at(path: str | os.PathLike[str], who: str) -> Path:
 
     Raises:
         NotADirectoryError: There is no such folder.
+        TypeError: It is not a path, but opens one.
     """
+    if isinstance(path, AbstractAsyncContextManager):
+        raise TypeError(
+            f"{who}: open {path!r:.100} first, with `async with … as folder:`, and give that: only "
+            "open_agent does it itself"
+        )
     try:
         folder = Path(path).absolute()
     except FileNotFoundError:

@@ -341,7 +341,7 @@ def open_agent(
     command: str | Sequence[str] | None = None,
     transport: Transport | AbstractAsyncContextManager[Transport] | None = None,
     env: Mapping[str, str] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
+    cwd: str | os.PathLike[str] | AbstractAsyncContextManager[str | os.PathLike[str]] | None = None,
     permissions: PermissionMode | PermissionPolicy | None = None,
     on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
     question_timeout: float = QUESTION_TIMEOUT,

@@ -17,6 +17,7 @@ from thinkwell_acp import memory_transport_pair
 if TYPE_CHECKING:
     import os
     from collections.abc import AsyncGenerator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
     from thinkwell import Agent, McpServer, PermissionMode, PermissionPolicy, QuestionHandler, Workspace
@@ -31,7 +32,7 @@ class OpenOptions(TypedDict, total=False):
     """The options of `thinkwell.open_agent` that go with an agent in memory."""
 
     env: Mapping[str, str] | None
-    cwd: str | os.PathLike[str] | None
+    cwd: str | os.PathLike[str] | AbstractAsyncContextManager[str | os.PathLike[str]] | None
     permissions: PermissionMode | PermissionPolicy | None
     on_question: QuestionHandler | Sequence[QuestionHandler] | None
     question_timeout: float

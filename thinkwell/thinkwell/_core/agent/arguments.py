@@ -129,6 +129,34 @@ def check_way(way: str | None) -> None:
         raise ValueError(f'open_agent(tools_via="stdio"): {reason}. Leave it out, or give "acp" or "http"')
 
 
+def question_handlers(
+    policy: PermissionMode | PermissionPolicy | None,
+    on_question: QuestionHandler | Sequence[QuestionHandler] | None,
+) -> tuple[QuestionHandler, ...]:
+    """Return who answers questions.
+
+    Raises:
+        TypeError: One of them is no function.
+        ValueError: The policy is none, or would never let them be asked.
+    """
+    if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
+        raise ValueError(
+            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
+        )
+    given: tuple[QuestionHandler, ...] = ()
+    if on_question is not None:
+        given = (on_question,) if callable(on_question) else tuple(on_question)
+    for handler in given:
+        if not callable(handler):
+            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
+    if policy == "deny" and given:
+        raise ValueError(
+            'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
+            "or a PermissionPolicy that leaves something open"
+        )
+    return given
+
+
 def _check_env(env: object) -> None:
     if not isinstance(env, Mapping):
         raise TypeError(f"open_agent(env=…): it is a {type(env).__name__}; give texts by their names")
@@ -146,26 +174,3 @@ def _is_list_of(kind: object, values: object) -> bool:
 
 def _wrong(name: str, value: object, wanted: str) -> TypeError:
     return TypeError(f"open_agent({name}={value!r:.100}): give {wanted}")
-
-
-def question_handlers(
-    policy: PermissionMode | PermissionPolicy | None,
-    on_question: QuestionHandler | Sequence[QuestionHandler] | None,
-) -> tuple[QuestionHandler, ...]:
-    """Return who answers questions."""
-    if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
-        raise ValueError(
-            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
-        )
-    given: tuple[QuestionHandler, ...] = ()
-    if on_question is not None:
-        given = (on_question,) if callable(on_question) else tuple(on_question)
-    for handler in given:
-        if not callable(handler):
-            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
-    if policy == "deny" and given:
-        raise ValueError(
-            'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
-            "or a PermissionPolicy that leaves something open"
-        )
-    return given

@@ -43,6 +43,10 @@ def launch_told_to(on_phase: Callable[[ev.PhaseChanged], None]) -> Generator[Non
         _told_next.reset(token)
 
 
+LONGEST: Final = 64 * 1024
+"""Bytes of a line of standard error; a longer one is told in pieces."""
+
+
 class LaunchLog:
     """The phases of a launch, each with its time.
 
@@ -146,3 +150,26 @@ class Launcher(Struct, frozen=True, kw_only=True):
             except ProgramNotFound as exc:  # it was there a moment ago
                 raise AgentNotFound(profile.name, exc.reason) from exc
             yield process
+
+
+class StderrLines:
+    """Cuts what is fed to it into lines.
+
+    Args:
+        tell: Called with each line, without its end.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._begun = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes; none are the end."""
+        *lines, self._begun = (self._begun + data).split(b"\n") if data else (self._begun, b"")
+        while len(self._begun) > LONGEST:
+            lines.append(self._begun[:LONGEST])
+            self._begun = self._begun[LONGEST:]
+        for line in lines:
+            text = line.decode("utf-8", "replace").rstrip("\r")
+            if text:
+                self._tell(text)

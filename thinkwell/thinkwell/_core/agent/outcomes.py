@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, cast
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypedDict, TypeVar, cast
 
 import anyio
+from anyio.lowlevel import checkpoint
 
-from thinkwell._core.agent.unstarted import unstarted
+from thinkwell import events as ev
+from thinkwell._core.log.outcome import Outcome as Settled
+from thinkwell._core.log.run_log import RunLog
+from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell._core.schema.arguments import check_count
 from thinkwell._core.schema.misuse import hints
 from thinkwell._core.task.builder import ThinkBuilder
 from thinkwell._core.task.think import bound, think
-from thinkwell.errors import AgentClosed
+from thinkwell.errors import AgentClosed, QuestionNotOpen, RunEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
     from typing import Self
 
-    from thinkwell import events as ev
     from thinkwell._core.agent.agent import RunningAgent
     from thinkwell._core.log.budget import Budget
     from thinkwell._core.log.owner import Owner
     from thinkwell._core.log.run_log import Buffer
-    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.task.builder import Starter
     from thinkwell._core.task.retry import Retry
+    from thinkwell.questions import Answer
     from thinkwell.view import RunView
     from thinkwell_acp._tasks import BackgroundTasks
 
@@ -35,6 +39,8 @@ T = TypeVar("T")
 In = TypeVar("In")
 T_co = TypeVar("T_co", covariant=True)
 In_co = TypeVar("In_co", covariant=True)
+
+_unstarted_numbers: Final = count(1)
 
 
 class RunOptions(TypedDict, total=False):
@@ -332,3 +338,51 @@ def _check(task: object, inputs: object, limit: int, options: dict[str, Any]) ->
             near = get_close_matches(name, ["limit", "ordered", *RunOptions.__annotations__], n=1, cutoff=0.5)
             raise TypeError(f"map() has no option {name!r}{f'; do you mean {near[0]!r}?' if near else ''}")
     think().text("…")._options(options.pop("include", "default"), **options)  # wrong ones are wrong for all
+
+
+def unstarted(error: Exception, *, agent: str, cwd: str) -> ThoughtStream[Any]:
+    """Return the stream of a run that could not be started.
+
+    Args:
+        error: Why.
+        agent: The name of the agent that should have run it.
+        cwd: The folder that it would have worked in.
+    """
+    run = _Unstarted()
+    log = RunLog(agent=agent, cwd=cwd)
+    outcome: Settled[Any] = Settled(run.id)
+    outcome.fail(error)
+    log.add(ev.PhaseChanged, phase="failed")
+    log.end(error)
+    return ThoughtStream(log, ThoughtResult(outcome), run)
+
+
+class _Unstarted:
+    """What a stream may ask of such a run: nothing is left to be done."""
+
+    session_id = recording = None
+    live = foreign = False
+    late = ()
+
+    def __init__(self) -> None:
+        self.id: Final = f"unstarted-{next(_unstarted_numbers)}"
+
+    def answer(self, question_id: str, answer: Answer, by: str) -> NoReturn:
+        """Refuse an answer: there is no question."""
+        raise QuestionNotOpen(question_id)
+
+    def attach(self, listener: object) -> None:
+        """Attach nothing: it would hear nothing."""
+
+    async def steer(self, text: str, otherwise: object) -> NoReturn:
+        """Refuse a message."""
+        raise RunEnded(self.id)
+
+    def cancel(self) -> None:
+        """Do nothing."""
+
+    kill = cancel
+
+    async def wait(self) -> None:
+        """Wait for nothing."""
+        await checkpoint()

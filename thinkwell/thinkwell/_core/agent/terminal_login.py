@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thinkwell._core.agent.agent_handle import open_agent
+from thinkwell._core.agent.open_agent import open_agent
 from thinkwell._values.folders import existing_folder
 from thinkwell.agents._choosing import choose, environment
 from thinkwell.agents._profile import advising

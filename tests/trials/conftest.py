@@ -1,0 +1,48 @@
+"""Git without the settings of this machine, and a folder for worktrees."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from shutil import copytree
+from typing import TYPE_CHECKING
+
+import pytest
+from trials.repositories import Repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def first_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository that is copied for each test."""
+    folder = tmp_path_factory.mktemp("first") / "api"
+    with pytest.MonkeyPatch.context() as patch:
+        use_git_settings(patch, folder.parent)
+        return Repository.make(folder).path
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own settings of git. Worktrees are made in a folder of the test's."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return use_git_settings(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, first_repository: Path) -> Repository:
+    """A repository with a commit."""
+    return Repository(copytree(first_repository, tmp_path / "api", symlinks=True))
+
+
+def use_git_settings(patch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Have git use these settings, and no others."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        patch.delenv(name)
+    file = folder / "settings-of-git"
+    file.write_text("[user]\n name = Ada\n email = ada@example.org\n")
+    patch.setenv("GIT_CONFIG_GLOBAL", str(file))
+    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return file

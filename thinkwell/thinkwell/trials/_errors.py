@@ -1,0 +1,76 @@
+"""What can go wrong with worktrees and their changes."""
+
+# ruff: noqa: N818 - the names say what happened
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from thinkwell.errors import ThinkwellError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("ChangesConflict", "DirtyTree", "WorktreeError")
+
+NAMED: Final = 10
+"""How many files an error names. All of them are in its attribute."""
+
+
+class WorktreeError(ThinkwellError):
+    """A worktree, or what is in it, cannot be used.
+
+    Attributes:
+        repository: The folder of the repository.
+        reason: What happened, and what to do.
+        detail: What git wrote to standard error, if git failed.
+    """
+
+    def __init__(self, repository: str, reason: str, detail: str = "") -> None:
+        super().__init__(repository, reason, detail)
+        self.repository = repository
+        self.reason = reason
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.repository}: {self.reason}" + (f"\n{self.detail}" if self.detail else "")
+
+
+class DirtyTree(WorktreeError):
+    """The repository has changes that are not committed, and the worktree was to refuse them.
+
+    Attributes:
+        files: The changed files, relative to the repository.
+    """
+
+    def __init__(self, repository: str, files: Sequence[str]) -> None:
+        super().__init__(
+            repository,
+            f"there are uncommitted changes ({_some(files)}); commit or stash them, or take them along with "
+            'Worktree(…, dirty="copy")',
+        )
+        self.args: tuple[object, ...] = (repository, tuple(files))
+        self.files = tuple(files)
+
+
+class ChangesConflict(WorktreeError):
+    """Changes do not fit the repository as it is now. Nothing was changed.
+
+    Attributes:
+        files: The files that do not fit, relative to the repository.
+    """
+
+    def __init__(self, repository: str, files: Sequence[str], detail: str) -> None:
+        super().__init__(
+            repository,
+            f"the changes do not fit what is there now ({_some(files)}), and nothing was changed; commit or "
+            "stash what is in the way, or put the changes on a branch with changes.branch(…) and merge that",
+            detail,
+        )
+        self.args: tuple[object, ...] = (repository, tuple(files), detail)
+        self.files = tuple(files)
+
+
+def _some(files: Sequence[str]) -> str:
+    named = ", ".join(map(repr, files[:NAMED]))
+    return named if len(files) <= NAMED else f"{named} and {len(files) - NAMED} more"

@@ -1,0 +1,141 @@
+"""Marks of worktrees: whose process lives, and what the dead have left.
+
+A mark is a folder in a repository's git folder, named as the worktree's own folder is. The process that made
+it, and each git that it runs, hold a lock in it, which names the worktree's folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+__all__ = ("alone", "claim", "new_name", "remove", "sweep")
+
+logger = logging.getLogger("thinkwell")
+
+NAME: Final = re.compile(r"thinkwell-[0-9a-f]{16}")
+"""A folder of another name is never removed, whatever a mark says: an agent can write in one."""
+
+TRIES: Final = 1000
+"""How often to try to be alone, a hundred times a second: what it is needed for takes milliseconds."""
+
+YOUNG: Final = 60.0
+"""Seconds in which a mark may be without a lock: its process is about to take it."""
+
+
+def new_name() -> str:
+    """Return a name that no other worktree has."""
+    return f"thinkwell-{secrets.token_hex(8)}"
+
+
+def claim(mark: Path, folder: Path) -> int:
+    """Make a mark for a folder, and return the lock: an open file."""
+    mark.mkdir()
+    lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    _take(lock, wait=True)
+    os.write(lock, os.fsencode(folder))
+    return lock
+
+
+@contextmanager
+def alone(common: Path) -> Generator[list[int]]:
+    """Be the only one that makes or removes worktrees of a repository: git fails where it finds half of one.
+
+    Yields:
+        The lock, an open file, where there is one.
+    """
+    if sys.platform == "win32":
+        yield []
+        return
+    lock = os.open(common, os.O_RDONLY)
+    try:
+        for _ in range(TRIES):  # pragma: no branch - a stopped process holds nothing up forever
+            if _take(lock, wait=False):
+                break
+            time.sleep(0.01)
+        yield [lock]
+    finally:
+        os.close(lock)
+
+
+def sweep(common: Path) -> None:
+    """Remove the worktrees of processes that have died.
+
+    Args:
+        common: A repository's git folder.
+    """
+    for mark in common.glob("thinkwell-*"):
+        if NAME.fullmatch(mark.name):
+            with suppress(FileNotFoundError):  # another process is faster
+                _remove_dead(mark)
+
+
+def _remove_dead(mark: Path) -> None:
+    lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if _take(lock, wait=False):
+            folder = Path(os.fsdecode(os.read(lock, 1 << 16)))
+            if folder.name == mark.name:
+                remove(mark, folder)
+            elif time.time() - mark.stat().st_mtime > YOUNG:
+                _remove_tree(mark)
+    finally:
+        os.close(lock)
+
+
+def remove(mark: Path, folder: Path) -> None:
+    """Remove a worktree: its folder, what git knows of it, and at last its mark.
+
+    What cannot be removed is logged, and tried again by the next `sweep`.
+    """
+    with alone(mark.parent):
+        for known in (mark.parent / "worktrees").glob("*/gitdir"):
+            if known.parent.joinpath(os.fsdecode(known.read_bytes())).is_relative_to(folder):
+                _remove_tree(known.parent)
+    _remove_tree(folder)
+    if not folder.exists():
+        _remove_tree(mark)
+
+
+def _remove_tree(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        return
+    for place, folders, files in os.walk(folder):  # what is in a folder that cannot be written stays
+        for name in (*folders, *(files if sys.platform == "win32" else ())):
+            if not (path := Path(place, name)).is_symlink():
+                path.chmod(stat.S_IRWXU)
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():  # pragma: no branch - for root nothing but what is in use stays
+        logger.warning("%s could not be removed; the next worktree of that repository tries it again", folder)
+
+
+def _take(lock: int, *, wait: bool) -> bool:
+    """Take a lock, if it is free or `wait` says so. The system gives it back when the process dies."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(lock, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
