@@ -328,3 +328,34 @@ async def test_cancelled_while_it_stays_open() -> None:
             await stream.result
         await stream.wait()
         assert "session/cancel" not in wire.unread
+
+
+async def test_the_history_of_the_session_has_it_in_its_place() -> None:
+    agent = ScriptedAgent(script.says("Looking. ").hears().says("And auth."), steering=True)
+    async with agent.open() as opened, opened.session() as session:
+        stream = session.think().text("Review").stream()
+        assert await stream.steer("Also check auth") == Injected()
+        await stream.wait()
+        said = [(message.role, message.text) for message in session.history()]
+    assert said == [
+        ("user", "Review"),
+        ("assistant", "Looking. "),
+        ("user", "Also check auth"),
+        ("assistant", "And auth."),
+    ]
+
+
+@pytest.mark.virtual_time
+async def test_an_agent_that_never_says_whether_it_takes_it() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream()
+        prompt = await wire.begin()
+
+        async def steer() -> None:
+            assert await stream.steer("Also check auth") == Refused("the agent has not answered")
+            assert stream.result.done()
+
+        tasks.start_soon(steer)
+        await wire.expect("_session/steering")
+        await wire.write(say("Done."), end_turn(prompt))
+        assert await stream.result == "Done."

@@ -122,7 +122,8 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """The position of a part of the conversation. The part itself is in the view."""
 
     kind: Literal["turn", "user", "thought", "message", "tool"]
-    """``turn``: a prompt was sent here. ``user``: the agent repeats what the user said."""
+    """``turn``: a prompt was sent here. ``user``: the agent repeats what the user said, or you
+    steered it."""
     index: int = 0
     """Its index in `RunView.messages`, `RunView.thought_blocks` or `RunView.user_messages`, or the number
     of the turn."""
@@ -130,6 +131,8 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """The id of the message, if the agent gives one, or of the tool call."""
     at: float = 0.0
     """When it began, in seconds from the start of the run."""
+    steered: bool = False
+    """Whether you told the agent this in its turn; see `ThoughtStream.steer`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -298,7 +298,9 @@ class ViewReducer:
             self._user(event)
         elif isinstance(event, ev.Steered):
             if event.outcome in ("injected", "interrupted"):  # else it was not said here
-                self._timeline.append(TimelineItem(kind="user", index=len(self._users), at=event.at))
+                told = event.outcome == "injected"
+                item = TimelineItem(kind="user", index=len(self._users), at=event.at, steered=told)
+                self._timeline.append(item)
                 self._users.append([event.text])
         elif event.removed:
             self._plans.pop(event.id, None)
