@@ -359,3 +359,19 @@ async def test_an_agent_that_never_says_whether_it_takes_it() -> None:
         await wire.expect("_session/steering")
         await wire.write(say("Done."), end_turn(prompt))
         assert await stream.result == "Done."
+
+
+async def test_what_is_refused_in_mid_sentence_does_not_cut_the_result() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(include="all")
+        prompt = await wire.begin()
+        await wire.write(say("All is "))
+
+        async def steer() -> None:
+            assert await stream.steer("Also check auth") == Refused("failed")
+            await wire.write(say("well."), end_turn(prompt))
+
+        tasks.start_soon(steer)
+        await wire.write(answer(await wire.expect("_session/steering"), {"outcome": "failed"}))
+        assert await stream.result == "All is well."
+        assert stream.view.messages == ("All is well.",)

@@ -247,7 +247,7 @@ class ViewReducer:
         """Take any other event, and return whether it ends what was being said."""
         if isinstance(event, _RARE):
             self._plan_or_user(event)
-            return True
+            return _is_said(event)
         if isinstance(event, ev.TurnStarted):
             self._forget_messages()
             self._timeline.append(TimelineItem(kind="turn", index=event.number, at=event.at))
@@ -297,7 +297,7 @@ class ViewReducer:
         if isinstance(event, ev.UserMessage):
             self._user(event)
         elif isinstance(event, ev.Steered):
-            if event.outcome in ("injected", "interrupted"):  # else it was not said here
+            if _is_said(event):
                 told = event.outcome == "injected"
                 item = TimelineItem(kind="user", index=len(self._users), at=event.at, steered=told)
                 self._timeline.append(item)
@@ -421,9 +421,14 @@ def _last_unnamed(events: Sequence[ev.ThoughtEvent]) -> str:
     for event in reversed(events):
         if isinstance(event, ev.Message):
             pieces.append(event.text)
-        elif isinstance(event, PARTS) and any(pieces):
+        elif isinstance(event, PARTS) and _is_said(event) and any(pieces):
             break
     return "".join(reversed(pieces))
+
+
+def _is_said(event: ev.ThoughtEvent) -> bool:
+    """Return whether an event is part of the conversation of this run, if its kind is."""
+    return not isinstance(event, ev.Steered) or event.outcome in ("injected", "interrupted")
 
 
 def _steps(plan: ev.PlanUpdate) -> tuple[object, ...]:
