@@ -15,6 +15,7 @@ from real_servers import SERVERS
 from scripted import Played, scripted
 
 from thinkwell import events as ev
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell.web import ServedAgent
 
 if TYPE_CHECKING:
@@ -331,6 +332,48 @@ def test_a_conversation_goes_on(browser: Browser) -> None:
         tab.click("#conversation a")
         tab.see(".text:has-text('You said: One.')")
         assert tab.value("location.hash") == first
+
+
+def test_the_agent_is_told_something_while_it_works(browser: Browser) -> None:
+    told = script.says("I read it.").hears("login").hears("tests").says("Both are fine.")
+    agents = {"steered": ServedAgent(open=lambda _: ScriptedAgent(told, steering=True).open())}
+    with served_page(works, agents=agents) as stage, browser.tab() as tab:
+        tab.go(stage.start("Review it.", agent="steered"))
+        tab.see(".text:has-text('I read it.')")
+        for text in ("Also the login", "and the tests"):
+            tab.type("#more", text)
+            tab.click("#more-go")
+            tab.see(f".bubble:has-text('{text}')")
+            assert tab.do("inputValue", "#more") == ""
+        tab.see(".final.completed")
+        assert tab.texts(".bubble") == ["Review it.", "Also the login", "and the tests"]
+        tab.miss("#further")
+
+
+def test_what_the_agent_does_not_take_stays_in_the_field(browser: Browser) -> None:
+    """It goes on with the conversation when the run is over, where that is one."""
+    gate = Gate()
+
+    async def answers(turn: Turn) -> None:
+        turn.say(f"You said: {turn.text}")
+        if turn.text == "One.":
+            await gate.wait()
+
+    with served_page(answers) as stage, browser.tab(clean=False) as tab:
+        for thread in (None, "t"):
+            tab.go(stage.start("One.", **({"thread": thread} if thread else {})))
+            tab.see(".text:has-text('You said: One.')")
+            assert tab.do("getAttribute", "#more", "placeholder") == "Tell the agent something while it works"
+            tab.type("#more", "Two.")
+            tab.click("#more-go")
+            tab.see("#more-problem:has-text('the agent takes no message while it works')")
+            gate.open()
+            tab.see(".final.completed")
+            assert tab.do("inputValue", "#more") == "Two."
+            tab.click("#more-go")
+            if thread is None:
+                tab.see("#more-problem:has-text('no other can go on with it')")
+        tab.see(".text:has-text('You said: Two.')")
 
 
 @pytest.mark.parametrize("several", [False, True])
