@@ -237,7 +237,7 @@ class AnswerQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class SteerRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something to tell the agent while it works."""
 
-    text: str
+    text: Annotated[str, Meta(extra_json_schema={"pattern": r"\S"})]
 
 
 class Secret(Struct, frozen=True, kw_only=True):
