@@ -375,3 +375,32 @@ async def test_what_is_refused_in_mid_sentence_does_not_cut_the_result() -> None
         await wire.write(answer(await wire.expect("_session/steering"), {"outcome": "failed"}))
         assert await stream.result == "All is well."
         assert stream.view.messages == ("All is well.",)
+
+
+@pytest.mark.virtual_time
+async def test_what_comes_of_the_background_beside_another_turn_is_part_of_that() -> None:
+    """Nothing tells them apart, as lifetimes.md says: the other run has it, whole, and ends as ever."""
+    moved = {"rawOutput": "Command was moved to the background (ID: b1)", "_meta": {"claudeCode": {}}}
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.open_sessions, ["s"])
+        session = await agent.session().start()
+        first = session.think().text("Build").stream(include="all", background_wait=5)
+        prompt = await wire.expect("session/prompt")
+        call = update("tool_call", toolCallId="t", title="make", status="completed", **moved)
+        mark = update("usage_update", used=1, size=2, _meta={"_claude/origin": {"kind": "human"}})
+        await wire.write(call, say("It builds.", messageId="1"), mark, end_turn(prompt))
+        await first.wait()
+        assert first.view.background == ("make",)
+        second = session.think().text("Review").stream(include="all")
+        prompt = await wire.expect("session/prompt")
+        cycle = update(
+            "usage_update", used=1, size=2, _meta={"_claude/origin": {"kind": "task-notification"}}
+        )
+        await wire.write(say("It has built.", messageId="2"), cycle)
+        await wire.write(say("Fine.", messageId="3"), end_turn(prompt))
+        assert await second.result == "Fine."
+        assert second.view.messages == ("It has built.", "Fine.")
+        assert [e.origin async for e in second if isinstance(e, ev.AgentCycle)] == ["task-notification"]
+        assert first.view.messages == ("It builds.",)
+        assert first.late == second.late == ()
+        await session.close()
