@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from thinkwell._core.protocol.errors import noise, start_failure
+from thinkwell._core.protocol.subagents import TRANSCRIPT
 from thinkwell._version import VERSION
 from thinkwell.errors import AgentStartFailed, ThinkwellError
 from thinkwell_acp import AcpError, DecodeError
@@ -70,4 +71,5 @@ def _offers(agent: RunningAgent) -> s.ClientCapabilities:
         session=s.ClientSessionCapabilities(
             config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
         ),
+        meta={TRANSCRIPT: True},
     )

@@ -24,6 +24,7 @@ from thinkwell._display.changes import (
 from thinkwell._values.session_options import chosen_model
 from thinkwell.view import (
     NO_TOOLS,
+    AgentView,
     AnswerView,
     PhaseView,
     QuestionView,
@@ -196,6 +197,8 @@ class ViewReducer:
         """What was told of each tool call since it was merged last."""
         self._shown_tools: Mapping[str, ToolView] | None = NO_TOOLS
         """What the last snapshot showed, as long as it is still right."""
+        self._heard: dict[str, dict[bool, list[str]]] = {}
+        """The pieces of what each sub-agent says, and of what it thinks."""
         self._plans: dict[str, ev.PlanUpdate] = {}
         self._plan_changes = 0
         self._heard_at = 0.0
@@ -256,6 +259,8 @@ class ViewReducer:
         # Such news may come in the middle of a message.
         if isinstance(event, _ABOUT_QUESTIONS):
             self._questions.take(event)
+        elif isinstance(event, ev.SubagentText):
+            self._heard.setdefault(event.agent, {False: [], True: []})[event.thinks].append(event.text)
         else:
             self._state.take(event)
         return False
@@ -334,6 +339,24 @@ class ViewReducer:
             self._merge_tool(id_, news)
         self._tool_news.clear()
 
+    def _agents(self) -> Mapping[str, AgentView]:
+        calls: dict[str, list[str]] = {id_: [] for id_ in self._heard}
+        for id_, tool in self._tools.items():
+            if tool.parent is not None:
+                calls.setdefault(tool.parent, []).append(id_)
+        made: dict[str, AgentView] = {}
+        for id_, own in calls.items():
+            said = self._heard.get(id_, {False: [], True: []})
+            made[id_] = AgentView(
+                id=id_,
+                parent=self._tools[id_].parent if id_ in self._tools else None,
+                calls=tuple(own),
+                agents=tuple(call for call in own if call in calls),
+                text="".join(said[False]),
+                thoughts="".join(said[True]),
+            )
+        return MappingProxyType(made)
+
     def dropped(self, count: int) -> None:
         """Count events that were dropped before they came here."""
         self._state.dropped += count
@@ -376,6 +399,7 @@ class ViewReducer:
             user_messages=tuple(map(_joined, self._users)),
             timeline=tuple(self._timeline),
             tools=self._shown_tools,
+            agents=self._agents(),
             plan=main.entries if main else (),
             plans=MappingProxyType(self._plans.copy()),
             plan_changes=self._plan_changes,
