@@ -64,6 +64,8 @@ class Worker:
         self._turns = 0
         self._said = 0
         self._turn = anyio.CancelScope()
+        self.works = 0
+        """How many turns it works at, answered or not."""
 
     async def serve(self) -> None:
         """Read until the end."""
@@ -91,6 +93,8 @@ class Worker:
             case "_session/steering":
                 if self._told is None or self._turn.cancel_called:
                     await self._answer(message, {"outcome": "promptRequired", "reason": "noRunningTurn"})
+                elif self._dice.random() < 0.15:
+                    await self._answer(message, {"outcome": "failed"})
                 else:
                     self._told.append(message["params"]["prompt"][0]["text"])
                     await self._answer(message, {"outcome": "injected"})
@@ -102,6 +106,7 @@ class Worker:
         assert told is not None
         number = self._turns
         self._turns += 1
+        self.works += 1
         late, background = self._manner == "quiet" and dice.random() < 0.5, 0.0
         with self._turn:
             for step in range(dice.randint(1, 4)):
@@ -118,6 +123,7 @@ class Worker:
         self._told = None
         if self._turn.cancelled_caught:
             await self._answer(prompt, {"stopReason": "cancelled"})
+            self.works -= 1
             return
         await self._mark("human")
         await self._answer(prompt, {"stopReason": "end_turn"})
@@ -129,6 +135,7 @@ class Worker:
             await anyio.sleep(background)
             await self._say(f"{number} has made")
             await self._mark("task-notification")
+        self.works -= 1
 
     async def _say(self, text: str) -> None:
         self._said += 1
@@ -164,8 +171,11 @@ class Worker:
 class User:
     """Has some runs in a session, tells the agent something in them, and looks at what came of it."""
 
-    def __init__(self, simulation: Simulation, connection: ChaoticTransport, manner: Manner) -> None:
+    def __init__(
+        self, simulation: Simulation, worker: Worker, connection: ChaoticTransport, manner: Manner
+    ) -> None:
         self._simulation = simulation
+        self._worker = worker
         self._dice = simulation.dice
         self._connection = connection
         self._manner = manner
@@ -206,6 +216,9 @@ class User:
             simulation.check(
                 "a run that is steered ends", stream.result.done() or self._broken, f"run {number}"
             )
+            if stream.result.exception() is None:
+                works = self._worker.works
+                simulation.check("a run ends when its agent has done all", not works, f"run {number}")
             stream.cancel()  # where the agent hangs
         if cancels:  # an agent that has answered cannot be told to stop, and goes on: beside no other run
             await anyio.sleep(BACKGROUND)
@@ -260,6 +273,7 @@ async def steered(simulation: Simulation) -> None:
     ours, theirs = memory_transport_pair()
     connection = simulation.chaotic(ours, rates=rates, at=at)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Worker(theirs, dice, manner).serve)
-        await User(simulation, connection, manner).use()
+        worker = Worker(theirs, dice, manner)
+        tasks.start_soon(worker.serve)
+        await User(simulation, worker, connection, manner).use()
         tasks.cancel_scope.cancel()
