@@ -17,6 +17,7 @@ from scripted import Played, scripted
 from thinkwell import events as ev
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell.web import ServedAgent
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -688,18 +689,26 @@ def test_the_other_runs_stand_beside_a_run_in_a_wide_window(browser: Browser) ->
         assert tab.value("document.title") == "thinkwell"
 
 
-def test_calls_of_a_sub_agent_stand_below_it(browser: Browser) -> None:
+def test_a_sub_agent_is_one_row_that_unfolds(browser: Browser) -> None:
+    by_boss = {"claudeCode": {"parentToolUseId": "boss"}}
+
     async def delegates(turn: Turn) -> None:
         uses(turn, "boss", "Delegate", kind="think", status="in_progress")
-        meta = {"claudeCode": {"parentToolUseId": "boss"}}
-        uses(turn, "worker", "Work", kind="fetch", meta=meta)
+        uses(turn, "worker", "Work", kind="fetch", meta=by_boss)
+        text = s.TextContent(text="I look at it.\nAll is <b>well</b>.")
+        turn.update(s.AgentMessageChunk(content=text, message_id="b", meta=by_boss))
         uses(turn, "other", "Other", kind="fetch")
 
     with served_page(delegates) as stage, browser.tab() as tab:
         tab.go(stage.start())
         tab.see(".final")
-        assert tab.texts(".row[data-kind=tool] > .call > .fold .verb") == ["think", "fetch"]
-        assert tab.texts(".row .calls .verb") == ["fetch"]
+        heads = ".call > .fold .verb, .row[data-kind=tool] > .call > details > summary .verb"
+        assert tab.texts(f".row[data-kind=tool] > {heads}") == ["think", "fetch"]
+        assert "1 call · All is <b>well</b>." in tab.text(".row[data-kind=tool]")
+        tab.click(".row[data-kind=tool] summary")
+        tab.see(".row .calls .verb:text-is('fetch')")
+        assert "I look at it." in tab.text(".row .calls pre")
+        assert tab.count(".bubble") == 1
 
 
 def test_a_list_of_thousands_is_in_the_page_in_part(browser: Browser) -> None:

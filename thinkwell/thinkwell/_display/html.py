@@ -19,6 +19,7 @@ from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.html import LEAST as SHORTEST
 from thinkwell._display.items.html import Html, to_html
 from thinkwell._display.items.nodes import element, filled
+from thinkwell._display.subagents import agent_words
 from thinkwell._display.text import line
 
 if TYPE_CHECKING:
@@ -332,7 +333,8 @@ class _Steps:
             *self._calls(self._children.get(tool.id, []), depth + 1),
         )
         denied = tool.id in self._denied
-        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), inner="", denied=denied)
+        agent = agent_words(self._view, tool.id)
+        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), agent=agent, denied=denied)
         return filled(row, parts, is_open=goes_on or denied or rows.is_open(tool, cwd, over=self._over))
 
     def _calls(self, calls: Sequence[ToolView], depth: int) -> Sequence[Node]:
@@ -342,7 +344,7 @@ class _Steps:
 
     def _fold(self, shared: Sequence[ToolView]) -> Node:
         shown = shared[:LISTED]
-        lines = (rows.call(tool, self._view.cwd, over=self._over, unfolds=False, inner="") for tool in shown)
+        lines = (rows.call(tool, self._view.cwd, over=self._over, unfolds=False, agent="") for tool in shown)
         return filled(rows.looked(shared, (), self._view.cwd), (*lines, _more(len(shared) - LISTED, "call")))
 
 

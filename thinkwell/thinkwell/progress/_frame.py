@@ -11,6 +11,7 @@ from thinkwell._display import numbers, phases, tools
 from thinkwell._display.cells import cells, wrap
 from thinkwell._display.paths import from_home
 from thinkwell._display.plans import plan_line
+from thinkwell._display.subagents import agent_words
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import context_share, usage_parts
 from thinkwell.progress._blocks import Bar, call_bar, output_rows, step_bar, whole
@@ -176,7 +177,7 @@ class Frame:
             if before is None or before[0] is not tool:
                 before = tool, tools.describe(tool, shown.view.cwd)
             self._known[tool.id] = before
-        bars = [_running_bar(each, self._known[each.tool.id][1], shown.now) for each in calls]
+        bars = [_running_bar(each, self._known[each.tool.id][1], shown) for each in calls]
         if loud is None or calls[-1] is not loud:
             return bars, []
         if self._output is None or self._output[0] is not loud.tool:
@@ -249,10 +250,9 @@ def _plan(shown: Shown, width: int) -> list[Bar]:
     ]
 
 
-def _running_bar(running: Running, call: Call, now: float) -> Bar:
-    taken = whole(max(now - call.started_at, 0.0))
-    more = f"{numbers.plural(running.done, 'call')} done" if running.done else ""
-    return call_bar(call, depth=running.depth, time=taken, more=more)
+def _running_bar(running: Running, call: Call, shown: Shown) -> Bar:
+    taken = whole(max(shown.now - call.started_at, 0.0))
+    return call_bar(call, depth=running.depth, time=taken, more=agent_words(shown.view, running.tool.id))
 
 
 def _waiting(shown: Shown) -> list[Bar]:
