@@ -23,6 +23,7 @@ from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Mapping
 
     from anyio.abc import TaskGroup
 
@@ -268,7 +269,7 @@ async def steered(simulation: Simulation) -> None:
     manners: tuple[Manner, ...] = ("marks", "marks", "quiet", "quiet", "deaf")
     manner = dice.choice(manners)
     # Whether an agent without marks is silent, or its words are late, cannot be told.
-    rates = DEFAULT_RATES if manner != "quiet" and dice.random() < 0.6 else {}
+    rates: Mapping[Fault, float] = DEFAULT_RATES if manner != "quiet" and dice.random() < 0.6 else {}
     at = {dice.randint(3, 40): dice.choice(FATAL)} if dice.random() < 0.15 else {}
     ours, theirs = memory_transport_pair()
     connection = simulation.chaotic(ours, rates=rates, at=at)

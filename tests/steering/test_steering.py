@@ -6,7 +6,7 @@ from typing import Literal
 
 import anyio
 import pytest
-from stream.wire_agent import answer, end_turn, refuse, say, update, wire_agent
+from stream.wire_agent import Json, answer, end_turn, refuse, say, update, wire_agent
 
 from thinkwell import (
     AgentExited,
@@ -380,7 +380,7 @@ async def test_what_is_refused_in_mid_sentence_does_not_cut_the_result() -> None
 @pytest.mark.virtual_time
 async def test_what_comes_of_the_background_beside_another_turn_is_part_of_that() -> None:
     """Nothing tells them apart, as lifetimes.md says: the other run has it, whole, and ends as ever."""
-    moved = {"rawOutput": "Command was moved to the background (ID: b1)", "_meta": {"claudeCode": {}}}
+    moved: Json = {"rawOutput": "Command was moved to the background (ID: b1)", "_meta": {"claudeCode": {}}}
     async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
         tasks.start_soon(wire.open_sessions, ["s"])
         session = await agent.session().start()

@@ -19,7 +19,6 @@ from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.html import LEAST as SHORTEST
 from thinkwell._display.items.html import Html, to_html
 from thinkwell._display.items.nodes import element, filled
-from thinkwell._display.subagents import agent_words
 from thinkwell._display.text import line
 
 if TYPE_CHECKING:
@@ -333,7 +332,7 @@ class _Steps:
             *self._calls(self._children.get(tool.id, []), depth + 1),
         )
         denied = tool.id in self._denied
-        agent = agent_words(self._view, tool.id)
+        agent = tools.agent_words(self._view, tool.id)
         row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), agent=agent, denied=denied)
         return filled(row, parts, is_open=goes_on or denied or rows.is_open(tool, cwd, over=self._over))
 

@@ -13,7 +13,6 @@ from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.calls import asked_title
 from thinkwell._display.cells import wrap
 from thinkwell._display.plans import MARKS
-from thinkwell._display.subagents import agent_words
 from thinkwell._display.text import clean, line
 from thinkwell.progress._markdown import WIDEST, Code, Prose
 from thinkwell.progress._settling import (
@@ -272,7 +271,7 @@ class Blocks:
             yield from self._call(tool, depth, view)
 
     def _call(self, tool: ToolView, depth: int, view: RunView) -> Iterator[RenderableType]:
-        yield call_bar(tools.describe(tool, view.cwd), depth=depth, more=agent_words(view, tool.id))
+        yield call_bar(tools.describe(tool, view.cwd), depth=depth, more=tools.agent_words(view, tool.id))
         changes = () if tool.status == "failed" or depth else diffs.changes_of(tool, view.cwd)
         for change in changes[:CHANGES]:
             if len(changes) > 1:

@@ -11,7 +11,6 @@ from thinkwell._display import numbers, phases, tools
 from thinkwell._display.cells import cells, wrap
 from thinkwell._display.paths import from_home
 from thinkwell._display.plans import plan_line
-from thinkwell._display.subagents import agent_words
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import context_share, usage_parts
 from thinkwell.progress._blocks import Bar, call_bar, output_rows, step_bar, whole
@@ -252,7 +251,9 @@ def _plan(shown: Shown, width: int) -> list[Bar]:
 
 def _running_bar(running: Running, call: Call, shown: Shown) -> Bar:
     taken = whole(max(shown.now - call.started_at, 0.0))
-    return call_bar(call, depth=running.depth, time=taken, more=agent_words(shown.view, running.tool.id))
+    return call_bar(
+        call, depth=running.depth, time=taken, more=tools.agent_words(shown.view, running.tool.id)
+    )
 
 
 def _waiting(shown: Shown) -> list[Bar]:

@@ -193,7 +193,7 @@ class Prompt:
     async def tell_each(self, tell: Callable[[str], Awaitable[bool]]) -> None:
         """Tell the agent what is entered while it works, one after the other, until it does not take one.
 
-        That one waits again. If this is cancelled, it first learns what becomes of what it tells.
+        That one waits again. If this is cancelled, it first learns whether the agent has taken the last one.
         """
         while True:
             while not self.waiting:
@@ -201,6 +201,7 @@ class Prompt:
                 await self._news.wait()
             entry = self.waiting.popleft()
             self._told, self._interrupted = (entry,), False
+            taken = False
             with anyio.CancelScope(shield=True):  # bounded by the end of the run
                 taken = await tell(entry)
             self._told = ()

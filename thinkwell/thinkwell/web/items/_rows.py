@@ -13,7 +13,6 @@ from thinkwell._display.changes import answered_question, open_question
 from thinkwell._display.items import rows
 from thinkwell._display.items.growth import GrowingText
 from thinkwell._display.items.nodes import element
-from thinkwell._display.subagents import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -274,7 +273,7 @@ class Call(Row):
         if self._versions and at - self._versions[-1][1] < STEP:
             at = self._versions.pop()[1]
         did = "" if self._last is None else self._last.view.title
-        self._versions.append((seq, at, view, words(self.calls, self._said, did)))
+        self._versions.append((seq, at, view, tools.subagent_words(self.calls, self._said, did)))
 
     def hear(self, event: ev.SubagentText) -> None:
         """Take what it says, as a sub-agent."""
