@@ -129,9 +129,17 @@ async def test_the_run_ends_while_the_message_is_on_its_way() -> None:
                 with pytest.raises(refused, match=words):
                     await stage.server.steer(run.id, "Also the login", caller=ADA)
 
+            async def from_elsewhere() -> None:
+                said = await stage.server.journal.call(run.id, b'{"what": "steer", "text": "More"}')
+                assert b'"refused":"unclear"' in said
+
             prompt = await wire.begin()
             await wire.write(say("I read it."))
             tasks.start_soon(steer, ServerUnavailable, "it is not known whether the agent has taken it")
+            await wire.expect("_session/steering")
+            await anyio.sleep(9)
+            await wire.expect("$/cancel_request")
+            tasks.start_soon(from_elsewhere)
             await wire.expect("_session/steering")
             await anyio.sleep(9)
             await wire.expect("$/cancel_request")

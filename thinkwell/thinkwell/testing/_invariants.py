@@ -234,8 +234,8 @@ def order_broken(
     end = None if wire.stuck else _end(updates, prompts[-1], error, ended_at)
     wanted = [token for _, token in updates]
     begins = range(first, last + 1)
-    least = 0 if end is None else end
-    ends = (end,) if end and prompts[0].session not in wire.steered else range(len(wanted), least - 1, -1)
+    exact = end is not None and prompts[0].session not in wire.steered
+    ends = range(end or 0, (end or 0) + 1) if exact else range(len(wanted), (end or 0) - 1, -1)
     for stop in ends:
         for begin in begins:
             if _same(wanted[begin:stop], tokens):

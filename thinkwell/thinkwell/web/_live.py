@@ -381,6 +381,8 @@ async def replied(asked: Asked, live: LiveRun | None) -> Replied:
         return Replied(refused="answer", message=str(exc))
     except MessageNotTaken as exc:
         return Replied(refused="message", message=str(exc))
+    except ServerUnavailable as exc:
+        return Replied(refused="unclear", message=str(exc))
     return Replied()
 
 

@@ -199,6 +199,8 @@ class ViewReducer:
         """What the last snapshot showed, as long as it is still right."""
         self._heard: dict[str, dict[bool, list[str]]] = {}
         """The pieces of what each sub-agent says, and of what it thinks."""
+        self._shown_agents: Mapping[str, AgentView] | None = None
+        """As `_shown_tools`."""
         self._plans: dict[str, ev.PlanUpdate] = {}
         self._plan_changes = 0
         self._heard_at = 0.0
@@ -261,6 +263,7 @@ class ViewReducer:
             self._questions.take(event)
         elif isinstance(event, ev.SubagentText):
             self._heard.setdefault(event.agent, {False: [], True: []})[event.thinks].append(event.text)
+            self._shown_agents = None
         else:
             self._state.take(event)
         return False
@@ -332,7 +335,7 @@ class ViewReducer:
             view = merged_tool(view, event)
         news.clear()
         self._tools[id_] = view
-        self._shown_tools = None
+        self._shown_tools = self._shown_agents = None
 
     def _merge_tools(self) -> None:
         for id_, news in self._tool_news.items():
@@ -340,6 +343,8 @@ class ViewReducer:
         self._tool_news.clear()
 
     def _agents(self) -> Mapping[str, AgentView]:
+        if self._shown_agents is not None:
+            return self._shown_agents
         calls: dict[str, list[str]] = {id_: [] for id_ in self._heard}
         for id_, tool in self._tools.items():
             if tool.parent is not None:
@@ -352,10 +357,11 @@ class ViewReducer:
                 parent=self._tools[id_].parent if id_ in self._tools else None,
                 calls=tuple(own),
                 agents=tuple(call for call in own if call in calls),
-                text="".join(said[False]),
-                thoughts="".join(said[True]),
+                text=_joined(said[False]),
+                thoughts=_joined(said[True]),
             )
-        return MappingProxyType(made)
+        self._shown_agents = MappingProxyType(made)
+        return self._shown_agents
 
     def dropped(self, count: int) -> None:
         """Count events that were dropped before they came here."""
