@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,6 @@ from thinkwell.testing import script
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from cli.prompting import Person
 
@@ -48,8 +49,10 @@ def chat(*options: str, agent: str = "", columns: int = 80) -> AbstractContextMa
     return at_prompt("--command", agent or remembering(*EVERYTHING), *options, columns=columns)
 
 
-def played(agent: ScriptedAgentFactory, told: Script, *, complete: bool = True) -> str:
-    return shlex.join(agent(told, complete=complete).program())
+def played(
+    agent: ScriptedAgentFactory, told: Script, *, complete: bool = True, steering: bool = False
+) -> str:
+    return shlex.join(agent(told, complete=complete, steering=steering).program())
 
 
 def leave(person: Person) -> None:
@@ -443,6 +446,56 @@ def test_messages_that_wait_are_sent_in_order(scripted_agent: ScriptedAgentFacto
         person.sees("Esc goes to the message")
         person.types_until("y", "Gone.")
         person.sees("> yes\n Again.\n ✔ done in .*\n> and\n And again.")
+    assert person.code == 0
+
+
+def test_what_is_typed_in_a_turn_steers_it(scripted_agent: ScriptedAgentFactory) -> None:
+    told = script.says("I read it.").hears("login").hears("tests").says("Both are fine.").stops().says("Bye.")
+    with chat(agent=played(scripted_agent, told, steering=True)) as person:
+        person.type(f"Review it.{ENTER}")
+        person.sees("I read it.")
+        person.type(f"Also the login{ENTER}and the tests{ENTER}")
+        seen = person.sees("Both are fine.(.|\n)*done in")
+        assert seen.count("Also the login") == seen.count("and the tests") == 1
+        assert seen.count("(the agent reads this while it works)") == 2
+        person.type(f"Thanks.{ENTER}")
+        person.sees("Bye.")
+        person.type(f"/history{ENTER}")
+        person.sees("> /history(.|\n)*Also the login(.|\n)*and the tests(.|\n)*Both are fine.(.|\n)*Thanks.")
+        person.type(CTRL_D)
+    assert person.code == 0
+
+
+def test_what_a_cancelled_turn_has_not_taken_can_be_edited() -> None:
+    program = Path(__file__).parent / "programs" / "slow_to_steer_agent.py"
+    with chat(agent=shlex.join([sys.executable, str(program)])) as person:
+        person.type(f"Review it.{ENTER}")
+        person.type(f"Also the login{ENTER}")
+        person.sees("waits  Also the login")
+        person.type(f"and{CTRL_C}")
+        person.sees("\nCancelled")
+        person.sees("> Also the login\n  and")
+        person.types_until(CTRL_C, "exit leaves")
+        person.type(CTRL_D)
+    assert person.code == 0
+
+
+def test_a_command_waits_for_the_end_of_a_turn_that_can_be_steered(
+    scripted_agent: ScriptedAgentFactory,
+) -> None:
+    told = script.asks("Delete it", expect="allow_once").says("Gone.").stops().expects("More").says("Done.")
+    with chat(agent=played(scripted_agent, told, steering=True)) as person:
+        person.type(f"Clean up.{ENTER}")
+        person.sees(r"\[y\] once")
+        person.type(ESCAPE)
+        person.sees("Esc goes to the question")
+        person.type(f"/usage{ENTER}More{ENTER}")
+        person.sees(" waits  /usage\n +waits  More")
+        person.type(ESCAPE)
+        person.sees("Esc goes to the message")
+        person.types_until("y", "Gone.")
+        person.sees("> /usage(.|\n)*> More\n Done.(.|\n)*done in")
+        leave(person)
     assert person.code == 0
 
 

@@ -375,7 +375,7 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         (f'agent = ["{TOKEN}"]', "agent: give a text"),
         ('greeting = " "', "greeting: give a text"),
         ('markdown = "yes"', "markdown: give true or false"),
-        ("busy = 1", 'busy: give "queue" or "refuse"'),
+        ("busy = 1", 'busy: give "steer", "queue" or "refuse"'),
         ("max_waiting = -1", "max_waiting: give a whole number, 0 or more"),
         ("max_waiting = true", "max_waiting: give a whole number, 0 or more"),
         ("timeout = 0", "timeout: give a number of seconds above 0"),

@@ -1609,6 +1609,7 @@ CHANGING: st.SearchStrategy[ev.ThoughtEvent] = SAYING | st.one_of(
     st.builds(ev.ToolUpdate, id=CALLS, status=st.sampled_from([None, "in_progress"])),
     st.builds(ev.ToolDone, id=CALLS, status=st.sampled_from(["completed", "failed"])),
     st.just(ev.PlanUpdate(entries=())),
+    st.builds(ev.Steered, text=st.just("s."), outcome=st.sampled_from(["injected", "refused"])),
     st.just(ev.TurnStarted(number=1)),
     st.just(ev.TurnEnded(number=1, stop_reason="end_turn", usage=ev.TokenUsage(total=3))),
     st.just(ev.QuestionAsked(id="q", title="May I?", asks="permission", timeout=1.0)),
@@ -1688,6 +1689,7 @@ def test_changes_add_up_to_the_view(happened: list[ev.ThoughtEvent]) -> None:
 A, B = (ev.Message(text=f"{id_}.", message_id=id_) for id_ in "ab")
 C, D = ev.Message(text="c."), ev.Thought(text="d.")
 USER, USED = ev.UserMessage(text="u."), ev.UsageUpdate(used=1, size=2)
+STEERED = ev.Steered(text="s.", outcome="injected")
 BEGUN, ENDED = ev.ToolStart(id="t", title="T"), ev.ToolDone(id="t", status="failed")
 
 
@@ -1701,6 +1703,7 @@ BEGUN, ENDED = ev.ToolStart(id="t", title="T"), ev.ToolDone(id="t", status="fail
         pytest.param([BEGUN, ENDED, BEGUN, ENDED], id="the id of a call is used again"),
         pytest.param([BEGUN, ENDED, BEGUN, D, ENDED, ENDED], id="a call ends twice"),
         pytest.param([USER] * 100, id="many pieces"),
+        pytest.param([C, STEERED, USER, STEERED, C], id="what the user says while the agent works"),
         pytest.param([C, ev.PlanUpdate(entries=()), C, ev.TurnStarted(number=2), C], id="plan and turn"),
     ],
 )

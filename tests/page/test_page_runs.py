@@ -15,7 +15,9 @@ from real_servers import SERVERS
 from scripted import Played, scripted
 
 from thinkwell import events as ev
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell.web import ServedAgent
+from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -333,6 +335,48 @@ def test_a_conversation_goes_on(browser: Browser) -> None:
         assert tab.value("location.hash") == first
 
 
+def test_the_agent_is_told_something_while_it_works(browser: Browser) -> None:
+    told = script.says("I read it.").hears("login").hears("tests").says("Both are fine.")
+    agents = {"steered": ServedAgent(open=lambda _: ScriptedAgent(told, steering=True).open())}
+    with served_page(works, agents=agents) as stage, browser.tab() as tab:
+        tab.go(stage.start("Review it.", agent="steered"))
+        tab.see(".text:has-text('I read it.')")
+        for text in ("Also the login", "and the tests"):
+            tab.type("#more", text)
+            tab.click("#more-go")
+            tab.see(f".bubble:has-text('{text}')")
+            assert tab.do("inputValue", "#more") == ""
+        tab.see(".final.completed")
+        assert tab.texts(".bubble") == ["Review it.", "Also the login", "and the tests"]
+        tab.miss("#further")
+
+
+def test_what_the_agent_does_not_take_stays_in_the_field(browser: Browser) -> None:
+    """It goes on with the conversation when the run is over, where that is one."""
+    gate = Gate()
+
+    async def answers(turn: Turn) -> None:
+        turn.say(f"You said: {turn.text}")
+        if turn.text == "One.":
+            await gate.wait()
+
+    with served_page(answers) as stage, browser.tab(clean=False) as tab:
+        for thread in (None, "t"):
+            tab.go(stage.start("One.", **({"thread": thread} if thread else {})))
+            tab.see(".text:has-text('You said: One.')")
+            assert tab.do("getAttribute", "#more", "placeholder") == "Tell the agent something while it works"
+            tab.type("#more", "Two.")
+            tab.click("#more-go")
+            tab.see("#more-problem:has-text('the agent takes no message while it works')")
+            gate.open()
+            tab.see(".final.completed")
+            assert tab.do("inputValue", "#more") == "Two."
+            tab.click("#more-go")
+            if thread is None:
+                tab.see("#more-problem:has-text('no other can go on with it')")
+        tab.see(".text:has-text('You said: Two.')")
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, several: bool) -> None:
     """Where there are choices, they are asked for: with others it would be another conversation."""
@@ -645,18 +689,26 @@ def test_the_other_runs_stand_beside_a_run_in_a_wide_window(browser: Browser) ->
         assert tab.value("document.title") == "thinkwell"
 
 
-def test_calls_of_a_sub_agent_stand_below_it(browser: Browser) -> None:
+def test_a_sub_agent_is_one_row_that_unfolds(browser: Browser) -> None:
+    by_boss = {"claudeCode": {"parentToolUseId": "boss"}}
+
     async def delegates(turn: Turn) -> None:
         uses(turn, "boss", "Delegate", kind="think", status="in_progress")
-        meta = {"claudeCode": {"parentToolUseId": "boss"}}
-        uses(turn, "worker", "Work", kind="fetch", meta=meta)
+        uses(turn, "worker", "Work", kind="fetch", meta=by_boss)
+        text = s.TextContent(text="I look at it.\nAll is <b>well</b>.")
+        turn.update(s.AgentMessageChunk(content=text, message_id="b", meta=by_boss))
         uses(turn, "other", "Other", kind="fetch")
 
     with served_page(delegates) as stage, browser.tab() as tab:
         tab.go(stage.start())
         tab.see(".final")
-        assert tab.texts(".row[data-kind=tool] > .call > .fold .verb") == ["think", "fetch"]
-        assert tab.texts(".row .calls .verb") == ["fetch"]
+        heads = ".call > .fold .verb, .row[data-kind=tool] > .call > details > summary .verb"
+        assert tab.texts(f".row[data-kind=tool] > {heads}") == ["think", "fetch"]
+        assert "1 call · All is <b>well</b>." in tab.text(".row[data-kind=tool]")
+        tab.click(".row[data-kind=tool] summary")
+        tab.see(".row .calls .verb:text-is('fetch')")
+        assert "I look at it." in tab.text(".row .calls pre")
+        assert tab.count(".bubble") == 1
 
 
 def test_a_list_of_thousands_is_in_the_page_in_part(browser: Browser) -> None:

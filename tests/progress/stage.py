@@ -339,7 +339,7 @@ class Looking:
     @property
     def running(self) -> list[str]:
         """The calls that run, those of sub-agents below them, and how many of theirs are done."""
-        return [f"{'  ' * each.depth}{each.tool.id} {each.done}" for each in self._settling.running]
+        return [f"{'  ' * each.depth}{each.tool.id}" for each in self._settling.running]
 
     @property
     def held(self) -> list[str]:

@@ -199,7 +199,7 @@ def test_of_many_calls_the_last_are_shown(live: Live) -> None:
     assert [row.split()[2] for row in live.zone[1:]] == [f"{number}" for number in range(22, 30)]
 
 
-def test_calls_of_a_sub_agent_stand_below_it(live: Live) -> None:
+def test_a_sub_agent_is_one_row(live: Live) -> None:
     story = Story().begin("task", "think", title="Look around")
     story.begin("a", "read", path="a.py", parent="task").end("a").begin(
         "b", "read", path="b.py", parent="task"
@@ -207,16 +207,13 @@ def test_calls_of_a_sub_agent_stand_below_it(live: Live) -> None:
     live.draw(story.put_out("b", "text").now)
     assert live.zone == [
         " claude · /home/ada/shop                     00:00  ◐ 1 tool",
-        " ▸ think   Look around                    1 call done     0s",
-        "   ▸ read    b.py                                         0s",
-        "     text",
+        " ▸ think   Look around                    2 calls · b     0s",
     ]
+    story.tell(ev.SubagentText(agent="task", text="I look.\nBoth are fine.\n"))
+    live.draw(story.now)
+    assert live.zone[1] == " ▸ think   Look around       2 calls · Both are fine.     0s"
     rows = live.draw(story.end("b").end("task").now)
-    assert rows[:3] == [
-        " ✔ think   Look around                                  0.0s",
-        "   ✔ read    a.py                                       0.0s",
-        "   ✔ read    b.py                                       0.0s",
-    ]
+    assert rows[:1] == [" ✔ think   Look around       2 calls · Both are fine.   0.0s"]
 
 
 def test_a_plan_that_fits_is_one_row(live: Live) -> None:
@@ -319,18 +316,13 @@ def test_empty_rows_around_a_hunk_are_left_out() -> None:
     assert settled(story)[1:] == ["        - old", "        + new"]
 
 
-def test_of_a_sub_agent_with_many_calls_the_last_and_those_that_failed_are_shown() -> None:
+def test_of_the_calls_of_a_sub_agent_those_that_failed_are_shown() -> None:
     story = Story().begin("task")
     for number in range(20):
         id_ = f"c{number}"
         story.begin(id_, parent="task").end(id_, "failed" if number == 3 else "completed")
     rows = settled(story.end("task"))
-    assert [row.split()[2] for row in rows] == [
-        "task",
-        "more",
-        "c3",
-        *(f"c{number}" for number in range(12, 20)),
-    ]
+    assert [row.split()[2] for row in rows] == ["task", "c3"]
     assert len(settled(story, verbose=True)) == 21
 
 

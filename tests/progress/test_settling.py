@@ -19,9 +19,9 @@ def run() -> Looking:
 
 def test_a_call_is_settled_when_it_has_ended(run: Looking) -> None:
     run.story.begin("a").begin("b")
-    assert (run.look(), run.running) == ([], ["a 0", "b 0"])
+    assert (run.look(), run.running) == ([], ["a", "b"])
     run.story.end("b")
-    assert (run.look(), run.running) == (["calls b"], ["a 0"])
+    assert (run.look(), run.running) == (["calls b"], ["a"])
     run.story.end("a", "failed")
     assert (run.look(), run.running) == (["calls a"], [])
     assert run.look() == []
@@ -134,21 +134,21 @@ def test_everything_is_settled_at_the_end(run: Looking) -> None:
 def test_a_look_that_is_the_last_one_settles_what_was_said(run: Looking) -> None:
     run.story.begin("a").read("b").say("One. Tw")
     assert run.look(end=True) == ["calls b", "said 'One. Tw' first"]
-    assert run.running == ["a 0"]
+    assert run.running == ["a"]
 
 
 def test_calls_of_a_sub_agent_are_settled_with_it(run: Looking) -> None:
     run.story.begin("task").begin("a", parent="task").begin("b", parent="task").end("a")
     run.story.begin("deep", parent="b").begin("other")
     assert run.look() == []
-    assert run.running == ["task 1", "  b 0", "    deep 0", "other 0"]
+    assert run.running == ["task", "other"]
     run.story.end("deep").end("b").end("other").end("task")
     assert run.look() == ["calls task[>a][>b][>>deep]", "calls other"]
 
 
 def test_a_call_that_outlives_its_sub_agent(run: Looking) -> None:
     run.story.begin("task").begin("a", parent="task").begin("b", parent="task").end("a").end("task")
-    assert (run.look(), run.running) == (["calls task[>a]"], ["b 0"])
+    assert (run.look(), run.running) == (["calls task[>a]"], ["b"])
     run.story.end("b").begin("c", parent="task").end("c")
     assert run.look() == ["calls b", "calls c"]
 
@@ -156,7 +156,7 @@ def test_a_call_that_outlives_its_sub_agent(run: Looking) -> None:
 def test_calls_that_are_said_to_be_part_of_each_other(run: Looking) -> None:
     run.story.begin("a", parent="b").begin("b", parent="a").begin("c", parent="c")
     run.look()
-    assert run.running == ["a 0", "  b 0", "c 0"]
+    assert run.running == ["a", "c"]
     run.story.end("a").end("b").end("c")
     assert run.look() == ["calls a[>b]", "calls c"]
 
@@ -165,7 +165,7 @@ def test_a_name_that_is_used_again(run: Looking) -> None:
     run.story.begin("a").end("a")
     assert run.look() == ["calls a"]
     run.story.after(1).begin("a")
-    assert (run.look(), run.running) == ([], ["a 0"])
+    assert (run.look(), run.running) == ([], ["a"])
     run.story.end("a")
     assert run.look() == ["calls a"]
 

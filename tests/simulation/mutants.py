@@ -150,6 +150,21 @@ MUTANTS: Final = (
         "",
     ),
     Mutant(
+        "a run that was steered ends with the answer to its prompt",
+        "        elif self._options.background_wait and record.after_work.expected and",
+        "        elif not self._options.background_wait and record.after_work.expected and",
+    ),
+    Mutant(
+        "the end of a prompt's work ends a command in the background",
+        "        if origin != HUMAN and self._tools:\n",
+        "        if self._tools:\n",
+    ),
+    Mutant(
+        "what an agent refuses is taken for taken",
+        "    return response.reason or response.outcome\n",
+        "    return None\n",
+    ),
+    Mutant(
         "an agent that ignores SIGTERM is not killed",
         '    signal("kill")  # what the process has left in its group too\n'
         "    return ending if await set_within(exited, graces.kill) else None\n",

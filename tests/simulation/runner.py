@@ -10,8 +10,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -21,6 +22,7 @@ import anyio
 from thinkwell.testing import Simulation, SimulationFailed, SimulationReport, simulate_once
 
 from .processes import SCENES, play
+from .steering import steered
 from .sweeps import sweep
 from .worlds import world
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Program: TypeAlias = Callable[[Simulation], Awaitable[object]]
+
+WORLDS: Final[Mapping[str, Program]] = {"runs": world, "steering": steered}
 
 SEED_VARIABLE: Final = "THINKWELL_SEED"
 
@@ -38,7 +42,7 @@ FAILURES_SHOWN: Final = 3
 
 
 def simulated(
-    program: Program, seeds: Sequence[int], backends: Sequence[str]
+    name: str, program: Program, seeds: Sequence[int], backends: Sequence[str]
 ) -> tuple[SimulationReport, list[SimulationFailed]]:
     """Play these worlds."""
     report, failed = SimulationReport(), list[SimulationFailed]()
@@ -47,6 +51,7 @@ def simulated(
             try:
                 report.add(simulate_once(program, seed, backend).report)
             except SimulationFailed as exc:
+                exc.add_note(f"--world {name}")
                 failed.append(exc)
     return report, failed
 
@@ -82,21 +87,23 @@ def chunks(options: argparse.Namespace) -> Iterator[range]:
 
 
 def shown(failure: SimulationFailed) -> str:
-    command = f"{sys.executable} -m tests.simulation --backend {failure.backend}"
+    notes: list[str] = getattr(failure, "__notes__", [])  # which world it is
+    command = " ".join([f"{sys.executable} -m tests.simulation --backend {failure.backend}", *notes])
     return f"{failure}\n{SEED_VARIABLE}={failure.seed} {command}"
 
 
-def main(arguments: Sequence[str] | None = None, program: Program = world) -> int:
+def main(arguments: Sequence[str] | None = None, worlds: Mapping[str, Program] = WORLDS) -> int:
     """Run the command.
 
     Args:
         arguments: Those of the command line if not given.
-        program: What to simulate. Worker processes have to be able to import it.
+        worlds: What to simulate, by name. Worker processes have to be able to import it.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1000, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--backend", action="append", choices=["asyncio", "trio"], help="both by default")
+    parser.add_argument("--world", action="append", choices=[*worlds], help="which; by default all")
     parser.add_argument("--workers", type=int, default=2, help="processes to use; 1: this one")
     parser.add_argument("--processes", type=int, default=40, help="scenes with agents that are processes")
     parser.add_argument("--no-sweep", action="store_true", help="leave out the faults at each message")
@@ -106,14 +113,15 @@ def main(arguments: Sequence[str] | None = None, program: Program = world) -> in
     parser.add_argument("--trace", action="store_true", help="print what happened")
     options = parser.parse_args(arguments)
     backends: list[str] = options.backend or ["asyncio", "trio"]
+    programs = {name: worlds[name] for name in options.world or worlds}
     only = os.environ.get(SEED_VARIABLE)
     if only is not None:
         options.first, options.seeds = int(only), 1
     if only is not None or options.digests or options.trace:
-        return look(options, backends, program)
+        return look(options, backends, programs)
     began = time.perf_counter()
     report, failures = SimulationReport(), list[SimulationFailed]()
-    for part, failed in in_parts(options, backends, program):
+    for part, failed in in_parts(options, backends, programs):
         report.add(part)
         failures += failed
         if len(failures) >= FAILURES_SHOWN:
@@ -130,17 +138,22 @@ def main(arguments: Sequence[str] | None = None, program: Program = world) -> in
 
 
 def in_parts(
-    options: argparse.Namespace, backends: Sequence[str], program: Program
+    options: argparse.Namespace, backends: Sequence[str], programs: Mapping[str, Program]
 ) -> Iterator[tuple[SimulationReport, list[SimulationFailed]]]:
     """Play the worlds, here or in worker processes."""
     if options.workers == 1:
         for chunk in chunks(options):
-            yield simulated(program, chunk, backends)
+            for name, program in programs.items():
+                yield simulated(name, program, chunk, backends)
         if not options.no_sweep:
             yield swept(backends)
         return
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(simulated, program, chunk, backends) for chunk in chunks(options)]
+        waiting = [
+            pool.submit(simulated, *named, chunk, backends)
+            for chunk in chunks(options)
+            for named in programs.items()
+        ]
         if not options.no_sweep:
             waiting.append(pool.submit(swept, backends))
         try:
@@ -150,13 +163,14 @@ def in_parts(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def look(options: argparse.Namespace, backends: Sequence[str], program: Program) -> int:
+def look(options: argparse.Namespace, backends: Sequence[str], programs: Mapping[str, Program]) -> int:
     """Play some worlds one by one, and say more of each."""
     for seed in range(options.first, options.first + options.seeds):
-        for backend in backends:
+        for backend, (name, program) in product(backends, programs.items()):
             try:
                 done = simulate_once(program, seed, backend)
             except SimulationFailed as exc:
+                exc.add_note(f"--world {name}")
                 print(shown(exc))  # noqa: T201 - the figures
                 return 1
             if options.digests:

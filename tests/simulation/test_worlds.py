@@ -15,6 +15,7 @@ from thinkwell.testing import Fault, simulate, simulate_once
 
 from .processes import FEW, PROC, play, survivors
 from .runner import main
+from .steering import steered
 from .sweeps import FAULTS, sweep
 from .tries import ENDS, SCENES, Scene, sweep_tries
 from .worlds import world
@@ -34,6 +35,14 @@ def test_what_must_hold_holds_in_every_world(backend: str, many: int) -> None:
         assert set(report.injected) == set(Fault)
         outcomes = {name.removeprefix("runs that came to ") for name in report.noted}
         assert {"a result", "ThoughtCancelled", "ThoughtTimeout", "AgentExited", "ResultInvalid"} <= outcomes
+
+
+@BACKENDS
+@pytest.mark.parametrize("many", [25, pytest.param(300, marks=pytest.mark.long)])
+def test_what_is_said_while_an_agent_works_is_read_once_and_in_its_run(backend: str, many: int) -> None:
+    report = simulate(steered, seeds=many, backends=[backend])
+    outcomes = {name.removeprefix("steered, and it came to ") for name in report.noted if "came to" in name}
+    assert {"injected", "refused", "RunEnded", "SteeringUnsupported"} <= outcomes
 
 
 @BACKENDS
@@ -139,20 +148,20 @@ async def broken(simulation: Simulation) -> None:
 
 def test_a_failure_is_printed_with_what_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--seeds", "4", "--backend", "trio", "--workers", "1", "--processes", "0", "--no-sweep"]
-    assert main(options, broken) == 1
+    assert main(options, {"broken": broken}) == 1
     shown = capsys.readouterr().out
     assert "It does not hold that seeds are small" in shown
     assert "this is what happened" in shown
     assert "THINKWELL_SEED=3 " in shown
-    assert "-m tests.simulation --backend trio" in shown
-    assert main([*options[2:], "--seeds", "3"], broken) == 0
+    assert "-m tests.simulation --backend trio --world broken" in shown
+    assert main([*options[2:], "--seeds", "3"], {"broken": broken}) == 0
 
 
 def test_a_named_seed_that_fails_is_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("THINKWELL_SEED", "9")
-    assert main(["--backend", "asyncio"], broken) == 1
+    assert main(["--backend", "asyncio"], {"broken": broken}) == 1
     assert "Seed 9 on asyncio" in capsys.readouterr().out
 
 
@@ -168,7 +177,7 @@ def test_workers_share_the_worlds() -> None:
 
 def check_report(shown: str) -> None:
     assert "invariants checked" in shown
-    assert "5 runs in" in shown
+    assert "9 runs in" in shown
     assert "0 failed" in shown
 
 

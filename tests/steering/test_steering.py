@@ -6,7 +6,7 @@ from typing import Literal
 
 import anyio
 import pytest
-from stream.wire_agent import answer, end_turn, refuse, say, update, wire_agent
+from stream.wire_agent import Json, answer, end_turn, refuse, say, update, wire_agent
 
 from thinkwell import (
     AgentExited,
@@ -328,3 +328,79 @@ async def test_cancelled_while_it_stays_open() -> None:
             await stream.result
         await stream.wait()
         assert "session/cancel" not in wire.unread
+
+
+async def test_the_history_of_the_session_has_it_in_its_place() -> None:
+    agent = ScriptedAgent(script.says("Looking. ").hears().says("And auth."), steering=True)
+    async with agent.open() as opened, opened.session() as session:
+        stream = session.think().text("Review").stream()
+        assert await stream.steer("Also check auth") == Injected()
+        await stream.wait()
+        said = [(message.role, message.text) for message in session.history()]
+    assert said == [
+        ("user", "Review"),
+        ("assistant", "Looking. "),
+        ("user", "Also check auth"),
+        ("assistant", "And auth."),
+    ]
+
+
+@pytest.mark.virtual_time
+async def test_an_agent_that_never_says_whether_it_takes_it() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream()
+        prompt = await wire.begin()
+
+        async def steer() -> None:
+            assert await stream.steer("Also check auth") == Refused("the agent has not answered")
+            assert stream.result.done()
+
+        tasks.start_soon(steer)
+        await wire.expect("_session/steering")
+        await wire.write(say("Done."), end_turn(prompt))
+        assert await stream.result == "Done."
+
+
+async def test_what_is_refused_in_mid_sentence_does_not_cut_the_result() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(include="all")
+        prompt = await wire.begin()
+        await wire.write(say("All is "))
+
+        async def steer() -> None:
+            assert await stream.steer("Also check auth") == Refused("failed")
+            await wire.write(say("well."), end_turn(prompt))
+
+        tasks.start_soon(steer)
+        await wire.write(answer(await wire.expect("_session/steering"), {"outcome": "failed"}))
+        assert await stream.result == "All is well."
+        assert stream.view.messages == ("All is well.",)
+
+
+@pytest.mark.virtual_time
+async def test_what_comes_of_the_background_beside_another_turn_is_part_of_that() -> None:
+    """Nothing tells them apart, as lifetimes.md says: the other run has it, whole, and ends as ever."""
+    moved: Json = {"rawOutput": "Command was moved to the background (ID: b1)", "_meta": {"claudeCode": {}}}
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.open_sessions, ["s"])
+        session = await agent.session().start()
+        first = session.think().text("Build").stream(include="all", background_wait=5)
+        prompt = await wire.expect("session/prompt")
+        call = update("tool_call", toolCallId="t", title="make", status="completed", **moved)
+        mark = update("usage_update", used=1, size=2, _meta={"_claude/origin": {"kind": "human"}})
+        await wire.write(call, say("It builds.", messageId="1"), mark, end_turn(prompt))
+        await first.wait()
+        assert first.view.background == ("make",)
+        second = session.think().text("Review").stream(include="all")
+        prompt = await wire.expect("session/prompt")
+        cycle = update(
+            "usage_update", used=1, size=2, _meta={"_claude/origin": {"kind": "task-notification"}}
+        )
+        await wire.write(say("It has built.", messageId="2"), cycle)
+        await wire.write(say("Fine.", messageId="3"), end_turn(prompt))
+        assert await second.result == "Fine."
+        assert second.view.messages == ("It has built.", "Fine.")
+        assert [e.origin async for e in second if isinstance(e, ev.AgentCycle)] == ["task-notification"]
+        assert first.view.messages == ("It builds.",)
+        assert first.late == second.late == ()
+        await session.close()

@@ -225,6 +225,7 @@ async def test_a_tool_call_names_the_sub_agent_that_it_is_part_of(
     how: str, meta: dict[str, Any] | None, parent: str | None
 ) -> None:
     async def calls(turn: Turn) -> None:
+        turn.update(s.ToolCallStart(tool_call_id="task", title="ask a helper"))
         if how != "unseen":
             turn.update(
                 s.ToolCallStart(tool_call_id="t", title="read", meta=meta if how == "start" else None)

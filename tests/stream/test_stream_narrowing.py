@@ -35,6 +35,7 @@ def describe(event: ThoughtEvent) -> str:  # noqa: C901 - a case for each kind
             | ev.Steered()
             | ev.BackgroundWork()
             | ev.AgentCycle()
+            | ev.SubagentText()
             | ev.ModeUpdate()
             | ev.CommandsUpdate()
             | ev.ConfigUpdate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import pytest
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bot_api.values import Chat
 
     from thinkwell import Agent
+    from thinkwell.testing import ScriptedTurn
 
 pytestmark = pytest.mark.virtual_time
 
@@ -98,12 +99,13 @@ async def running(
     prepare: Callable[[Stage], None] = lambda _: None,
     allowed: tuple[int, ...] = (7,),
     max_waiting: int = 8,
+    busy: Literal["queue", "steer"] = "queue",
 ) -> AsyncGenerator[Running]:
     """Run a bot for the time of a block."""
     async with AsyncExitStack() as stack:
         stage = await stack.enter_async_context(staged(allowed=allowed))
         prepare(stage)
-        router = await stack.enter_async_context(MessageRouter(agent, max_waiting=max_waiting))
+        router = await stack.enter_async_context(MessageRouter(agent, max_waiting=max_waiting, busy=busy))
         bot = Running(stage, router)
         stage.tasks.start_soon(bot.run, greeting)
         with anyio.fail_after(PATIENCE):
@@ -478,3 +480,24 @@ async def test_questions_are_answered_by_buttons() -> None:
         bot.stage.api.press(bot.stage.post, "once")
         await bot.stage.until(lambda: bool(bot.deliveries))
         assert bot.texts[-1] == "Done."
+
+
+async def test_a_message_that_comes_meanwhile_is_read_in_the_turn_that_runs() -> None:
+    begun = anyio.Event()
+
+    async def begin(turn: ScriptedTurn) -> None:
+        begun.set()
+
+    told = script.says("I read it.").does(begin).hears("login").says("The login is fine, too.")
+    told = told.stops().expects("tests").says("They pass.")
+    agent = ScriptedAgent(told, steering=True)
+    async with running(agent.open, busy="steer") as bot:
+        bot.stage.ada.says("Review it")
+        await begun.wait()
+        bot.stage.ada.says("Also the login")
+        steered = "I read this while I work on what you wrote before."
+        await bot.stage.until(lambda: steered in bot.texts and len(bot.deliveries) == 1)
+        assert "The login is fine, too." in bot.deliveries[0].text
+        bot.stage.ada.says("And the tests")
+        await bot.stage.until(lambda: len(bot.deliveries) == 2)
+        assert bot.deliveries[1].text == "They pass."

@@ -14,7 +14,17 @@ from web_stage import ADA, Stage, end_of, entries_of, scripted_agent, watched
 from thinkwell import events as ev
 from thinkwell.journal import JournalConflict
 from thinkwell.journal.redis import RedisJournal
-from thinkwell.web import AnswerRefused, QuestionClosed, RunEnded, RunServer, ServerUnavailable
+from thinkwell.testing import ScriptedAgent, script
+from thinkwell.web import (
+    AnswerRefused,
+    Batch,
+    MessageNotTaken,
+    QuestionClosed,
+    RunEnded,
+    RunServer,
+    ServedAgent,
+    ServerUnavailable,
+)
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -130,6 +140,27 @@ async def test_a_run_of_one_is_cancelled_at_the_other(redis_server: RedisServer,
         assert end.status == "cancelled"
 
 
+async def test_a_run_of_one_is_steered_at_the_other(redis_server: RedisServer, name: str) -> None:
+    told = script.says("I read it.").hears("login").says("It is fine.")
+    agent = ServedAgent(open=lambda _: ScriptedAgent(told, steering=True).open())
+    servers = [
+        RunServer({"scripted": agent}, journal=RedisJournal(redis_server.url, prefix=name)) for _ in range(2)
+    ]
+    async with servers[0], servers[1]:
+        here, there = map(Stage, servers)
+        run = await here.start()
+        async with there.server.watch(run.id, caller=ADA) as watcher:
+            while b'"message"' not in b"".join(
+                entry.data for entry in (await watcher.next() or Batch(())).entries
+            ):
+                pass
+        await there.server.steer(run.id, "Also the login", caller=ADA)
+        log = await there.ended(run.id)
+        assert [e.text for e in log if isinstance(e, ev.Steered)] == ["Also the login"]
+        with pytest.raises(MessageNotTaken, match="the run has ended"):
+            await there.server.steer(run.id, "And the tests", caller=ADA)
+
+
 async def test_who_watches_at_the_other_keeps_a_run_going(redis_server: RedisServer, name: str) -> None:
     async with pair(redis_server, name, abandoned_after=2) as both:
         run = await both.first.start("wait")
@@ -151,6 +182,8 @@ async def test_a_server_that_does_not_answer(redis_server: RedisServer, name: st
         both.first.server.journal.serve(None)
         with pytest.raises(ServerUnavailable, match="does not answer"):
             await both.second.server.cancel(run.id, caller=ADA)
+        with pytest.raises(ServerUnavailable, match="whether the agent has taken it"):
+            await both.second.server.steer(run.id, "More", caller=ADA)
         with pytest.raises(JournalConflict):
             await both.second.server.journal.call(run.id, b"{}")
         both.go.set()

@@ -106,7 +106,16 @@ from thinkwell.questions import (
 from thinkwell.skills import Skill, load_skill
 from thinkwell.supervision import Supervisor, supervise
 from thinkwell.tools import Tool, ToolContext, tool
-from thinkwell.view import AnswerView, PhaseView, QuestionView, RunView, TimelineItem, TokenCounts, ToolView
+from thinkwell.view import (
+    AgentView,
+    AnswerView,
+    PhaseView,
+    QuestionView,
+    RunView,
+    TimelineItem,
+    TokenCounts,
+    ToolView,
+)
 from thinkwell.workspace import Workspace
 
 __all__ = (
@@ -118,6 +127,7 @@ __all__ = (
     "AgentReported",
     "AgentStartFailed",
     "AgentStatistics",
+    "AgentView",
     "Answer",
     "AnswerInvalid",
     "AnswerUnreadable",

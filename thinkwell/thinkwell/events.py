@@ -97,6 +97,7 @@ __all__ = (
     "SessionOption",
     "Stalled",
     "Steered",
+    "SubagentText",
     "TerminalContent",
     "TextContent",
     "Thought",
@@ -154,6 +155,17 @@ class Message(TextEvent, frozen=True, kw_only=True, tag="message"):
     """A piece of the agent's message text."""
 
     type: ClassVar[Literal["message"]] = "message"
+
+
+class SubagentText(TextEvent, frozen=True, kw_only=True, tag="subagent_text"):
+    """A piece of what a sub-agent says or thinks. It is no part of the agent's own messages."""
+
+    type: ClassVar[Literal["subagent_text"]] = "subagent_text"
+
+    agent: str
+    """The id of the tool call that is the sub-agent."""
+    thinks: bool = False
+    """Whether it is reasoning."""
 
 
 class ToolStart(Event, frozen=True, kw_only=True, tag="tool_start"):
@@ -563,6 +575,7 @@ ThoughtEvent: TypeAlias = (
     | Steered
     | BackgroundWork
     | AgentCycle
+    | SubagentText
     | UsageUpdate
     | ModeUpdate
     | CommandsUpdate
@@ -602,6 +615,7 @@ EventType: TypeAlias = Literal[
     "steered",
     "background",
     "agent_cycle",
+    "subagent_text",
     "usage",
     "mode",
     "commands",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from thinkwell._values.forms import FormField
 
 __all__ = (
+    "AgentView",
     "AnswerView",
     "PhaseView",
     "QuestionView",
@@ -125,7 +126,8 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """The position of a part of the conversation. The part itself is in the view."""
 
     kind: Literal["turn", "user", "thought", "message", "tool"]
-    """``turn``: a prompt was sent here. ``user``: the agent repeats what the user said."""
+    """``turn``: a prompt was sent here. ``user``: the agent repeats what the user said, or you
+    steered it."""
     index: int = 0
     """Its index in `RunView.messages`, `RunView.thought_blocks` or `RunView.user_messages`, or the number
     of the turn."""
@@ -133,6 +135,25 @@ class TimelineItem(Struct, frozen=True, kw_only=True, gc=False):
     """The id of the message, if the agent gives one, or of the tool call."""
     at: float = 0.0
     """When it began, in seconds from the start of the run."""
+    steered: bool = False
+    """Whether you told the agent this in its turn; see `ThoughtStream.steer`."""
+
+
+class AgentView(Struct, frozen=True, kw_only=True):
+    """A sub-agent: a tool call of the agent, or of another sub-agent, that makes calls of its own."""
+
+    id: str
+    """The id of the tool call in `RunView.tools`."""
+    parent: str | None = None
+    """The id of the sub-agent that it is part of; ``None``: it is the agent's own."""
+    calls: tuple[str, ...] = ()
+    """The ids of its tool calls, in the order in which they began."""
+    agents: tuple[str, ...] = ()
+    """Those of them that are sub-agents."""
+    text: str = ""
+    """All that it has said, if the agent reports it."""
+    thoughts: str = ""
+    """All that it has thought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -168,6 +189,8 @@ class RunView:
     tools: Mapping[str, ToolView] = field(default_factory=lambda: NO_TOOLS)
     """Tool calls by id, in the order in which they began. If an agent reuses the id of a call that has ended,
     the new call replaces the old one."""
+    agents: Mapping[str, AgentView] = field(default_factory=lambda: MappingProxyType({}))
+    """Sub-agents by the ids of their tool calls, in the order in which they were first heard of."""
     plan: tuple[ev.PlanEntry, ...] = ()
     plans: Mapping[str, ev.PlanUpdate] = field(default_factory=lambda: MappingProxyType({}))
     """Plans by id, from agents that keep several. `plan` has the steps of ``main``, or else of the oldest."""
@@ -221,7 +244,10 @@ class RunView:
         return isinstance(other, RunView) and _compared(self) == _compared(other)
 
     def __reduce__(self) -> tuple[Callable[[dict[str, Any]], RunView], tuple[dict[str, Any]]]:
-        return _restored, (_values(self) | {"tools": {**self.tools}, "plans": {**self.plans}},)
+        return _restored, (_values(self) | {name: {**getattr(self, name)} for name in _TABLES},)
+
+
+_TABLES: Final = ("tools", "agents", "plans")
 
 
 def _values(view: RunView) -> dict[str, Any]:
@@ -235,7 +261,7 @@ def _compared(view: RunView) -> dict[str, Any]:
 
 
 def _restored(values: dict[str, Any]) -> RunView:
-    proxies: dict[str, Any] = {name: MappingProxyType(values[name]) for name in ("tools", "plans")}
+    proxies: dict[str, Any] = {name: MappingProxyType(values[name]) for name in _TABLES}
     return RunView(**values | proxies)
 
 

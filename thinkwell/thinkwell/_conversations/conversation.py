@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import anyio
 from anyio.lowlevel import checkpoint
 
+from thinkwell import Injected
 from thinkwell._conversations.checks import check_context
 from thinkwell._conversations.errors import ConversationBusy, RouterClosed
 from thinkwell._core.agent import login
-from thinkwell.errors import AgentClosed, AgentExited, SessionUnusable, ThoughtCancelled
+from thinkwell.errors import AgentClosed, AgentExited, SessionUnusable, ThinkwellError, ThoughtCancelled
 from thinkwell.events import PhaseChanged
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Conversation:
         """Whether the last session was lost, and that was not reported."""
         self._news = anyio.Event()
         self._scope = anyio.CancelScope(shield=True)
+        self._steering = anyio.Lock()
 
     # What others ask
 
@@ -141,6 +143,22 @@ class Conversation:
     def wake(self) -> None:
         """Let the task look at what has changed."""
         self._news.set()
+
+    async def steer(self, turn: Turn, prompt: Callable[[], Awaitable[str]]) -> bool:
+        """Have the agent read what a turn says in the one that runs, if nothing else comes between them.
+
+        Returns:
+            Whether it does. Else nothing has come of it, and the turn keeps its place.
+        """
+        async with self._steering:  # in the order in which they were asked for
+            running = self._turn
+            if running is None or running.stream is None or not self._queue or self._queue[0] is not turn:
+                return False
+            turn.text = await prompt()
+            try:
+                return await running.stream.steer(turn.text) == Injected()
+            except ThinkwellError:  # the agent cannot be steered, or it or the run has ended
+                return False
 
     def give_up(self, turn: Turn) -> None:
         """Know that a waiting caller has left."""
@@ -276,6 +294,8 @@ class Turn:
         """Whether the agent does not remember what was said, and should."""
         self.stream: ThoughtStream[object] | None = None
         """The run, once it has started."""
+        self.text: str | None = None
+        """Its prompt, once that is made."""
         self.is_back = False
         """Whether it was ended."""
         self.wants_other = False
@@ -297,6 +317,17 @@ class Turn:
 
     # Its holder
 
+    async def steer(self, prompt: Callable[[], Awaitable[str]]) -> bool:
+        """Have the agent read the prompt in the turn that runs. If it does, this turn has nothing more to do.
+
+        Args:
+            prompt: Makes the prompt, where the agent can be told.
+
+        Returns:
+            Whether the agent does; else the turn can begin.
+        """
+        return await self._conversation.steer(self, prompt)
+
     async def begin(
         self, prompt: Callable[[], Awaitable[str]], start: Start[T], on_phase: OnPhase | None = None
     ) -> ThoughtStream[T]:
@@ -315,7 +346,7 @@ class Turn:
         stream: ThoughtStream[T] | None = None
         with self._scope:
             await self._ready(on_phase)
-            text = await prompt()
+            text = self.text or await prompt()
             while (stream := await self._started(start, text)) is None:
                 await self._ready(on_phase)
         if self.closing:

@@ -169,6 +169,8 @@ class ChangeReader:
                 return self._piece("thought", event)
             case ev.UserMessage():
                 return self._piece("user", event)
+            case ev.Steered(outcome="injected" | "interrupted"):
+                return self._steered(event)
             case ev.ToolStart() | ev.ToolUpdate() | ev.ToolDone():
                 self._open = None
                 return [*self.end_block(event), *self._call(event)]
@@ -220,6 +222,13 @@ class ChangeReader:
         self._said = block
         changes.append(BlockGrown(block, event.text, resumed, event.seq, event.at))
         return changes
+
+    def _steered(self, event: ev.Steered) -> list[Change]:
+        """Begin and end a block with what the user said: all of it is there at once."""
+        ended = self.end_block(event)
+        block, seq, at = self._begin("user", None), event.seq, event.at
+        said = BlockGrown(block, event.text, False, seq, at)
+        return [*ended, BlockBegun(block, seq, at), said, BlockEnded(block, seq, at)]
 
     def _known(self, kind: BlockKind, id_: str | None) -> Block | None:
         """Return the block that a piece belongs to; ``None``: a new one."""

@@ -332,7 +332,8 @@ class _Steps:
             *self._calls(self._children.get(tool.id, []), depth + 1),
         )
         denied = tool.id in self._denied
-        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), inner="", denied=denied)
+        agent = tools.agent_words(self._view, tool.id)
+        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), agent=agent, denied=denied)
         return filled(row, parts, is_open=goes_on or denied or rows.is_open(tool, cwd, over=self._over))
 
     def _calls(self, calls: Sequence[ToolView], depth: int) -> Sequence[Node]:
@@ -342,7 +343,7 @@ class _Steps:
 
     def _fold(self, shared: Sequence[ToolView]) -> Node:
         shown = shared[:LISTED]
-        lines = (rows.call(tool, self._view.cwd, over=self._over, unfolds=False, inner="") for tool in shown)
+        lines = (rows.call(tool, self._view.cwd, over=self._over, unfolds=False, agent="") for tool in shown)
         return filled(rows.looked(shared, (), self._view.cwd), (*lines, _more(len(shared) - LISTED, "call")))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from thinkwell._core.policy.arguments import command_line
 from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display.calls import RESULT, returns_result
+from thinkwell._display.cells import clip
 from thinkwell._display.diffs import changes_of
 from thinkwell._display.numbers import plural
 from thinkwell._display.paths import relative
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from thinkwell.events import ContentBlock, JsonValue, ToolKind
-    from thinkwell.view import ToolView
+    from thinkwell.view import RunView, ToolView
 
 CallStatus: TypeAlias = Literal["pending", "running", "done", "failed", "cancelled"]
 """How far a tool call is, in the words of displays."""
@@ -34,6 +35,9 @@ TARGET: Final = 500
 
 NAME: Final = 32
 """Characters of a tool's own name."""
+
+LAST: Final = 40
+"""Columns of what a sub-agent said or did last."""
 
 NAMED: Final = 2
 """How many files a fold names; the others are counted."""
@@ -368,3 +372,25 @@ def _raw_output(raw: JsonValue) -> str:
         return json.dumps(raw, ensure_ascii=False)
     except RecursionError:
         return "…"
+
+
+def subagent_words(calls: int, text: str, did: str) -> str:
+    """Return what stands in the row of a sub-agent.
+
+    Args:
+        calls: How many calls it has made.
+        text: What it has said.
+        did: The title of its last call, which counts where it has said nothing.
+    """
+    count = plural(calls, "call") if calls else ""
+    last = text.rstrip()[-1_000:].rpartition("\n")[2] or did
+    return " · ".join(filter(None, (count, clip(line(last).strip(), LAST))))
+
+
+def agent_words(view: RunView, id_: str) -> str:
+    """Return what stands in the row of a call where it is a sub-agent; empty: it is none."""
+    agent = view.agents.get(id_)
+    if agent is None:
+        return ""
+    did = view.tools[agent.calls[-1]].title if agent.calls else ""
+    return subagent_words(len(agent.calls), agent.text, did)

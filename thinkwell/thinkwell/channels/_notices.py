@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
 
-__all__ = ("explain", "refuse", "tell_anew", "typing_shown")
+__all__ = ("explain", "refuse", "tell_anew", "tell_steered", "typing_shown")
+
+STEERED: Final = "I read this while I work on what you wrote before."
+"""Sent where a message is read in the turn of another one."""
 
 BUSY: Final = "I am still busy with what you wrote before. Please write again when I have answered."
 """Sent where a message is refused."""
@@ -65,6 +68,14 @@ async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings |
         await _tell(ANEW, _beside(channel), user_id, _settings(channel, settings), "completed", None)
     except DeliveryFailed as exc:
         logger.warning("A user was not notified that the conversation started over: %s", exc.reason)
+
+
+async def tell_steered(channel: Channel, user_id: str, settings: DeliverySettings | None) -> None:
+    """Tell a person that the agent reads a message while it works, which it does, even where that fails."""
+    try:
+        await _tell(STEERED, _beside(channel), user_id, _settings(channel, settings), "completed", None)
+    except DeliveryFailed as exc:
+        logger.warning("A user was not notified that the agent reads a message: %s", exc.reason)
 
 
 async def explain(

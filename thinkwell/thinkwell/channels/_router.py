@@ -29,7 +29,7 @@ from thinkwell.channels._checks import (
 from thinkwell.channels._delivery import deliver
 from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import USING, Following, said
-from thinkwell.channels._notices import explain, refuse, tell_anew, typing_shown
+from thinkwell.channels._notices import explain, refuse, tell_anew, tell_steered, typing_shown
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
 from thinkwell.errors import ThoughtCancelled
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Busy", "MessageRouter", "Middleware")
 
-Busy: TypeAlias = Literal["queue", "refuse"]
+Busy: TypeAlias = Literal["queue", "steer", "refuse"]
 """What to do with a message while another one is answered."""
 
 Middleware: TypeAlias = "Callable[[str, str], str | Awaitable[str]]"
@@ -85,7 +85,8 @@ class MessageRouter(AsyncContextManagerMixin):
         idle_after: Seconds without a message after which a session is closed. The next message begins a new
             one. ``None``: none is closed.
         busy: How to treat a message while another one of the same user is answered. ``queue``: it waits
-            for its turn. ``refuse``: its sender is told to wait.
+            for its turn. ``steer``: the agent reads it while it works, where it can be steered, and its
+            sender is told so; else it waits. ``refuse``: its sender is told to wait.
         max_waiting: How many messages of a user may wait; further ones are refused.
         middleware: Makes the prompt of a message when its turn has come, as `Middleware` says.
         settings: How answers are delivered; by default as their channel says.
@@ -120,7 +121,7 @@ class MessageRouter(AsyncContextManagerMixin):
                 check_seconds(name, seconds)
         check_count("max_waiting", max_waiting)
         if busy not in get_args(Busy):
-            raise ValueError(f'MessageRouter(busy={busy!r:.100}): choose "queue" or "refuse"')
+            raise ValueError(f'MessageRouter(busy={busy!r:.100}): choose "queue", "steer" or "refuse"')
         if cwd is not None and session is not None:
             raise ValueError("MessageRouter(cwd=…, session=…): give one of them; session= can say the folder")
         check_settings("MessageRouter", settings)
@@ -132,8 +133,9 @@ class MessageRouter(AsyncContextManagerMixin):
             AgentKeeper(agent),
             session or partial(_session_in, cwd),
             idle_after=idle_after,
-            max_waiting=max_waiting if busy == "queue" else 0,
+            max_waiting=0 if busy == "refuse" else max_waiting,
         )
+        self._steers = busy == "steer"
         self._middleware = middleware
         self._settings = settings
         self._timeout = timeout
@@ -168,7 +170,8 @@ class MessageRouter(AsyncContextManagerMixin):
             channel_id: What the events call the channel; by default the name of its class.
 
         Returns:
-            ``None`` where the message was refused, because the conversation is busy. Its sender was told.
+            ``None`` where the message was refused, because the conversation is busy, or where the agent reads
+            it in the turn that runs, whose answer is delivered. Its sender was told.
 
         Raises:
             DeliveryFailed: What there was to say could not be sent. It has the text.
@@ -199,6 +202,9 @@ class MessageRouter(AsyncContextManagerMixin):
                 failure, delivery = exc, exc.delivery
         finally:
             await turn.end()
+        if delivery is None:
+            await tell_steered(channel, user_id, self._settings)
+            return None
         response = AgentResponded(
             text=delivery.run_text,
             user_id=user_id,
@@ -326,9 +332,9 @@ class MessageRouter(AsyncContextManagerMixin):
     ) -> Callable[[], None]:
         """Tell a function of each message that `handle_user_message` takes, or of each answer.
 
-        Every reported message is followed by its answer, unless the call was cancelled or the router
-        left. Handlers are called one after the other; what an async one waits for is waited for. One that
-        raises is logged, and harms nothing.
+        Every reported message is followed by its answer, unless the call was cancelled or the router left, or
+        the agent reads the message in the turn of another one. Handlers are called one after the other; what
+        an async one waits for is waited for. One that raises is logged, and harms nothing.
 
         Args:
             event: ``user_message``: it was taken. ``agent_response``: the answer is complete and delivered.
@@ -390,8 +396,10 @@ class MessageRouter(AsyncContextManagerMixin):
         task = session.think().text(prompt)
         return task.stream(include=KEPT, timeout=self._timeout, idle_timeout=self._idle_timeout)
 
-    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery:
+    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery | None:
         try:
+            if self._steers and await turn.steer(partial(self._prompt, text, user_id)):
+                return None
             async with typing_shown(channel, user_id):
                 stream = await self._begin(turn, text, user_id)
         except RouterClosed:

@@ -54,7 +54,7 @@ CHANGES: Final = 3
 """Changes of one call that are shown."""
 
 INNER: Final = 8
-"""Calls of a sub-agent that are shown, the last ones; those that failed always are."""
+"""Calls of a sub-agent that are shown: the last ones that have failed."""
 
 STEPS: Final = 12
 """Steps of a new plan that are shown."""
@@ -266,16 +266,12 @@ class Blocks:
             yield from self._call(tool, 0, view)
         inner = calls.inner
         if not self._verbose:
-            kept = inner[-INNER:]
-            failed = [each for each in inner[: len(inner) - len(kept)] if each[1].status == "failed"][-INNER:]
-            if left_out := len(inner) - len(kept) - len(failed):
-                yield Text(f"   … {numbers.plural(left_out, 'more call')}", "dim")
-            inner = (*failed, *kept)
+            inner = tuple(each for each in inner if each[1].status == "failed")[-INNER:]
         for depth, tool in inner:
             yield from self._call(tool, depth, view)
 
     def _call(self, tool: ToolView, depth: int, view: RunView) -> Iterator[RenderableType]:
-        yield call_bar(tools.describe(tool, view.cwd), depth=depth)
+        yield call_bar(tools.describe(tool, view.cwd), depth=depth, more=tools.agent_words(view, tool.id))
         changes = () if tool.status == "failed" or depth else diffs.changes_of(tool, view.cwd)
         for change in changes[:CHANGES]:
             if len(changes) > 1:

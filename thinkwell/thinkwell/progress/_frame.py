@@ -179,7 +179,7 @@ class Frame:
             if before is None or before[0] is not tool:
                 before = tool, tools.describe(tool, shown.view.cwd)
             self._known[tool.id] = before
-        bars = [_running_bar(each, self._known[each.tool.id][1], shown.now) for each in calls]
+        bars = [_running_bar(each, self._known[each.tool.id][1], shown) for each in calls]
         if loud is None or calls[-1] is not loud:
             return bars, []
         if self._output is None or self._output[0] is not loud.tool:
@@ -265,10 +265,11 @@ def _plan(shown: Shown, width: int) -> list[Bar]:
     ]
 
 
-def _running_bar(running: Running, call: Call, now: float) -> Bar:
-    taken = whole(max(now - call.started_at, 0.0))
-    more = f"{numbers.plural(running.done, 'call')} done" if running.done else ""
-    return call_bar(call, depth=running.depth, time=taken, more=more)
+def _running_bar(running: Running, call: Call, shown: Shown) -> Bar:
+    taken = whole(max(shown.now - call.started_at, 0.0))
+    return call_bar(
+        call, depth=running.depth, time=taken, more=tools.agent_words(shown.view, running.tool.id)
+    )
 
 
 def _waiting(shown: Shown) -> list[Bar]:

@@ -9,7 +9,7 @@ from thinkwell._display.calls import asked_title
 from thinkwell._display.choices import keys_of
 from thinkwell._display.diffs import changes_of, excerpt
 from thinkwell._display.text import clean, line
-from thinkwell._display.tools import describe, fold, output_of
+from thinkwell._display.tools import agent_words, describe, fold, output_of
 from thinkwell.progress import _settling as st
 
 if TYPE_CHECKING:
@@ -119,16 +119,16 @@ def _calls(calls: st.Calls, view: RunView, *, verbose: bool) -> Iterator[Row]:
         if calls.thought is not None:
             yield _thought(calls.thought, verbose=verbose)
         return
-    yield from _tool(tool, view.cwd, 0, verbose=verbose)
+    yield from _tool(tool, view, 0, verbose=verbose)
     for depth, inner in calls.inner:
-        yield from _tool(inner, view.cwd, depth, verbose=verbose)
+        yield from _tool(inner, view, depth, verbose=verbose)
 
 
-def _tool(tool: ToolView, cwd: str, depth: int, *, verbose: bool) -> Iterator[Row]:
-    call = describe(tool, cwd)
+def _tool(tool: ToolView, view: RunView, depth: int, *, verbose: bool) -> Iterator[Row]:
+    call = describe(tool, view.cwd)
     lead = "  " * depth
-    yield _call_row(call, lead)
-    changes = changes_of(tool, cwd)
+    yield _call_row(call, lead, agent_words(view, tool.id))
+    changes = changes_of(tool, view.cwd)
     for change in changes:
         yield from diff_rows(change, named=len(changes) > 1)
     if call.status == "failed" or (verbose and call.kind not in ("read", "search") and not changes):
@@ -138,12 +138,12 @@ def _tool(tool: ToolView, cwd: str, depth: int, *, verbose: bool) -> Iterator[Ro
 _ENDS: Final = {"failed": "failed", "cancelled": "cancelled", "running": "not ended", "pending": "not begun"}
 
 
-def _call_row(call: Call, lead: str = "") -> Row:
+def _call_row(call: Call, lead: str = "", more: str = "") -> Row:
     end = _ENDS.get(call.status, "")
     took = "" if call.seconds is None else numbers.seconds(call.seconds)
     came = ", ".join(filter(None, (end, call.detail)))
     text = " ".join(filter(None, (call.icon, call.verb, call.target)))
-    tail = "".join(f"  {each}" for each in (came, took) if each)
+    tail = "".join(f"  {each}" for each in (more, came, took) if each)
     return Row("tool", text, how="clip", lead=lead, tail=tail, inside=bool(lead))
 
 

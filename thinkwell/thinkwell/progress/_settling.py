@@ -126,8 +126,6 @@ class Running:
     tool: ToolView
     depth: int
     """How deep it stands in calls of sub-agents."""
-    done: int
-    """How many calls that it made have ended."""
 
 
 @dataclass(slots=True, eq=False)
@@ -393,18 +391,12 @@ class _Families:
         return Calls(tools=(self._tools[id_],), inner=tuple(inner))
 
     def running(self) -> tuple[Running, ...]:
-        """Return the calls that go on, each below the one that it belongs to."""
+        """Return the calls that go on, but for those within a sub-agent that does, too."""
         if self._apart:
             return ()
         return tuple(
-            Running(
-                tool=tool,
-                depth=depth - (depth > 0 and self.settled(root)),
-                done=0
-                if depth
-                else sum(other.ended_at is not None for _, other in members) - self.settled(root),
-            )
+            Running(tool=tool, depth=max(depth - 1, 0))
             for root, members in self._members.items()
             for depth, tool in members
-            if tool.ended_at is None
+            if tool.ended_at is None and (not depth or self.settled(root))
         )

@@ -59,6 +59,9 @@ class Wire:
     asked_tools: set[str] = field(default_factory=set[str])
     """Tool calls that were asked for: the question is news of them too, and not in the order of updates."""
 
+    steered: set[str] = field(default_factory=set[str])
+    """Sessions whose agent was told something in a turn: their runs may stay open behind the answer."""
+
     stuck: bool = False
     """Whether the agent read no more, so that the last prompts are not to be seen."""
 
@@ -94,6 +97,8 @@ class Wire:
             prompt = Prompt(session=params["sessionId"], text=text, sent=place, sent_at=at)
             open_prompts[message["id"]] = prompt
             self.prompts.append(prompt)
+        elif message.get("method") == "_session/steering":
+            self.steered.add(params["sessionId"])
         elif message.get("method") == "session/cancel":
             for prompt in open_prompts.values():
                 if prompt.session == params["sessionId"] and prompt.cancelled_at is None:
@@ -229,7 +234,8 @@ def order_broken(
     end = None if wire.stuck else _end(updates, prompts[-1], error, ended_at)
     wanted = [token for _, token in updates]
     begins = range(first, last + 1)
-    ends = (end,) if end is not None else range(len(wanted), -1, -1)
+    exact = end is not None and prompts[0].session not in wire.steered
+    ends = range(end or 0, (end or 0) + 1) if exact else range(len(wanted), (end or 0) - 1, -1)
     for stop in ends:
         for begin in begins:
             if _same(wanted[begin:stop], tokens):

@@ -115,7 +115,7 @@ class Watch:
             return
         prompts = wire.prompts_of(session, self.mark, others)
         kept = Wire((), {session: self._of_kinds(wire, session)}, wire.prompts)
-        kept.passed, kept.stuck = wire.passed, wire.stuck
+        kept.passed, kept.stuck, kept.steered = wire.passed, wire.stuck, wire.steered
         wrong = None
         if self._buffer is None:
             wrong = order_broken(

@@ -15,6 +15,7 @@ from thinkwell.web._app import web_app
 from thinkwell.web._records import RunEnded, ShownError
 from thinkwell.web._refusals import (
     AnswerRefused,
+    MessageNotTaken,
     QuestionClosed,
     Refusal,
     RequestInvalid,
@@ -38,6 +39,7 @@ __all__ = (
     "Frames",
     "ImagePart",
     "Limits",
+    "MessageNotTaken",
     "QuestionClosed",
     "Refusal",
     "RequestInvalid",

@@ -9,7 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell.questions import ChooseOption, FormValue, Reply, StopRun, Verdict
-from thinkwell.web._refusals import AnswerRefused, QuestionClosed, RequestInvalid
+from thinkwell.web._refusals import (
+    AnswerRefused,
+    MessageNotTaken,
+    QuestionClosed,
+    RequestInvalid,
+    ServerUnavailable,
+)
 
 if TYPE_CHECKING:
     from thinkwell.questions import Answer
@@ -22,7 +28,8 @@ VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be done with a run."""
 
-    what: Literal["answer", "cancel", "watched"]
+    what: Literal["answer", "steer", "cancel", "watched"]
+    text: str = ""
     question: str = ""
     verdict: Verdict | None = None
     option: str | None = None
@@ -50,7 +57,7 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome."""
 
-    refused: Literal["question", "answer"] | None = None
+    refused: Literal["question", "answer", "message", "unclear"] | None = None
     message: str = ""
 
     def raise_refusal(self) -> None:
@@ -59,11 +66,17 @@ class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Raises:
             QuestionClosed: There is no such open question.
             AnswerRefused: The answer does not fit.
+            MessageNotTaken: The agent does not take the message.
+            ServerUnavailable: It does not say whether it does.
         """
         if self.refused == "question":
             raise QuestionClosed(self.message)
         if self.refused == "answer":
             raise AnswerRefused(self.message)
+        if self.refused == "message":
+            raise MessageNotTaken(self.message)
+        if self.refused == "unclear":
+            raise ServerUnavailable(self.message)
 
 
 def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:

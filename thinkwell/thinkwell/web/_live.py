@@ -11,14 +11,21 @@ import anyio
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
+from thinkwell import Refused
 from thinkwell import events as ev
 from thinkwell._display.text import line
 from thinkwell.channels import RouterClosed
-from thinkwell.errors import AnswerInvalid, QuestionNotOpen, ThoughtCancelled
+from thinkwell.errors import (
+    AnswerInvalid,
+    QuestionNotOpen,
+    SteeringUnsupported,
+    ThinkwellError,
+    ThoughtCancelled,
+)
 from thinkwell.journal import JournalError, JournalUnwritable
 from thinkwell.web._calls import Replied
 from thinkwell.web._records import Reduced, RunEnded
-from thinkwell.web._refusals import AnswerRefused, QuestionClosed
+from thinkwell.web._refusals import AnswerRefused, MessageNotTaken, QuestionClosed, ServerUnavailable
 from thinkwell.web._requests import TextPart
 from thinkwell.web._shown_errors import error_shown
 from thinkwell.web._threads import FORGOTTEN, Place
@@ -44,6 +51,16 @@ if TYPE_CHECKING:
 __all__ = ("LiveRun", "replied")
 
 T = TypeVar("T")
+
+STEER_TIMEOUT: Final = 8.0
+"""Seconds that an agent has to say whether it takes a message: less than the run's process has to answer."""
+
+OVER: Final = "the run has ended; start another one"
+
+UNCLEAR: Final = (
+    "it is not known whether the agent has taken it; before you send it again, see whether a `steered` event "
+    "of the run has it"
+)
 
 LOGGED: Final = 2_000
 """Characters of an error that the log gets."""
@@ -103,17 +120,21 @@ class LiveRun:
 
     # What is asked of it
 
-    def do(self, asked: Asked) -> None:
+    async def do(self, asked: Asked) -> None:
         """Do what a caller wants.
 
         Raises:
             QuestionClosed: There is no such open question.
             AnswerRefused: The answer does not fit the question.
+            MessageNotTaken: The agent does not take the message.
+            ServerUnavailable: The agent does not say whether it does.
         """
         if asked.what == "cancel":
             self.cancel()
         elif asked.what == "watched":
             self.watched.set()
+        elif asked.what == "steer":
+            await self._steer(asked.text)
         elif (stream := self._stream) is None:
             raise QuestionClosed("the run has asked nothing yet")
         else:
@@ -123,6 +144,24 @@ class LiveRun:
                 raise QuestionClosed(closed_words(exc)) from None
             except AnswerInvalid as exc:
                 raise AnswerRefused(answer_words(exc)) from None
+
+    async def _steer(self, text: str) -> None:
+        stream = self._stream
+        if stream is None or not stream.view.turns:
+            raise MessageNotTaken("the agent has not begun with the run; try again when it has")
+        try:
+            with anyio.fail_after(STEER_TIMEOUT):
+                came_to = await stream.steer(text)
+        except TimeoutError:
+            raise ServerUnavailable(UNCLEAR) from None
+        except SteeringUnsupported:
+            raise MessageNotTaken(
+                "the agent takes no message while it works; send it when the run is over"
+            ) from None
+        except ThinkwellError as exc:  # it has ended, or the agent has
+            raise MessageNotTaken(OVER) from exc
+        if isinstance(came_to, Refused):
+            raise MessageNotTaken(f"the agent has not taken it: {line(came_to.reason, LOGGED)}")
 
     def cancel(self) -> None:
         """Cancel it."""
@@ -322,7 +361,7 @@ class LiveRun:
             await ends.end(self.record, end, self.tail)
 
 
-def replied(asked: Asked, live: LiveRun | None) -> Replied:
+async def replied(asked: Asked, live: LiveRun | None) -> Replied:
     """Do it, and return the outcome.
 
     Args:
@@ -331,13 +370,19 @@ def replied(asked: Asked, live: LiveRun | None) -> Replied:
     """
     try:
         if live is not None:
-            live.do(asked)
+            await live.do(asked)
         elif asked.what == "answer":
             raise QuestionClosed("the run has ended; nothing of it is open")
+        elif asked.what == "steer":
+            raise MessageNotTaken(OVER)
     except QuestionClosed as exc:
         return Replied(refused="question", message=str(exc))
     except AnswerRefused as exc:
         return Replied(refused="answer", message=str(exc))
+    except MessageNotTaken as exc:
+        return Replied(refused="message", message=str(exc))
+    except ServerUnavailable as exc:
+        return Replied(refused="unclear", message=str(exc))
     return Replied()
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = (
     "AnswerRefused",
     "Forbidden",
+    "MessageNotTaken",
     "NotJson",
     "QuestionClosed",
     "Refusal",
@@ -164,6 +165,13 @@ class AnswerRefused(RequestInvalid):
     """An answer does not fit its question, which stays open."""
 
     code = "answer_invalid"
+
+
+class MessageNotTaken(Refusal):
+    """The agent does not take a message in the turn that runs, or none runs: nothing has come of it."""
+
+    status = 409
+    code = "not_taken"
 
 
 class RunStillRunning(Refusal):

@@ -22,7 +22,7 @@ from thinkwell.channels import ConversationBusy, RouterClosed
 from thinkwell.journal import JournalConflict, JournalError, MemoryJournal, RunRecord
 from thinkwell.web._calls import Asked, Replied, asked_answer
 from thinkwell.web._ends import Ends
-from thinkwell.web._live import LiveRun, replied
+from thinkwell.web._live import UNCLEAR, LiveRun, replied
 from thinkwell.web._records import EntryWriter, Reduced, RunEnded
 from thinkwell.web._refusals import (
     RequestInvalid,
@@ -377,6 +377,25 @@ class RunServer:
         record = await self.get(run_id, caller=caller)
         await self._tell(record, asked_answer(question_id, answer, by))
 
+    async def steer(self, run_id: str, text: str, *, caller: str) -> None:
+        """Tell the agent of a run something while it works; see `ThoughtStream.steer`.
+
+        Args:
+            run_id: The run, on whichever server it runs.
+            text: What to tell it.
+            caller: The caller.
+
+        Raises:
+            RunNotFound: The caller has no such run.
+            RequestInvalid: The text is blank.
+            MessageNotTaken: The agent does not take it, or the run has not begun, or has ended.
+            ServerUnavailable: The agent, or the server that has the run, does not say whether it was taken.
+        """
+        record = await self.get(run_id, caller=caller)
+        if not text.strip():
+            raise RequestInvalid("text: it is blank; say what to tell the agent")
+        await self._tell(record, Asked(what="steer", text=text))
+
     async def cancel(self, run_id: str, *, caller: str) -> None:
         """Cancel a run. No effect if it has ended.
 
@@ -501,14 +520,15 @@ class RunServer:
     async def _tell(self, record: RunRecord, asked: Asked) -> None:
         live = self._lives.get(record.id)
         if live is not None:
-            live.do(asked)
+            await live.do(asked)
             return
         try:
             answer = await self.journal.call(record.id, msgspec.json.encode(asked))
         except JournalConflict:
             if await goes_on(self.journal, record.id):
-                raise ServerUnavailable("the server that has the run does not answer; try again") from None
-            answer = msgspec.json.encode(replied(asked, None))
+                again = UNCLEAR if asked.what == "steer" else "try again"
+                raise ServerUnavailable(f"the server that has the run does not answer; {again}") from None
+            answer = msgspec.json.encode(await replied(asked, None))
         msgspec.json.decode(answer, type=Replied).raise_refusal()
 
     # What is done meanwhile
@@ -548,7 +568,7 @@ class RunServer:
 async def _asked(lives: Mapping[str, LiveRun], run_id: str, body: bytes) -> bytes:
     """Do what another process asks of a run of this one."""
     asked = msgspec.json.decode(body, type=Asked)
-    return msgspec.json.encode(replied(asked, lives.get(run_id)))
+    return msgspec.json.encode(await replied(asked, lives.get(run_id)))
 
 
 async def _prune(journal: Journal, retention: Retention) -> None:

@@ -199,6 +199,7 @@ def _choices(types: Iterable[Type]) -> list[str]:
 
 def _wanted(types: Sequence[Type]) -> str:
     """Return what may stand where there may be something of some types."""
+    types = [each.type if isinstance(each, inspect.Metadata) else each for each in types]
     kinds = [name for each in types for of, name in _KINDS if isinstance(each, of)]
     choices = _choices(types)
     if choices:

@@ -10,6 +10,7 @@ import anyio
 
 from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.protocol.errors import noise, start_failure
+from thinkwell._core.protocol.subagents import TRANSCRIPT
 from thinkwell._core.tracing.run_logging import shown
 from thinkwell._version import VERSION
 from thinkwell.errors import AgentStartFailed, LoginRequired, ThinkwellError
@@ -75,6 +76,7 @@ def _offers(agent: RunningAgent) -> s.ClientCapabilities:
         session=s.ClientSessionCapabilities(
             config_options=s.SessionConfigOptionsCapabilities(boolean=s.BooleanConfigOptionCapabilities())
         ),
+        meta={TRANSCRIPT: True},
     )
 
 

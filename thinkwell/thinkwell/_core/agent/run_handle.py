@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+import anyio
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=ev.ThoughtEvent)
 S = TypeVar("S", Injected, Queued[Any], Refused)
 T = TypeVar("T")
+
+ANSWER_TIMEOUT: Final = 5.0
+"""Seconds that an agent has, once the run is over, to say whether it has taken what it was told."""
 
 
 class RunHandle(Generic[T]):
@@ -160,14 +164,26 @@ class RunHandle(Generic[T]):
         if not run.in_turn or run.session.id is None:
             return "the agent is in no turn"
         request = steering_request(run.session.id, text)
+        error: Exception | None = None
+
+        async def give_up() -> None:
+            await run.over.wait()
+            await anyio.sleep(ANSWER_TIMEOUT)
+            tasks.cancel_scope.cancel()
+
         with run.record.after_work.asking():
-            try:
-                await self._host.client.call(steering.METHOD, request, steering.SteeringResponse, heard)
-            except (RpcError, DecodeError) as exc:
-                return str(exc)
-            except AcpError as exc:
-                raise self._host.errors.translated(exc) from exc
-        return answers[0]
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(give_up)
+                try:
+                    await self._host.client.call(steering.METHOD, request, steering.SteeringResponse, heard)
+                except (AcpError, DecodeError) as exc:
+                    error = exc
+                tasks.cancel_scope.cancel()
+        if isinstance(error, RpcError | DecodeError):
+            return str(error)
+        if error is not None:
+            raise self._host.errors.translated(error) from error
+        return answers[0] if answers else "the agent has not answered"
 
     def _steered(self, text: str, came_to: S, reason: str = "") -> S:
         """Note the outcome."""

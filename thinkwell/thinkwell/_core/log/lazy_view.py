@@ -22,7 +22,7 @@ WAITING_TEXT: Final = 1024 * 1024
 _OF_NO_PLACE: Final = (ev.UsageUpdate, ev.PhaseChanged, ev.TurnEnded, ev.ToolsSeen)
 """What means the same to the view wherever it stands among events of other kinds."""
 
-_TEXTS: Final = (ev.Message, ev.Thought, ev.UserMessage)
+_TEXTS: Final = (ev.Message, ev.Thought, ev.UserMessage, ev.SubagentText)
 
 
 class LazyView:

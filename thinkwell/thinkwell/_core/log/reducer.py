@@ -24,6 +24,7 @@ from thinkwell._display.changes import (
 from thinkwell._values.session_options import chosen_model
 from thinkwell.view import (
     NO_TOOLS,
+    AgentView,
     AnswerView,
     PhaseView,
     QuestionView,
@@ -200,6 +201,10 @@ class ViewReducer:
         """What was told of each tool call since it was merged last."""
         self._shown_tools: Mapping[str, ToolView] | None = NO_TOOLS
         """What the last snapshot showed, as long as it is still right."""
+        self._heard: dict[str, dict[bool, list[str]]] = {}
+        """The pieces of what each sub-agent says, and of what it thinks."""
+        self._shown_agents: Mapping[str, AgentView] | None = None
+        """As `_shown_tools`."""
         self._plans: dict[str, ev.PlanUpdate] = {}
         self._result_call: str | None = None
         """The id of the last call that seems to return the result, unless that was refused."""
@@ -254,7 +259,7 @@ class ViewReducer:
         """Take any other event, and return whether it ends what was being said."""
         if isinstance(event, _RARE):
             self._plan_or_user(event)
-            return True
+            return _is_said(event)
         if isinstance(event, ev.TurnStarted):
             self._forget_messages()
             self._timeline.append(TimelineItem(kind="turn", index=event.number, at=event.at))
@@ -263,6 +268,9 @@ class ViewReducer:
         # Such news may come in the middle of a message.
         if isinstance(event, _ABOUT_QUESTIONS):
             self._questions.take(event)
+        elif isinstance(event, ev.SubagentText):
+            self._heard.setdefault(event.agent, {False: [], True: []})[event.thinks].append(event.text)
+            self._shown_agents = None
         else:
             if isinstance(event, ev.ResultAttempt) and not event.accepted:
                 self._refused_call, self._result_call = self._result_call, None
@@ -306,8 +314,10 @@ class ViewReducer:
         if isinstance(event, ev.UserMessage):
             self._user(event)
         elif isinstance(event, ev.Steered):
-            if event.outcome in ("injected", "interrupted"):  # else it was not said here
-                self._timeline.append(TimelineItem(kind="user", index=len(self._users), at=event.at))
+            if _is_said(event):
+                told = event.outcome == "injected"
+                item = TimelineItem(kind="user", index=len(self._users), at=event.at, steered=told)
+                self._timeline.append(item)
                 self._users.append([event.text])
         elif event.removed:
             self._plans.pop(event.id, None)
@@ -349,12 +359,33 @@ class ViewReducer:
             view = merged_tool(view, event)
         news.clear()
         self._tools[id_] = view
-        self._shown_tools = None
+        self._shown_tools = self._shown_agents = None
 
     def _merge_tools(self) -> None:
         for id_, news in self._tool_news.items():
             self._merge_tool(id_, news)
         self._tool_news.clear()
+
+    def _agents(self) -> Mapping[str, AgentView]:
+        if self._shown_agents is not None:
+            return self._shown_agents
+        calls: dict[str, list[str]] = {id_: [] for id_ in self._heard}
+        for id_, tool in self._tools.items():
+            if tool.parent is not None:
+                calls.setdefault(tool.parent, []).append(id_)
+        made: dict[str, AgentView] = {}
+        for id_, own in calls.items():
+            said = self._heard.get(id_, {False: [], True: []})
+            made[id_] = AgentView(
+                id=id_,
+                parent=self._tools[id_].parent if id_ in self._tools else None,
+                calls=tuple(own),
+                agents=tuple(call for call in own if call in calls),
+                text=_joined(said[False]),
+                thoughts=_joined(said[True]),
+            )
+        self._shown_agents = MappingProxyType(made)
+        return self._shown_agents
 
     def dropped(self, count: int) -> None:
         """Count events that were dropped before they came here."""
@@ -398,6 +429,7 @@ class ViewReducer:
             user_messages=tuple(map(_joined, self._users)),
             timeline=tuple(self._timeline),
             tools=self._shown_tools,
+            agents=self._agents(),
             plan=main.entries if main else (),
             plans=MappingProxyType(self._plans.copy()),
             plan_changes=self._plan_changes,
@@ -444,9 +476,14 @@ def _last_unnamed(events: Sequence[ev.ThoughtEvent]) -> str:
     for event in reversed(events):
         if isinstance(event, ev.Message):
             pieces.append(event.text)
-        elif isinstance(event, PARTS) and any(pieces):
+        elif isinstance(event, PARTS) and _is_said(event) and any(pieces):
             break
     return "".join(reversed(pieces))
+
+
+def _is_said(event: ev.ThoughtEvent) -> bool:
+    """Return whether an event is part of the conversation of this run, if its kind is."""
+    return not isinstance(event, ev.Steered) or event.outcome in ("injected", "interrupted")
 
 
 def _steps(plan: ev.PlanUpdate) -> tuple[object, ...]:

@@ -25,6 +25,7 @@ class ToolCall:
         "ours",
         "output",
         "owner",
+        "parent",
         "runs",
         "started_in",
         "title",
@@ -42,6 +43,8 @@ class ToolCall:
         """What `OwnCalls` makes of it as long as it goes on; ``...``: nothing yet."""
         self.counted: bool = False
         """Whether a budget has counted it as the agent's."""
+        self.parent: str | None = None
+        """The id of the call that is the sub-agent which has made it."""
         self.begin("", "other")
 
     def begin(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, assert_never
 
 from thinkwell import events as ev
 from thinkwell._core.protocol.steering import HUMAN, cycle_origin, why_it_retries
-from thinkwell._core.schema.json_schema import is_object
+from thinkwell._core.protocol.subagents import known_parent
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from thinkwell._core.log.run_log import RunLog
     from thinkwell._core.protocol.tool_calls import ToolCall, ToolCalls
@@ -94,6 +94,9 @@ class Mapper:
                 continue
             if self._awaiting:
                 self._respond()
+            if update.meta is not None and (agent := self._parent(update.meta)) is not None:
+                self._hear(agent, update)
+                continue
             content, id_ = update.content, update.message_id
             if id_ is not None:
                 id_ = known_id(id_, id_)
@@ -108,6 +111,14 @@ class Mapper:
                 log.seq = seq
                 log.plain.append(event)
         log.publish()
+
+    def _parent(self, meta: Mapping[str, ev.JsonValue] | None, of: str | None = None) -> str | None:
+        return known_parent(meta, self._calls, self.log, of)
+
+    def _hear(self, agent: str, update: s.AgentMessageChunk | s.AgentThoughtChunk) -> None:
+        """Append what a sub-agent says."""
+        content, thinks = content_block(update.content), isinstance(update, s.AgentThoughtChunk)
+        self._add(ev.SubagentText, agent=agent, content=content, message_id=update.message_id, thinks=thinks)
 
     def _add(self, kind: Callable[..., E], /, **fields: object) -> None:
         self.log.append(kind(seq=self.log.seq + 1, at=self._at, **fields))
@@ -231,6 +242,7 @@ class Mapper:
             content=content,
             locations=locations,
         )
+        call.parent = self._parent(start.meta, id_)
         call.started_in, call.done, call.runs = self.log, False, True
         ended = start.status in ("completed", "failed")
         self.log.append(
@@ -245,7 +257,7 @@ class Mapper:
                 content=content,
                 status="in_progress" if ended else start.status,
                 name=start.name,
-                parent=_parent(start),
+                parent=call.parent,
             )
         )
         if ended:
@@ -276,6 +288,7 @@ class Mapper:
     def _patch(self, id_: str, call: ToolCall, patch: s.ToolCallPatch) -> None:
         content = None if patch.content is None else tool_contents(patch.content)
         locations = None if patch.locations is None else tool_locations(patch.locations)
+        call.parent = call.parent or self._parent(patch.meta, id_)
         if patch.title is not None:
             call.title = patch.title
         if not call.done:
@@ -297,7 +310,7 @@ class Mapper:
                 output=patch.raw_output,
                 locations=locations,
                 name=patch.name,
-                parent=_parent(patch),
+                parent=call.parent,
             )
         )
 
@@ -348,15 +361,6 @@ def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
         raw_output=call.raw_output,
         meta=call.meta,
     )
-
-
-def _parent(call: s.ToolCallFields | s.ToolCallPatch) -> str | None:
-    """Return the id of the sub-agent's call that a call is part of. The protocol has no field for it."""
-    if call.meta is None:
-        return None
-    vendor: ev.JsonValue = call.meta.get("claudeCode")  # claude-agent-acp 0.49, acp-agent.js
-    parent: ev.JsonValue = vendor.get("parentToolUseId") if is_object(vendor) else None
-    return parent if isinstance(parent, str) and parent != call.tool_call_id else None
 
 
 def content_block(block: s.ContentBlock) -> ev.ContentBlock:

@@ -115,7 +115,9 @@ class History:
             if item.kind == "turn":
                 turn = self._turns + item.index
                 messages.append(HistoryMessage(role="user", turn=turn, text=self._prompts[item.index - 1]))
-            elif item.kind != "user" or replayed:  # else the agent echoes what we have prompted
+            elif (
+                item.kind != "user" or item.steered or replayed
+            ):  # else the agent echoes what we have prompted
                 messages.append(_message(view, item, turn, replayed=replayed))
 
 

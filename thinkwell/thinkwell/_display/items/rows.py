@@ -216,7 +216,7 @@ def status_of(tool: ToolView, *, over: bool, denied: bool = False) -> Status:
     return tools.status_of(tool)
 
 
-def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, inner: str, denied: bool = False) -> Node:
+def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, agent: str, denied: bool = False) -> Node:
     """Return the line of a tool call, with the place of its parts.
 
     Args:
@@ -224,7 +224,7 @@ def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, inner: str, den
         cwd: The session's folder.
         over: Whether the run is over.
         unfolds: Whether it has parts.
-        inner: The id of what its own calls stand in; empty where it has none.
+        agent: What is said of the sub-agent that it is; empty where it is none.
         denied: Whether it was denied.
     """
     told = tools.describe(tool, cwd)
@@ -240,9 +240,15 @@ def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, inner: str, den
         sums = element("span", "minus", f"exit {code}")
     goes_on = status in ("running", "pending")
     time = "" if denied else since(tool.started_at) if goes_on else spent(told.seconds)
-    row = _line(told, status, element("span", "end", sums, time))
-    whole = fold(f"card {status}", *row, unfolds=unfolds)
-    return element("div", "call", whole, element("div", "calls", slot(inner)) if inner else "")
+    said = element("span", "dim", agent) if agent else ""
+    row = _line(told, status, element("span", "end", said, sums, time))
+    return element("div", "call", fold(f"card {status}", *row, unfolds=unfolds))
+
+
+def agent(said: str, calls: str) -> Node:
+    """Return what a sub-agent has said, and the place of its calls."""
+    text = element("pre", "wrap output", said, attributes={"label": "Said"}) if said.strip() else ""
+    return element("div", "calls", text, slot(calls))
 
 
 def _line(told: Call, status: Status, *end: Node) -> Sequence[Node]:

@@ -20,7 +20,7 @@ import typer
 from anyio.from_thread import start_blocking_portal
 from msgspec import Struct
 
-from thinkwell import open_agent
+from thinkwell import Injected, open_agent
 from thinkwell._display.text import line
 from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
 from thinkwell.cli._launch import asked_in_vain, launching_shown, leaves_open
@@ -35,7 +35,14 @@ from thinkwell.cli.chat._commands import (
     UsageError,
 )
 from thinkwell.cli.chat._entries import Lines, read_entry
-from thinkwell.errors import AgentClosed, AgentError, AgentExited, SessionUnusable, ThoughtCancelled
+from thinkwell.errors import (
+    AgentClosed,
+    AgentError,
+    AgentExited,
+    SessionUnusable,
+    ThinkwellError,
+    ThoughtCancelled,
+)
 from thinkwell.progress import Live
 
 if TYPE_CHECKING:
@@ -44,8 +51,7 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from rich.console import Console
 
-    from thinkwell import Agent, PermissionMode, PermissionPolicy, Session
-    from thinkwell._terminal.shared import SharedTerminal
+    from thinkwell import Agent, PermissionMode, PermissionPolicy, Session, ThoughtStream
     from thinkwell.agents import AgentProfile
     from thinkwell.cli._options import How
     from thinkwell.cli.chat._prompt import Prompt
@@ -57,6 +63,9 @@ SIGNALLED: Final = 128
 
 FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
 """What no other turn can follow."""
+
+
+STEERED: Final = "(the agent reads this while it works)"
 
 
 class ChatOptions(Struct, frozen=True, kw_only=True):
@@ -242,7 +251,7 @@ class _Chat:
         """Whether there is a person."""
         self._plain = not (self.person and sys.stdout.isatty())
         """Whether answers go to standard output by themselves, and nothing else does."""
-        self._terminal: SharedTerminal | None = None
+        self._prompt: Prompt | None = None
         self._console: Console | None = None
         self.commands = ChatCommands(agent, session, self._write, self._columns)
         self._turns = 0
@@ -255,7 +264,7 @@ class _Chat:
         """Show everything above a prompt from now on."""
         from rich.console import Console
 
-        self._terminal = prompt.terminal
+        self._prompt = prompt
         self._console = Console(file=cast("TextIO", prompt.terminal), force_terminal=True)
 
     def interrupt(self) -> bool:
@@ -310,9 +319,12 @@ class _Chat:
         live = Live(stream, console=self._console, style=style.value, verbose=how.verbose, result=False)
         self._live = live
         try:
-            async with live:
+            async with live, anyio.create_task_group() as tasks:
+                if self._prompt is not None:
+                    tasks.start_soon(self._prompt.tell_each, partial(self._steer, stream))
                 await stream.wait()
                 self._live = None  # there is nothing more to cancel
+                tasks.cancel_scope.cancel()
         finally:
             self._live = None
         self._write_log()
@@ -321,6 +333,18 @@ class _Chat:
         answer = await stream.result
         if self._plain:
             write_result(answer)
+
+    async def _steer(self, stream: ThoughtStream[str], entry: str) -> bool:
+        """Tell the agent something in its turn, and return whether it takes it. Commands wait."""
+        if entry.startswith("/"):
+            return False
+        try:
+            taken = await stream.steer(entry) == Injected()
+        except ThinkwellError:  # the agent cannot be steered, or it or the run has ended
+            return False
+        if taken:
+            self.tell(STEERED)
+        return taken
 
     def _failed(self, error: Exception) -> int | None:
         """Tell of an error; return an exit code where the chat is over."""
@@ -350,4 +374,4 @@ class _Chat:
         out.flush()
 
     def _columns(self) -> int | None:
-        return None if self._terminal is None or self._plain else self._terminal.size[0]
+        return None if self._prompt is None or self._plain else self._prompt.terminal.size[0]

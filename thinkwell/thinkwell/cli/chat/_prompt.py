@@ -40,7 +40,7 @@ from thinkwell.cli.chat._entries import unquoted
 from thinkwell.cli.chat._keys import key_bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
 
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.filters import FilterOrBool
@@ -128,6 +128,9 @@ class Prompt:
         """Whether the keys are for a question, and not for the input area."""
         self._status = status
         self._interrupt = interrupt
+        self._told: tuple[str, ...] = ()
+        """What was entered, and the agent is being told in its turn."""
+        self._interrupted = False
         self._left = False
         self._closed = False
         self._draft = ""
@@ -187,6 +190,29 @@ class Prompt:
         self.terminal.write("".join(f"{MORE if number else FIRST}{row}\n" for number, row in enumerate(rows)))
         return entry
 
+    async def tell_each(self, tell: Callable[[str], Awaitable[bool]]) -> None:
+        """Tell the agent what is entered while it works, one after the other, until it does not take one.
+
+        That one waits again. If this is cancelled, it first learns whether the agent has taken the last one.
+        """
+        while True:
+            while not self.waiting:
+                self._news = anyio.Event()
+                await self._news.wait()
+            entry = self.waiting.popleft()
+            self._told, self._interrupted = (entry,), False
+            taken = False
+            with anyio.CancelScope(shield=True):  # bounded by the end of the run
+                taken = await tell(entry)
+            self._told = ()
+            if taken:
+                continue
+            if self._interrupted:
+                self._put("\n".join(filter(None, (entry, self.buffer.text))))
+            else:
+                self.waiting.appendleft(entry)
+            return
+
     @contextmanager
     def beside(self) -> Generator[None]:
         """Let what the program writes stand above, for the time of a block."""
@@ -226,6 +252,7 @@ class Prompt:
     def interrupt(self) -> None:
         """Cancel what goes on, and put what waits back into the input area; or clear that."""
         if self._interrupt():
+            self._interrupted = True
             texts = [*self.waiting, *filter(None, (self.buffer.text,))]
             self.waiting.clear()
             self._put("\n".join(texts))
@@ -273,7 +300,7 @@ class Prompt:
             HSplit(
                 [
                     _rows(lambda: ANSI("\n".join(self._live)), Condition(lambda: bool(self._live))),
-                    _rows(self._waits, Condition(lambda: bool(self.waiting))),
+                    _rows(self._waits, Condition(lambda: bool(self._told or self.waiting))),
                     _rows(self._hint, Condition(lambda: self.answers.wanted is not None)),
                     Window(height=1, char="─", style="class:rule"),
                     typed,
@@ -291,8 +318,8 @@ class Prompt:
 
     def _waits(self) -> StyleAndTextTuples:
         width = self._size()[0] - 10
-        shown = [f" waits  {clip(line(each), width)}" for each in (*self.waiting,)[:WAITING]]
-        if (more := len(self.waiting) - WAITING) > 0:
+        shown = [f" waits  {clip(line(each), width)}" for each in (*self._told, *self.waiting)[:WAITING]]
+        if (more := len(self._told) + len(self.waiting) - WAITING) > 0:
             shown.append(f"        … and {more} more")
         return [("class:waits", "\n".join(shown))]
 

@@ -54,7 +54,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """That a run may take."""
     idle_after: float | bool | None = None
     """After which an unused conversation ends."""
-    busy: Literal["queue", "refuse"] = "queue"
+    busy: Literal["steer", "queue", "refuse"] = "steer"
     """How to treat a message while another one is answered."""
     max_waiting: int | None = None
     """How many messages of a chat may wait."""
@@ -65,7 +65,7 @@ _SWITCH: Final = "true or false"
 _SECONDS: Final = "a number of seconds above 0"
 _SECONDS_OR_NEVER: Final = "a number of seconds above 0, or false"
 _PEOPLE: Final = "a list of the numbers of people, such as [123456789]"
-_BUSY: Final = '"queue" or "refuse"'
+_BUSY: Final = '"steer", "queue" or "refuse"'
 _COUNT: Final = "a whole number, 0 or more"
 
 _WANTED: Final = {
@@ -129,7 +129,7 @@ def _fits(value: object, wanted: str) -> bool:
     if wanted == _TEXT:
         return isinstance(value, str) and bool(value.strip())
     if wanted == _BUSY:
-        return value in ("queue", "refuse")
+        return value in ("steer", "queue", "refuse")
     if wanted == _COUNT:
         return _is_whole(value, 0)
     if wanted == _PEOPLE:

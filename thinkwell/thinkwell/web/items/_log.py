@@ -144,6 +144,10 @@ class RunItems:
                 self._add(Fixed("p", seq, at, element("div", "text", rows.media(content))))
             case ch.CallBegun() | ch.CallChanged() | ch.CallEnded():
                 self._call(change)
+            case ev.SubagentText(agent=agent) if (call := self._called.get(agent)) is not None:
+                call.hear(change)
+                self._dirty[call] = None
+                self._regrouped.add(call.parent)
             case ev.QuestionAsked() | ev.QuestionAnswered() | ev.QuestionVerdict():
                 self._question(change)
             case _:

@@ -38,6 +38,9 @@ SAID: Final = 300
 SHARED: Final = 200
 """Calls and thoughts that share a line at most."""
 
+SAID_INSIDE: Final = 8_000
+"""Characters of what a sub-agent has said that are shown, the last ones."""
+
 OUTPUT: Final = 1_000
 """Where the output of a call stands among its parts, behind its changes."""
 
@@ -243,19 +246,25 @@ class Call(Row):
         super().__init__("c", seq, at)
         self.view = view
         self.parent = parent
-        self.has_calls = False
+        self.calls = 0
+        """How many calls it has made, as a sub-agent."""
+        self._last: Call | None = None
+        """Its last call."""
+        self._said = ""
+        """What it has said, as one: the last of it."""
         self.is_asked_about = False
         self.is_denied = False
-        self._versions: list[tuple[int, float, ToolView]] = [(seq, at, view)]
+        self._versions: list[tuple[int, float, ToolView, str]] = [(seq, at, view, "")]
         self._parts: frozenset[str] = frozenset()
         if parent is not None:
-            parent.has_calls = True
+            parent.calls += 1
+            parent._last = self
             self.place = (f"{parent.id}.calls", seq)
 
     @property
     def folds(self) -> bool:
         """Whether it may share a line with those next to it."""
-        return tools.folds(self.view) and not self.has_calls and not self.is_asked_about
+        return tools.folds(self.view) and not self._is_agent and not self.is_asked_about
 
     def change(self, view: ToolView, seq: int, at: float) -> None:
         """Take what is new of it."""
@@ -263,7 +272,18 @@ class Call(Row):
         self.ended = view.ended_at
         if self._versions and at - self._versions[-1][1] < STEP:
             at = self._versions.pop()[1]
-        self._versions.append((seq, at, view))
+        did = "" if self._last is None else self._last.view.title
+        self._versions.append((seq, at, view, tools.subagent_words(self.calls, self._said, did)))
+
+    def hear(self, event: ev.SubagentText) -> None:
+        """Take what it says, as a sub-agent."""
+        if not event.thinks:
+            self._said = (self._said + event.text)[-SAID_INSIDE:]
+        self.again(event.seq, event.at)
+
+    @property
+    def _is_agent(self) -> bool:
+        return bool(self.calls or self._said)
 
     def again(self, seq: int, at: float) -> None:
         """Have it drawn once more."""
@@ -275,26 +295,22 @@ class Call(Row):
         parts = {} if returns_result(self.view) else dict(self._parts_of(cwd))
         versions, self._versions = self._versions, []
         verb = tools.describe(self.view, cwd).verb
-        is_open = not denied and rows.is_open(self.view, cwd, over=over)
+        is_open = not (denied or self._is_agent) and rows.is_open(self.view, cwd, over=over)
         more = More(open=is_open, lane=verb, look=status)
-        for seq, at, view in versions:
+        for seq, at, view, agent in versions:
             node = None
             if not returns_result(self.view):  # the result itself has a row
-                node = rows.call(view, cwd, over=over, unfolds=bool(parts), inner=self._inner, denied=denied)
+                node = rows.call(view, cwd, over=over, unfolds=bool(parts), agent=agent, denied=denied)
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, view.ended_at, more, kept=True))
         if not versions:
             return
-        seq, at, _ = versions[-1]
+        seq, at, *_ = versions[-1]
         parts |= self._in_panels(cwd, status, f"{self.id}.o" if f"{self.id}.o" in parts else "")
         for name in self._parts - parts.keys():
             sink.put(Shown(name, (self.id, 0), None, seq, at, self.began))
         self._parts = frozenset(parts)
         for name, (place, node) in parts.items():
             sink.put(Shown(name, place, node, seq, at, self.began))
-
-    @property
-    def _inner(self) -> str:
-        return f"{self.id}.calls" if self.has_calls else ""
 
     def _parts_of(self, cwd: str) -> Iterator[_Part]:
         id_ = self.id
@@ -306,6 +322,8 @@ class Call(Row):
                 yield f"{id_}.d{number}.{place}", ((f"{id_}.d{number}", place), rows.hunk(hunk, change.path))
         if pictures := rows.pictures(self.view):
             yield f"{id_}.p", ((id_, OUTPUT - 1), pictures)
+        if self._is_agent:
+            yield f"{id_}.i", ((id_, OUTPUT + 1), rows.agent(self._said, f"{id_}.calls"))
         if output := rows.output(self.view):
             whole = element("pre", "wrap output", rows.slot(), attributes={"label": "Output"})
             yield f"{id_}.o", ((id_, OUTPUT), whole)

@@ -44,6 +44,7 @@ from thinkwell.web.native._types import (
     ShownRun,
     Started,
     State,
+    SteerRun,
     shown_run,
 )
 
@@ -76,6 +77,7 @@ def routes(server: RunServer) -> list[Route]:
         Route("/api/runs/{run}/items", Resource(GET=api.items)),
         Route("/api/runs/{run}/html", Resource(GET=api.html)),
         Route("/api/runs/{run}/answer", Resource(POST=api.answer)),
+        Route("/api/runs/{run}/steer", Resource(POST=api.steer)),
         Route("/api/runs/{run}/cancel", Resource(POST=api.cancel)),
         Route("/healthz", Resource(GET=_health)),
     ]
@@ -185,6 +187,11 @@ class _Api:
         await self._server.answer(
             request.path_params["run"], said.question, said.value, caller=caller, by=caller or "human"
         )
+        return nothing()
+
+    async def steer(self, request: Request) -> ASGIApp:
+        told = await read_json(request, SteerRun, self._server.limits.max_request)
+        await self._server.steer(request.path_params["run"], told.text, caller=caller_of(request.scope))
         return nothing()
 
     async def cancel(self, request: Request) -> ASGIApp:

@@ -16,7 +16,7 @@ _REFUSALS: Final[dict[int, tuple[str, str]]] = {
     403: ("Forbidden", "A page of another place has sent it, or it is not said which."),
     404: ("NotFound", "There is no such run, agent or open question, or it is another caller's."),
     408: ("TooSlow", "The body has not come in time."),
-    409: ("Running", "The run goes on."),
+    409: ("Conflict", "The run goes on; or the agent has not taken the message."),
     413: ("TooLarge", "The body is longer than the server takes; see `limits.max_request`."),
     415: ("NotJson", "It has come from a browser, and does not say that it is JSON."),
     421: ("WrongHost", "The server does not go by the name in `Host`."),

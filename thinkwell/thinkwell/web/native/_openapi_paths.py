@@ -29,6 +29,12 @@ _ITEMS_EXAMPLE: Final = (
     "event: end\ndata: {}\n\n"
 )
 
+_STEERING: Final = """A `steered` event of the run has the text.
+
+Where the agent has not taken it, the answer is 409 and nothing has come of it: it takes no messages while it
+works, or the run has not begun, or has ended. Send it as the prompt of another run then. After 503, and where
+no answer comes, the events of the run say whether it was taken."""
+
 _EXAMPLE: Final = (
     'retry: 2000\n\nid: 1\ndata: {"type":"message","seq":1,"at":0.5,"text":"Hello."}\n\n'
     'id: 2\nevent: end\ndata: {"type":"end","seq":2,"at":0.6,"status":"completed","result":"Hello."}\n\n'
@@ -50,6 +56,7 @@ def paths(properties: Callable[[str], Json], *, has_access: bool) -> Json:
         "/api/runs/{run}/items": {"parameters": [_RUN], "get": _items()},
         "/api/runs/{run}/html": {"parameters": [_RUN], "get": _html()},
         "/api/runs/{run}/answer": {"parameters": [_RUN], "post": _answer()},
+        "/api/runs/{run}/steer": {"parameters": [_RUN], "post": _steer()},
         "/api/runs/{run}/cancel": {"parameters": [_RUN], "post": _cancel()},
         "/api/openapi.json": {"get": _itself()},
         "/healthz": {"get": _health()},
@@ -82,7 +89,7 @@ def _start() -> Json:
     }
     links = {
         name: {"operationId": name, "parameters": {"run": "$response.body#/run/id"}}
-        for name in ("getRun", "watchRun", "answerQuestion", "cancelRun", "deleteRun")
+        for name in ("getRun", "watchRun", "answerQuestion", "steerRun", "cancelRun", "deleteRun")
     }
     answers: dict[int, Json] = {
         201: {**answered("The run has started.", "Started"), "headers": location, "links": links},
@@ -183,6 +190,19 @@ def _answer() -> Json:
     refused = (400, 404, 408, 413, 422)
     return operation(
         "answerQuestion", "Answer an open question", answers, refused=refused, body="AnswerQuestion"
+    )
+
+
+def _steer() -> Json:
+    answers = {204: {"description": "The agent has it, and reads it in the turn that runs."}}
+    refused = (400, 404, 408, 409, 413, 422)
+    return operation(
+        "steerRun",
+        "Tell the agent something while it works",
+        answers,
+        refused=refused,
+        text=_STEERING,
+        body="SteerRun",
     )
 
 

@@ -35,6 +35,7 @@ __all__ = (
     "ShownRun",
     "Started",
     "State",
+    "SteerRun",
     "shown_run",
 )
 
@@ -48,6 +49,7 @@ DESCRIBED: Final = (
     "Secret",
     "Started",
     "State",
+    "SteerRun",
 )
 """What there is a schema of, by its name here, beside what these are made of."""
 
@@ -230,6 +232,12 @@ class AnswerQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         value: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None]
         value = answer.value if isinstance(answer, Said) else answer
         return value if self.why is None else Reply(value, self.why)
+
+
+class SteerRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something to tell the agent while it works."""
+
+    text: Annotated[str, Meta(extra_json_schema={"pattern": r"\S"})]
 
 
 class Secret(Struct, frozen=True, kw_only=True):

@@ -52,11 +52,12 @@ function tabKeys(event) {
 
 async function sendFurther() {
   const [field, problem, go] = ["more", "more-problem", "more-go"].map(byId);
-  if (!field.value.trim() || page.run === null) return field.focus();
+  const text = field.value;
+  if (!text.trim() || page.run === null) return field.focus();
   problem.hidden = go.disabled = true;
   try {
-    await page.run.conversation.further(field.value);
-    field.value = "";
+    await page.run.conversation.further(text);
+    if (field.value === text) field.value = "";
   } catch (error) {
     problem.textContent = messageOf(error);
     problem.hidden = false;

@@ -4,7 +4,7 @@
 import { byId, el, set } from "./elements.js";
 import { fill } from "./form.js";
 import { info, request, startRun } from "./requests.js";
-import { runAddress } from "./server.js";
+import { runAddress, runPath, saved } from "./server.js";
 import { Sources } from "./storage.js";
 import { isObject, line } from "./text.js";
 
@@ -52,9 +52,11 @@ export class Conversation {
     const { turns } = this;
     const agent = info?.agents.find((/** @type {Json} */ each) => each.name === record?.agent);
     const may = Boolean(record?.thread && agent && log.over && moment === null);
-    byId("further").hidden = !may;
-    if (!this.sources.changed("conversation", [turns, may])) return;
+    const steers = !saved && record !== null && !log.over && moment === null;
+    byId("further").hidden = !may && !steers && (saved !== null || !byId("more").value);
+    if (!this.sources.changed("conversation", [turns, may, steers])) return;
     if (may) this.drawOffer(agent);
+    if (steers) this.label("Tell the agent something while it works");
     byId("conversation")?.remove();
     if (turns.length < 2) return;
     const at = turns.findIndex((run) => run.id === id);
@@ -82,12 +84,18 @@ export class Conversation {
     const label = isLast
       ? "Go on with this conversation"
       : `Go on with this conversation, after turn ${turns}`;
-    set(byId("more"), { placeholder: label, "aria-label": label });
+    this.label(label);
     const known = this.choices();
     for (const name of /** @type {const} */ (["folder", "permissions"])) {
       const offered = agent[name === "folder" ? "folders" : "permissions"];
       fill(`more-${name}`, known === null && offered.length > 1 ? ["", ...offered] : []);
     }
+  }
+
+  /** Say what the field is for. @param {string} label */
+  label(label) {
+    set(byId("more"), { placeholder: label, "aria-label": label });
+    for (const name of ["folder", "permissions"]) fill(`more-${name}`, []);
   }
 
   /** What was chosen for the conversation; null: nothing here knows that. @returns {Json} */
@@ -96,8 +104,11 @@ export class Conversation {
     return turns.map((run) => run.meta?.page).find(isObject) ?? null;
   }
 
-  /** Go on with the conversation in another run. @param {string} prompt */
+  /** Tell the agent something while it works; then, go on with the conversation in another run. @param {string} prompt */
   async further(prompt) {
+    const { id, record, log } = this.view;
+    if (!log.over) return request("POST", runPath(id, "/steer"), { body: { text: prompt } });
+    if (!record.thread) throw new Error("The run has ended, and no other can go on with it.");
     const picks = ["folder", "permissions"].filter((name) => !byId(`pick-more-${name}`).hidden);
     const open = picks.filter((name) => !byId(`more-${name}`).value);
     if (open.length) {
