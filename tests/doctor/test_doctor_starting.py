@@ -82,7 +82,7 @@ async def test_npx_that_is_not_there(tools: Path) -> None:
 async def test_an_agent_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     diagnosis = await examined_process("no-such-agent")
     assert failed(diagnosis) == ["found"]
-    assert check(diagnosis, "found").detail.startswith("no agent of that name is known")
+    assert check(diagnosis, "found").detail.startswith("no known agent has that name")
     assert diagnosis.agent == "no-such-agent"
     assert diagnosis.exit_code == 1
     monkeypatch.setenv("THINKWELL_AGENT", "no-such-agent")

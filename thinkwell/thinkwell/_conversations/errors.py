@@ -37,4 +37,4 @@ class RouterClosed(DeliveryError):
     """The router's block was left, or was not entered."""
 
     def __str__(self) -> str:
-        return "the router is closed; use it inside of its block: async with MessageRouter(…)"
+        return "the router is closed; use it inside its block: async with MessageRouter(…)"
