@@ -241,7 +241,9 @@ async def test_what_a_server_asks_is_answered(builtin: OpenBuiltin, odd: Odd) ->
             "it prints malformed output, such as no\ufffd[31mthing.",
             marks=pytest.mark.long,
         ),
-        pytest.param("asks for ever", "it sends requests, and does not read the answers.", marks=pytest.mark.long),
+        pytest.param(
+            "asks for ever", "it sends requests, and does not read the answers.", marks=pytest.mark.long
+        ),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_told_of(

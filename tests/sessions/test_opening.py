@@ -466,7 +466,7 @@ async def test_a_list_without_an_end_is_ended(
         with anyio.fail_after(30):
             assert [info.id for info in await agent.list_sessions()] == ["s0", "s1"]
     assert len(handler.asked) == pages
-    assert "lists sessions without an end" in caplog.text
+    assert "lists sessions without end" in caplog.text
 
 
 # After the end

@@ -158,7 +158,7 @@ async def test_steered_at_random(seed: int, marks: bool) -> None:
         assert [text for texts in shown for text in texts] == worker.said
         for number, texts in enumerate(shown):
             assert all(text.startswith(f"{number} ") for text in texts), texts
-        refused = (Refused("noRunningTurn"), Refused("the agent is in no turn"))
+        refused = (Refused("noRunningTurn"), Refused("the agent has no turn"))
         assert all(outcome in (None, Injected(), *refused) for outcome in came_to)
         assert sum("reads this" in text for text in worker.said) == came_to.count(Injected())
         await session.close()

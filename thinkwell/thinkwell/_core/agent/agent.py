@@ -1,4 +1,4 @@
-"""An agent that runs: what it shares with its sessions and runs, and its end."""
+"""A running agent: the state that its sessions and runs share, and its end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class AgentSetup(Struct, frozen=True, kw_only=True):
-    """What `open_agent` was asked for."""
+    """The arguments of `open_agent`."""
 
     name: str
     cwd: str
@@ -57,38 +57,38 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
     asker: Asker
     mcp_servers: McpServers
     tools_via: ToolTransport | None
-    """The way for our tools, where it is given."""
+    """The transport for our tools, if given."""
     workspace: WorkspaceService | None
     login: str | None
-    """The method to log in by, where it is given."""
+    """The login method, if given."""
     model: str | None
-    """The model of its sessions, where it is given."""
+    """The model of its sessions, if given."""
     profile: AgentProfile | None
-    """What is known of the agent, where we start it."""
+    """The agent's profile, if we start it."""
     redaction: Callable[[], Redaction]
-    """Makes what takes secrets out of what is said."""
+    """Makes the redaction that removes secrets from texts."""
 
 
 class AgentLine(Struct, frozen=True, kw_only=True):
-    """What we have started, and what is recorded of it."""
+    """The started process, and its recording."""
 
     process: StdioTransport | None = None
-    """The agent's process; ``None`` where it ran already."""
+    """The agent's process; ``None`` if it was already running."""
     recording: Path | None = None
-    """The file in which everything is recorded."""
+    """The file of the recording."""
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What was started; empty where the agent ran already."""
+        """The started command; empty if the agent was already running."""
         return () if self.process is None else self.process.command
 
 
 class AgentLife(Enum):
-    """Where an agent is in its life."""
+    """The stages of an agent's life."""
 
     OPEN = auto()
     LEAVING = auto()
-    """Its block is left: its runs are stopped."""
+    """Its block was left: its runs are being stopped."""
     LEFT = auto()
     """No run is left; its process is ended next."""
 
@@ -101,17 +101,17 @@ _NEXT: Final = {
 
 
 class RunningAgent:
-    """An agent to which there is a connection.
+    """A connected agent.
 
     Args:
         client: The connection.
-        owner: Where it was opened.
-        setup: What was asked for.
-        line: What was started.
-        runs: Its runs: none yet.
-        tasks: Where it does things in the background.
-        observers: Learn what happens.
-        launch_log: How it is launched.
+        owner: The place where it was opened.
+        setup: The arguments of `open_agent`.
+        line: The started process.
+        runs: The registry of its runs, still empty.
+        tasks: Its background tasks.
+        observers: The observers of its events.
+        launch_log: The log of its launch.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class RunningAgent:
         self.host.owner.check()
 
     def statistics(self) -> AgentStatistics:
-        """Return what it is doing, in figures."""
+        """Return statistics of its current work."""
         return self._runs.statistics(len(self.questions.asker.open.waiting))
 
     def start(
@@ -204,7 +204,7 @@ class RunningAgent:
     ) -> ThoughtStream[T]:
         """Start a run in the background."""
         if options.listener is not None:
-            check_listener(options.listener, self.setup.asker)  # before anybody learns of the run
+            check_listener(options.listener, self.setup.asker)  # before the run is visible
         run = Run(self.host, spec, options, session, result_schema=result_schema, ephemeral=ephemeral)
         handle = RunHandle(self.host, run, self.start)
         if options.listener is not None:
@@ -214,20 +214,20 @@ class RunningAgent:
         return ThoughtStream(run.record.log, ThoughtResult(run.record.result), handle)
 
     async def let_finish(self, session: WireSession | None = None) -> None:
-        """Wait a short time for the end of the turns whose result is there: those of a session, or all."""
+        """Wait briefly for the end of the turns that have their result: those of a session, or all."""
         with anyio.move_on_after(TURN_END_TIMEOUT):
             for run in self._runs if session is None else self._runs.of(session):
                 if run.record.result.value:
                     await run.over.wait()
 
     def leave_session(self, session: WireSession) -> None:
-        """Cancel what runs in a session."""
+        """Cancel the runs of a session."""
         session.leave()
         for run in self._runs.of(session):
             run.stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
 
     async def authenticate(self, method: str) -> None:
-        """Have the agent log in by itself. What it opens for that, such as a browser, outlives it."""
+        """Let the agent log in by itself. Programs that it opens for that, such as a browser, outlive it."""
         try:
             await self.client.authenticate(s.AuthenticateRequest(method_id=method))
         finally:
@@ -238,7 +238,7 @@ class RunningAgent:
         """End the agent's process at once, or the connection to one that we did not start.
 
         Args:
-            because: Why, for the errors of those who need the agent.
+            because: The reason, for the errors of calls that need the agent.
         """
         process = self.line.process
         if process is None:
@@ -249,7 +249,7 @@ class RunningAgent:
         process.kill()
 
     async def leave(self) -> None:
-        """Cancel what runs, wait for its end, and start nothing more."""
+        """Cancel all runs, wait for their end, and start no more."""
         self._move(AgentLife.LEAVING)
         runs = tuple(self._runs)
         self._runs.stop(AgentClosed, LAST)
@@ -266,16 +266,17 @@ class RunningAgent:
             self.setup.workspace.open_session(session_id, cwd)
 
     def _closed(self, reason: AcpError) -> None:
-        """Fail the runs that wait for something else than an answer of the agent's, such as their turn."""
+        """Fail the runs that wait for something other than an answer of the agent, such as their turn."""
         self._runs.stop(lambda: self.host.errors.translated(reason), PATIENT)
 
     def _turn_lost(self, run: Run[Any]) -> None:
-        """End the agent's process, whose turn could not be ended in any other way.
+        """End the agent's process, because a turn could not be ended in any other way.
 
-        Not while other runs depend on it. Those that wait for a session with such a turn do not.
+        This does not happen while other runs depend on it. Runs that wait for a session with such a turn do
+        not.
         """
         name = self.setup.name
-        # Anything can come of the others as long as the agent lives.
+        # The other runs can succeed only while the agent lives.
         others = sum(not other.given_up and other.session.life.usable for other in self._runs)
         if others:
             run.record.lines(
@@ -290,5 +291,5 @@ class RunningAgent:
         run.record.lines(logging.WARNING, about, name, run.id)
         for waiting in self._runs:
             if not waiting.given_up:
-                waiting.stop(SessionUnusable(waiting.session.id or ""))  # says more than the agent's end
+                waiting.stop(SessionUnusable(waiting.session.id or ""))  # more precise than the agent's end
         self.kill(f"it did not end the turn of {run.id}, which was cancelled")

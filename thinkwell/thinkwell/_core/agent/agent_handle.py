@@ -1,4 +1,4 @@
-"""`open_agent` and `Agent`: an agent that runs, and what to ask of it."""
+"""`open_agent` and `Agent`: a running agent, and its methods."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Agent:
 
     @property
     def auth_methods(self) -> tuple[AuthMethod, ...]:
-        """The login methods that the agent offers, whether or not it wants a login."""
+        """The login methods that the agent offers, whether or not it requires a login."""
         return self._agent.host.errors.methods
 
     @property
@@ -128,7 +128,7 @@ class Agent:
         return self._agent.questions.asker.open.waiting
 
     def statistics(self) -> AgentStatistics:
-        """Return what the agent is doing, in figures: its runs, their events, and its open questions."""
+        """Return statistics of the agent's current work: its runs, their events, and its open questions."""
         return self._agent.statistics()
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
@@ -190,18 +190,18 @@ class Agent:
             mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in. An agent does not remember them: pass them
                 again for an old session.
-            load: The id of an old session to continue. The agent repeats what was said, on
+            load: The id of an old session to continue. The agent repeats the conversation on
                 `Session.events`.
             resume: The same, without repeating it.
             fork: The id of a session to copy.
-            output: The output type, if all typed turns have the same one: the agent then
-            model: Its model, by id or name, an old session's too; by default that of `open_agent`, else the
-                agent's own choice. `Session.models` has those that the agent offers.
-                sees its schema in the tool instead of in each prompt.
+            output: The output type, if all typed turns have the same one: the agent then sees its schema in
+                the tool instead of in each prompt.
+            model: The model, by id or name, even for an old session; by default that of `open_agent`, else
+                the agent's own choice. `Session.models` lists the offered ones.
             system: Instructions for the whole session (ACP's system prompt). An agent does not remember
                 them: give them again for an old session.
-            system_mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
-            system_fallback: ``prompt`` puts them before the first prompt where the agent does not take them
+            system_mode: ``append`` adds them to the agent's own; ``replace`` uses them instead of its own.
+            system_fallback: ``prompt`` puts them before the first prompt if the agent does not support them
                 in this mode. Without it, that is an error.
             open_timeout: Seconds for the agent to open the session.
 
@@ -273,12 +273,12 @@ class Agent:
         )
 
     def auth_status(self) -> AuthStatus | None:
-        """Return how the agent is logged in, as it said last; ``None`` where it has not said it yet.
+        """Return the agent's login status, as last reported; ``None`` if it was never reported.
 
-        Agents say it when a session is opened, or when it changes.
+        Agents report it when a session is opened, and when it changes.
 
         Raises:
-            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is no part of ACP.
+            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is not part of ACP.
         """
         if (self.capabilities.meta or {}).get("authStatus") is None:
             with self._agent.host.errors.advising():
@@ -286,21 +286,21 @@ class Agent:
         return self._agent.incoming.auth_status
 
     async def logout(self) -> None:
-        """Log out of the model service. What wants a login is refused from then on.
+        """Log out of the model service. Requests that need a login are refused from then on.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not log out.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not log out.
         """
         self._agent.check_open()
         await self._agent.host.errors.call(self._agent.client.logout())
 
     async def providers(self) -> list[Provider]:
-        """Return the model services that the agent can be pointed at.
+        """Return the model services that the agent can use.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not tell.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not list them.
         """
         self._agent.check_open()
         answer = await self._agent.host.errors.call(self._agent.client.list_providers())
@@ -309,17 +309,17 @@ class Agent:
     async def use_provider(
         self, provider_id: str, /, *, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Have the agent send the requests for a provider to another address, from its next session on.
+        """Set the address to which the agent sends a provider's requests, from its next session on.
 
         Args:
-            provider_id: Which of `providers`.
-            api_type: What is spoken there: one of its ``api_types``.
+            provider_id: The id of one of the `providers`.
+            api_type: The API there: one of its ``api_types``.
             base_url: The address.
-            headers: Sent with each request; all that were set before are replaced.
+            headers: Sent with each request; they replace all earlier ones.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not change it.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not change it.
         """
         self._agent.check_open()
         request = s.SetProviderRequest(
@@ -383,7 +383,7 @@ def open_agent(
         command: The command of any other agent: a sequence, or a line that is split as in a shell,
             without running one. With `agent`, it replaces the command in that agent's profile; the rest of
             the profile still applies.
-        transport: A connection to a running agent, or an async context manager that opens one.
+        transport: A transport to a running agent, or an async context manager that opens one.
         env: Variables in addition to your environment.
         cwd: The folder in which the agent works; by default the current one.
         permissions: What the agent may do when it asks: ``deny`` (only call our own tools), ``ask``
@@ -403,7 +403,7 @@ def open_agent(
             wait for it share one login. Refused requests are then repeated.
         model: The model of every session, by id or name: ``opus``. By default the agent chooses. The agent
             says which models it has when a session is opened: `Session.models`, and
-            ``thinkwell agents show NAME``. With one that it does not offer, runs and sessions fail with
+            ``thinkwell agents show NAME``. With a model that it does not offer, runs and sessions fail with
             `ModelNotOffered`, before a prompt is sent.
         startup_timeout: Seconds for the agent to answer its first request. Its installation, if needed,
             has its own limit: ``cold_start`` in its profile.
@@ -425,7 +425,7 @@ def open_agent(
         AgentNotFound: The agent is unknown, or its program is missing.
         ProfileError: The agent's profile cannot be read.
         AgentStartFailed: The agent was started, but did not become ready.
-        LoginRequired: It wants a login before that, or does not offer the method of `login`.
+        LoginRequired: It requires a login before that, or does not offer the method of `login`.
         CapabilityMissing: It does not support the kind of one of the MCP servers.
         McpServerError: The program of an MCP server is missing.
         NotADirectoryError: The folder does not exist.
@@ -470,7 +470,7 @@ def open_agent(
     servers = McpServers(mcp_servers, variables.get("PATH"))
     service = None
     if workspace is not None:
-        from thinkwell._workspace.service import WorkspaceService  # loads what runs commands
+        from thinkwell._workspace.service import WorkspaceService  # imports the running of commands
 
         service = WorkspaceService(workspace, cwd=folder, env=variables, keep_daemons=keep_daemons)
 
@@ -494,18 +494,18 @@ def open_agent(
     )
 
     def translated(pipe: Transport, tasks: BackgroundTasks) -> tuple[Transport, int]:
-        """Return what speaks the protocol, and the longest line of it."""
+        """Return the transport of the protocol, and its longest line."""
         if not speaks_lines:
             return pipe, MAX_LINE
-        from thinkwell._lines._transport import LineTransport  # only those agents need it
+        from thinkwell._lines._transport import LineTransport  # only for NDJSON agents
 
         line = LineTransport(pipe, tasks, name=name, init=init, prompt_format=prompt_format)
-        return line, sys.maxsize  # it may be many times as long as the line, which has a limit of its own
+        return line, sys.maxsize  # a message may be many times as long as its line, which has its own limit
 
     def recording() -> Recorder | None:
         if record is None and not os.environ.get(TRACE_VARIABLE):
             return None
-        from thinkwell._recording._recorder import recorder_of  # loads what finds secrets
+        from thinkwell._recording._recorder import recorder_of  # imports the search for secrets
 
         return recorder_of(
             record,
@@ -579,7 +579,7 @@ async def _opened(
             _log_start(agent)
             _check_login(agent)
             check_reachable(setup.mcp_servers.wire, agent.client.capabilities.mcp_capabilities)
-        hold.hurry = partial(agent.kill, "the wait for its end was broken off")
+        hold.hurry = partial(agent.kill, "the wait for its end was interrupted")
         try:
             yield Agent(agent, hold)
             with hold.patience:
@@ -593,7 +593,7 @@ async def _opened(
 async def _connected(
     line: Transport, make: Callable[[Client], RunningAgent], max_line: int
 ) -> AsyncGenerator[RunningAgent]:
-    """Connect an agent, which is made of the connection."""
+    """Connect an agent, and build it from the connection."""
     made: list[RunningAgent] = []
 
     def incoming(client: Client) -> Incoming:
@@ -605,8 +605,8 @@ async def _connected(
 
 
 def _redaction(variables: Mapping[str, str]) -> Redaction:
-    """Return what takes secrets out of what is said with these variables."""
-    from thinkwell._recording._redact import Redactor  # loads what finds them
+    """Return the redaction for secrets in these variables."""
+    from thinkwell._recording._redact import Redactor  # imports the search for secrets
 
     return Redactor(variables)
 
@@ -615,7 +615,7 @@ def _handlers(
     policy: PermissionMode | PermissionPolicy | None,
     on_question: QuestionHandler | Sequence[QuestionHandler] | None,
 ) -> tuple[QuestionHandler, ...]:
-    """Return who answers questions."""
+    """Return the asker for questions."""
     if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
         raise ValueError(
             f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
@@ -635,7 +635,7 @@ def _handlers(
 
 
 def _log_start(agent: RunningAgent) -> None:
-    """Log what runs. Of the command its program only: the arguments may hold keys."""
+    """Log the start. Of the command, only its program: the arguments may contain keys."""
     info = agent.client.agent.agent_info
     version = "no version" if info is None else shown(f"{info.name} {info.version}")
     program = agent.line.command[0] if agent.line.command else "a connection"
@@ -644,10 +644,10 @@ def _log_start(agent: RunningAgent) -> None:
 
 
 def _check_login(agent: RunningAgent) -> None:
-    """Refuse a login that the agent does not offer: now, not in the middle of the work.
+    """Refuse a login method that the agent does not offer: now, not in the middle of the work.
 
     Raises:
-        LoginRequired: It does not; with those that it offers.
+        LoginRequired: It does not offer the method; the error has those that it offers.
     """
     wanted, methods = agent.host.login.method, agent.host.errors.methods
     if wanted is None or any(method.id == wanted and method.type == "agent" for method in methods):

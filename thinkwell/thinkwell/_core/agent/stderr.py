@@ -1,4 +1,4 @@
-"""What an agent's process writes to standard error, line by line, while it is written."""
+"""The standard error of an agent's process, line by line, as it is written."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LONGEST: Final = 64 * 1024
-"""Bytes of a line; a longer one is told in pieces."""
+"""Most bytes of a line; a longer one is reported in pieces."""
 
 
 class StderrLines:
-    """Cuts what is fed to it into lines.
+    """Splits its input into lines.
 
     Args:
         tell: Called with each line, without its end.
@@ -23,7 +23,7 @@ class StderrLines:
         self._begun = b""
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes; none are the end."""
+        """Take the next bytes; no bytes mean the end."""
         *lines, self._begun = (self._begun + data).split(b"\n") if data else (self._begun, b"")
         while len(self._begun) > LONGEST:
             lines.append(self._begun[:LONGEST])
