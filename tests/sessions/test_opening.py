@@ -345,8 +345,8 @@ async def test_lists_deletions_forks_and_folders_are_refused_where_not_advertise
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"load": "a", "resume": "b"}, ValueError, "load=…, resume=….*one of them"),
-        ({"resume": "a", "fork": "b"}, ValueError, "one of them"),
+        ({"load": "a", "resume": "b"}, ValueError, "load=…, resume=….*give only one"),
+        ({"resume": "a", "fork": "b"}, ValueError, "give only one"),
         ({"load": 7}, TypeError, "load=7.*id of a session"),
         ({"additional_directories": "src"}, TypeError, "a list of folders"),
         ({"additional_directories": ["/nowhere/at/all"]}, NotADirectoryError, "additional_directories"),

@@ -740,7 +740,7 @@ class ThoughtTimeout(ThinkwellError):
         if self.idle:
             return (
                 f"Nothing was heard of the agent for {self.seconds:g} seconds, and the run was cancelled; "
-                "raise idle_timeout= where it needs longer"
+                "raise idle_timeout= if it needs longer"
             )
         return f"The run took longer than {self.seconds:g} seconds and was cancelled"
 

@@ -1,7 +1,7 @@
 """One MCP client of a tool server: the protocol, over any transport.
 
-Two families of revisions are served. Up to 2025-11-25 a client shakes hands (``initialize``) and is told of
-changes by plain notifications. Revision 2026-07-28 has no handshake: every request has its revision in
+Two families of revisions are served. Up to 2025-11-25 a client shakes hands (``initialize``) and gets
+changes as plain notifications. Revision 2026-07-28 has no handshake: every request has its revision in
 ``_meta``, results are stamped, and a client subscribes to changes with ``subscriptions/listen``.
 """
 

@@ -96,7 +96,7 @@ class Servers:
                 status="failed",
                 detail=f"it starts, but does not list its tools within {report.limits.startup:g} seconds",
                 seconds=seconds,
-                hint=f"raise {report.limits.startup_name} where it needs longer",
+                hint=f"raise {report.limits.startup_name} if it needs longer",
             )
         return Check(
             name=check_name(server.name),

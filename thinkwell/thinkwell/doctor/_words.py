@@ -69,7 +69,7 @@ def trouble(error: Exception, limits: Limits) -> Trouble:
             detail, stderr = f"the agent {_how_it_ended(error.exit_code)}{why}", error.stderr_tail
         case SessionOpenTimeout():
             detail = f"session/{error.how} was not answered within {error.seconds:g} seconds"
-            hints.append(f"raise {limits.opening_name} where it needs longer")
+            hints.append(f"raise {limits.opening_name} if it needs longer")
         case AgentReported():
             data = "" if error.data is None else f" ({error.data})"
             code = "" if error.code is None else f" {error.code}"

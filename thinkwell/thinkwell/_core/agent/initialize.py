@@ -35,7 +35,7 @@ async def initialize(agent: RunningAgent, seconds: float) -> None:
         with anyio.fail_after(seconds):
             await agent.client.initialize(request)
     except TimeoutError as exc:
-        hint = noise(malformed) or ". If it needs longer, raise startup_timeout="
+        hint = noise(malformed) or ". Raise startup_timeout= if it needs longer"
         if agent.setup.profile is not None and agent.setup.profile.npx is not None:
             hint += ". Or npx waits for the registry of npm: can it be reached?"
         said = agent.host.dialect.first_request

@@ -123,7 +123,7 @@ class Line:
             self.retries += 1
 
     async def landed(self) -> None:
-        """Wait for the request in progress, whoever made it."""
+        """Wait for the request in progress."""
         if self._flight is not None:
             await self._flight.landed.wait()
             self._flight = None
