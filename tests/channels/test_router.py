@@ -385,7 +385,7 @@ async def test_a_router_is_used_in_its_block_and_once() -> None:
                 await router.__aenter__()
         with pytest.raises(RouterClosed):
             await router.handle_user_message("one", "ada", Whole())
-        with pytest.raises(RuntimeError, match="a router is used once"):
+        with pytest.raises(RuntimeError, match="a router can be used only once"):
             await router.__aenter__()
 
 

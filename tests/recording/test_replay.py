@@ -367,7 +367,7 @@ async def test_a_cut_after_the_result_keeps_the_result(tmp_path: Path) -> None:
     await again.wait()
     assert isinstance(again.view.error, RecordingCut)
     assert str(again.view.error).endswith(
-        f"is cut: it ends with line {index + 1}. What stands before that was replayed"
+        f"is cut: it ends with line {index + 1}. Everything before that was replayed"
     )
 
 
