@@ -21,7 +21,7 @@ MOST_ERRORS: Final = 20
 """Most fields that an error describes. An agent may send any number."""
 
 NAMES_TOLD: Final = 10
-"""Most levels in the place of an error."""
+"""Most levels in the path to an error."""
 
 NAME_LENGTH: Final = 100
 """Most characters of such a place."""
