@@ -57,6 +57,7 @@ MISTAKES: list[tuple[str, Callable[[Any], Awaitable[object]], str]] = [
         "async for event in task.stream()",
     ),
     ("think of a prompt", lambda agent: agent.think("a prompt").run(), "think().text('a prompt')"),
+    ("think of a type and a prompt", lambda agent: agent.think(int, "Go").run(), "think(…).text('Go')"),
     ("no prompt", lambda agent: agent.think().run(), 'agent.think(…).text("…").run()'),
     ("no prompt to stream", lambda agent: agent.think().stream(), ".stream()"),
     ("run a prompt", lambda agent: agent.think().run("Go"), '.text("…").run()'),

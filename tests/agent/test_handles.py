@@ -43,6 +43,7 @@ def names(type_: type) -> set[str]:
                 "kill",
                 "launch_phases",
                 "list_sessions",
+                "map",
                 "name",
                 "questions",
                 "session",

@@ -61,6 +61,13 @@ def messages(events: list[ThoughtEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, Message))
 
 
+async def test_instructions_are_not_part_of_what_is_asked(builtin: OpenBuiltin) -> None:
+    async with builtin() as agent:
+        task = agent.think().text("Which files are here?")
+        plain = await task.run()
+        assert await task.system("Answer as notes.md says.", fallback="prompt").run() == plain
+
+
 async def test_a_run_plans_reads_tells_and_returns_a_result_of_facts(builtin: OpenBuiltin) -> None:
     with anyio.fail_after(LIMIT):
         async with builtin() as agent:

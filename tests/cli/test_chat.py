@@ -47,6 +47,14 @@ def test_each_line_is_a_turn(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()  # what others typed is not ours to keep
 
 
+def test_instructions_stand_before_the_first_prompt_only() -> None:
+    code, out, _ = chat("Hello.\nAnd now?", "--system", "Rhyme.")
+    first, second = out.splitlines()
+    assert code == 0
+    assert "Rhyme." in first
+    assert second == "You said: 'And now?'"
+
+
 def test_without_a_terminal_no_prompt_is_loaded() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "thinkwell", "chat", "--command", remembering()]
     done = subprocess.run(command, input=b"Hello.\n", capture_output=True, timeout=60, check=True)

@@ -128,12 +128,11 @@ def test_instructions_go_to_the_agent_as_a_system_prompt(home: Path) -> None:
     assert [session.system for session in agent.sent.sessions] == ["Speak in rhyme.", None]
 
 
-def test_instructions_that_the_agent_does_not_take_start_no_run(home: Path) -> None:
+def test_instructions_that_the_agent_does_not_take_come_before_the_prompt(home: Path) -> None:
     agent = ScriptedAgent(script.says("yes"), complete=False)
-    done = run_command("run", "go", "--system", "x", "--command", shlex.join(agent.program(home)))
-    assert (done.code, done.out) == (3, "")
-    assert "does not advertise sessionCapabilities.systemPrompt" in done.err
-    assert agent.sent.methods == ("initialize",)
+    done = run_command("run", "go", "-q", "--system", "Rhyme.", "--command", shlex.join(agent.program(home)))
+    assert (done.code, done.out) == (0, "yes\n")
+    assert agent.sent.prompts[0].text == "<system>\nRhyme.\n</system>\n\ngo"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="arguments are text there")

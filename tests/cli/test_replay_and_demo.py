@@ -75,6 +75,10 @@ def test_a_recording_that_is_cut(recording: Path) -> None:
     done = run_command("replay", str(recording), "--speed", "0")
     assert done.code == 6
     assert "is cut" in done.err
+    done = run_command("replay", str(recording), "--html", "run.html")
+    assert done.code == 6
+    assert done.err.startswith("Written to run.html\n")
+    assert "is cut" in done.err
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from progress.stage import display_that_was_never_needed
 from rich.console import Console
 from scripted import Turn, scripted
 
+import thinkwell
 from thinkwell import ThoughtCancelled, ThoughtTimeout, replay
 from thinkwell.progress import Live, show
 
@@ -156,6 +157,34 @@ async def test_json_of_several_runs_one_of_which_fails() -> None:
     assert [each["type"] for each in told if each["run"] == "a"] == ["message", "result"]
     assert [each["type"] for each in told if each["run"] == "b"] == ["message", "error"]
     assert told[-1]["error"]["type"] == "ThoughtCancelled"
+
+
+@pytest.mark.parametrize("style", ["live", "lines", "json"])
+async def test_the_runs_of_a_map_are_shown_as_they_start(style: Style) -> None:
+    file = io.StringIO()
+    async with scripted(one_word) as agent:
+        early = agent.map(thinkwell.think().text("Go "), ["first", "second\nof two"], limit=1)
+        console = Console(file=file, width=100)
+        with anyio.fail_after(30):
+            async with Live(early, console=console, style=style), Live(console=Console(file=io.StringIO())):
+                assert [each.result for each in await early.results()] == ["Done", "Done"]
+    told = file.getvalue()
+    if style == "json":
+        lines = [json.loads(line) for line in lines_of(file)]
+        assert [each["run"] for each in lines if each["type"] == "result"] == ["first", "second of two"]
+    else:
+        assert told.index("first") < told.index("second of two")
+    assert style != "live" or "2 runs: 2 done" in told
+
+
+async def test_ctrl_c_cancels_a_map_whole() -> None:
+    async with scripted(for_ever) as agent:
+        outcomes = agent.map(thinkwell.think().text("Go "), ["a", "b"], limit=1)
+        await anyio.wait_all_tasks_blocked()
+        async with Live(outcomes, console=Console(file=io.StringIO())) as live:
+            live.press_ctrl_c()
+            (outcome,) = await outcomes.results()
+        assert isinstance(outcome.error, ThoughtCancelled)
 
 
 async def test_leaving_early_tells_what_has_happened_in_json() -> None:

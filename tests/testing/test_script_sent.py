@@ -46,13 +46,14 @@ async def test_what_was_sent(tmp_path: Path) -> None:
 
 async def test_one_message_or_an_assertion_that_lists_what_there_was() -> None:
     played = ScriptedAgent(script.says("x"))
-    with pytest.raises(AssertionError, match=r"initialize 0 times, not once\. It sent nothing"):
+    with pytest.raises(AssertionError, match=r"initialize 0 times, not once\. The client sent nothing"):
         played.sent.one("initialize")
     async with played.open() as agent:
         await agent.think().text("go").run()
     with pytest.raises(AssertionError) as missing:
         played.sent.one("session/load")
-    assert "the client sent session/load 0 times, not once. It sent:\n  initialize {" in str(missing.value)
+    told = str(missing.value)
+    assert "the client sent session/load 0 times, not once. The client sent:\n  initialize {" in told
     assert played.sent.all("session/load") == ()
     assert repr(played.sent).startswith("<Sent, initialize, session/new, session/prompt")
     assert repr(Sent(())) == "<Sent, nothing>"
@@ -89,7 +90,7 @@ async def test_many_and_long_messages_are_cut() -> None:
     sent = await said(*(f'{{"jsonrpc":"2.0","method":"n{n}","params":{params}}}' for n in range(96)))
     lines = str(sent).splitlines()
     assert len(sent.messages) == 100
-    assert lines[:2] == ["It sent:", "  … 80 before them"]
+    assert lines[:2] == ["The client sent:", "  … 80 before them"]
     assert len(lines) == 22
     assert lines[-2].startswith('  n95 {"text":"xxx')
     assert lines[-2].endswith("x…")

@@ -205,10 +205,10 @@ def test_a_script_that_was_not_played_shows_that_and_no_code_of_the_kit(output: 
 def test_a_failed_test_shows_where_its_script_stands_and_what_was_sent(output: str) -> None:
     text = shown(output, "failing")
     assert text.count("- thinkwell: a scripted agent of this test -") == 2
-    assert text.count("turn 1, step 1: says('not reached')\nIt sent nothing.\n") == 1
+    assert text.count("turn 1, step 1: says('not reached')\nThe client sent nothing.\n") == 1
     text = shown(output, "other_words[trio]")
     assert "not played" not in text
-    assert re.search(r"It sent:\n  initialize .*\n  session/new .*\n  session/prompt .*Say two", text)
+    assert re.search(r"The client sent:\n  initialize .*\n  session/new .*\n  session/prompt .*Say two", text)
 
 
 def test_the_words_of_a_failing_script_are_shown_once(output: str) -> None:

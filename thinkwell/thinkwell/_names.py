@@ -5,6 +5,7 @@ from __future__ import annotations
 from thinkwell._core.agent.account import AuthStatus, Provider
 from thinkwell._core.agent.agent_handle import Agent, open_agent
 from thinkwell._core.agent.opening import Opening
+from thinkwell._core.agent.outcomes import Outcome, Outcomes, RunOptions
 from thinkwell._core.agent.runs import AgentStatistics, RunStatistics
 from thinkwell._core.agent.session_handle import Session
 from thinkwell._core.agent.terminal_login import login
@@ -16,6 +17,7 @@ from thinkwell._core.schema.output import JsonSchema
 from thinkwell._core.session.history import HistoryMessage, HistoryTool, history_to_json
 from thinkwell._core.session.state import SessionInfo, SessionMode, SessionUsage
 from thinkwell._core.task.builder import Explanation, ThinkBuilder
+from thinkwell._core.task.think import think
 from thinkwell._recording._replay import replay
 from thinkwell._version import VERSION as __version__  # noqa: N811 - the usual name
 from thinkwell.errors import (
@@ -148,6 +150,8 @@ __all__ = (
     "ModelNotOffered",
     "Opening",
     "OptionChoice",
+    "Outcome",
+    "Outcomes",
     "Overloaded",
     "PermissionMode",
     "PermissionPolicy",
@@ -177,6 +181,7 @@ __all__ = (
     "ResultRefused",
     "Rule",
     "RunEnded",
+    "RunOptions",
     "RunStatistics",
     "RunView",
     "Session",
@@ -228,6 +233,7 @@ __all__ = (
     "open_agent",
     "replay",
     "supervise",
+    "think",
     "tool",
     "wait_for_answer",
 )

@@ -79,7 +79,10 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
             agent_capabilities=s.AgentCapabilities(
                 prompt_capabilities=s.PromptCapabilities(embedded_context=True),
                 mcp_capabilities=s.McpCapabilities(acp=True),
-                session_capabilities=s.SessionCapabilities(close=s.SessionCloseCapabilities()),
+                session_capabilities=s.SessionCapabilities(
+                    close=s.SessionCloseCapabilities(),
+                    system_prompt=s.SessionSystemPromptCapabilities(),  # or it would be part of the prompt
+                ),
             ),
         )
 

@@ -6,6 +6,7 @@ wait for it.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -109,6 +110,19 @@ def _not_empty(name: str | None) -> str | None:
     return name
 
 
+def as_text(word: str) -> str:
+    """Return an argument as it was typed, whatever the locale has made of it."""
+    try:
+        return os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("it is not UTF-8; files go by --file") from None
+
+
+def _instructions(text: str | None) -> str | None:
+    """Read a system prompt that was given."""
+    return None if text is None else as_text(text).strip() or None
+
+
 def agent_argument(about: str, *, metavar: str = "AGENT") -> Any:
     """Declare an argument that names an agent."""
     return typer.Argument(metavar=metavar, help=about, autocompletion=agent_names)
@@ -162,6 +176,15 @@ ModelOption: TypeAlias = Annotated[
         help="The model, by id or name: `thinkwell agents show claude` lists those of claude. By default the "
         "agent chooses.",
         callback=_not_empty,
+    ),
+]
+SystemOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--system",
+        metavar="TEXT",
+        help="Instructions that the agent adds to its own; where it takes none, they precede the prompt.",
+        callback=_instructions,
     ),
 ]
 ProtocolOption: TypeAlias = Annotated[

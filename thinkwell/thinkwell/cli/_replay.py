@@ -9,7 +9,7 @@ from typing import Annotated
 import anyio
 import typer
 
-from thinkwell import JsonSchema, RecordingError
+from thinkwell import JsonSchema, RecordingCut, RecordingError
 from thinkwell import replay as replayed
 from thinkwell._recording import _records as rec
 from thinkwell._recording._reading import read_recording
@@ -73,6 +73,8 @@ def replay(
         runs = _runs(file, run, speed)
         if html is not None:
             _write_page(file, runs, html)
+            if cut := read_recording(file).cut:
+                raise RecordingCut(str(file), cut)
             return
         from thinkwell.cli._progress import finish
 

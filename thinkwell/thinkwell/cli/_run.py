@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Sequence
@@ -33,7 +32,9 @@ from thinkwell.cli._options import (
     Spoken,
     Style,
     StyleOption,
+    SystemOption,
     VerboseOption,
+    as_text,
     limit_option,
 )
 from thinkwell.cli._output import read_output
@@ -84,14 +85,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system",
-            metavar="TEXT",
-            help="Instructions that the agent adds to its own, where it takes a system prompt.",
-        ),
-    ] = None,
+    system: SystemOption = None,
     cwd: CwdOption = None,
     permissions: PermissionsOption = None,
     mcp: McpOption = None,
@@ -145,7 +139,6 @@ def run(
         for file in files or ():
             if not file.is_file():  # it would be waited for, or never end
                 raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
-        instructions = None if system is None else _as_text(system, "--system").strip()
         _check_protocol(protocol, command, mcp=mcp, model=model)
         profile = chosen_agent(agent, command)
         policy = read_permissions(permissions, can_ask=how.can_ask)
@@ -167,7 +160,7 @@ def run(
         async def work() -> int:
             with log_held(how.verbose):
                 async with launched(profile.name, how, opening) as running:
-                    stream = _builder(running, output, asked, files or (), instructions).stream(
+                    stream = _builder(running, output, asked, files or (), system).stream(
                         include="all" if how.as_json else "default",
                         timeout=timeout,
                         idle_timeout=idle_timeout,
@@ -201,7 +194,7 @@ def _builder(
 ) -> ThinkBuilder[object]:
     builder: ThinkBuilder[object] = agent.think(cast("type[object]", output))
     if system:
-        builder = builder.system(system)
+        builder = builder.system(system, fallback="prompt")
     builder = builder.text(prompt.text)
     if prompt.material is not None:
         builder = builder.line().line().quote(prompt.material, tag="stdin")
@@ -233,21 +226,13 @@ def _read_prompt(words: Sequence[str]) -> Prompt:
     Raises:
         typer.BadParameter: There is no prompt, or it is no text.
     """
-    plain = " ".join(_as_text(word, "PROMPT") for word in words if word != STDIN).strip()
+    plain = " ".join(as_text(word) for word in words if word != STDIN).strip()
     if plain and STDIN not in words:
         return Prompt(plain)
     came = _standard_input(asked=STDIN in words)
     if not came.strip():
         raise typer.BadParameter("standard input is empty; give a prompt", param_hint="PROMPT")
     return Prompt(plain, came) if plain else Prompt(came)
-
-
-def _as_text(word: str, name: str) -> str:
-    """Return an argument as it was typed, whatever the locale has made of it."""
-    try:
-        return os.fsencode(word).decode()
-    except UnicodeDecodeError:
-        raise typer.BadParameter("it is not UTF-8; files go by --file", param_hint=name) from None
 
 
 def _standard_input(*, asked: bool) -> str:

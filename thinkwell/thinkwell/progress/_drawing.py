@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from thinkwell._display.phases import OVER
-from thinkwell._display.text import result_text
+from thinkwell._display.text import line, result_text
 from thinkwell._terminal.ctrl_c import CtrlC
 from thinkwell.progress._painter import Painter
 from thinkwell.progress._renderer import Shown
@@ -18,7 +18,9 @@ from thinkwell.progress._renderer import Shown
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from thinkwell import ThoughtStream
+    from anyio.abc import TaskGroup
+
+    from thinkwell import Outcomes, ThoughtStream
     from thinkwell._display.filling import Picking
     from thinkwell.progress._renderer import Renderer
 
@@ -60,36 +62,68 @@ class Drawing:
         labels: Sequence[str],
         renderer: Renderer,
         *,
+        maps: Sequence[Outcomes[object, object]] = (),
         result: bool = True,
     ) -> None:
-        self.streams = streams
+        self.streams = list(streams)
+        self.maps = maps
+        """Where more streams come from."""
         self.ctrl_c = CtrlC(self._cancel, self._kill)
         self.painter = Painter(renderer.suspend)
         self.shown: tuple[Shown, ...] = ()
         """The runs as they were drawn last."""
-        self._labels = labels
+        self._labels = list(labels)
         self._renderer = renderer
         self._with_result = result
         self._results: dict[int, str] = {}
-        self._going_on = len(streams)
+        self._going_on = len(streams) + len(maps)
         self._asking = _Asking()
         self._away = 0
         """How many have the terminal for themselves."""
         self._news = anyio.Event()
         self._due = anyio.Event()
         self._over = anyio.Event()
-        if not streams:
+        if not self._going_on:
             self._over.set()
         self._awaited: anyio.Event | None = None
         """Set with the next frame."""
         self._finished = anyio.Event()
+        self._tasks: TaskGroup | None = None
+        for outcomes in maps:
+            outcomes._follow(lambda given, stream: self.add(stream, line(str(given))))
 
-    async def watch(self, stream: ThoughtStream[object]) -> None:
-        """Look out for news of a run until it is over."""
+    def watch(self, tasks: TaskGroup) -> None:
+        """Look out for news of the runs, and for more of them.
+
+        Args:
+            tasks: Where to.
+        """
+        self._tasks = tasks
+        for stream in self.streams:
+            tasks.start_soon(self._watch, stream)
+        for outcomes in self.maps:
+            tasks.start_soon(self._until_ended, outcomes)
+
+    async def _watch(self, stream: ThoughtStream[object]) -> None:
         log = stream._log
         while not log.ended:
             await log.wait()
             self._news.set()
+        self._one_over()
+
+    async def _until_ended(self, outcomes: Outcomes[object, object]) -> None:
+        await outcomes._ended()
+        self._one_over()
+
+    def add(self, stream: ThoughtStream[object], label: str) -> None:
+        """Show another run."""
+        self.streams.append(stream)
+        self._labels.append(label)
+        self._going_on += 1
+        if self._tasks is not None:
+            self._tasks.start_soon(self._watch, stream)
+
+    def _one_over(self) -> None:
         self._going_on -= 1
         if not self._going_on:
             self._over.set()
@@ -194,6 +228,8 @@ class Drawing:
         return partial(self._renderer.finish if end else self._renderer.draw, self._look(end=end))
 
     def _cancel(self) -> None:
+        for outcomes in self.maps:
+            outcomes.cancel()
         for stream in self.streams:
             stream.cancel()
         self.poke()
@@ -217,6 +253,7 @@ class Drawing:
         asking = self._asking if asked is not None and asked[0] == index else _Asking()
         return Shown(
             label=self._labels[index],
+            alone=not self.maps and len(self.streams) == 1,
             view=view,
             now=stream.elapsed,
             result=self._result(index, stream),

@@ -13,6 +13,7 @@ from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import usage_parts
 from thinkwell.progress._line_rows import Row, key_rows, question_rows, rows_of
+from thinkwell.progress._renderer import is_alone
 from thinkwell.progress._settling import Settling
 
 if TYPE_CHECKING:
@@ -101,12 +102,13 @@ class LinesRenderer:
 
     def _write(self, runs: Sequence[Shown], *, end: bool) -> None:
         lines: list[str] = []
+        alone = is_alone(runs)
         for index, shown in enumerate(runs):
             run = self._runs.get(index)
             if run is None:
                 run = self._runs[index] = self._begin()
-            over = end or (len(runs) > 1 and shown.view.phase in phases.OVER)
-            label = f"{line(shown.label, LABEL)}: " if len(runs) > 1 else ""
+            over = end or (not alone and shown.view.phase in phases.OVER)
+            label = "" if alone else f"{line(shown.label, LABEL)}: "
             lines += self._lines(list(run.rows(shown, over=over)), label)
         if not lines:
             return

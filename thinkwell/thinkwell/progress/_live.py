@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, TypeVar, cast, get
 
 import anyio
 
+from thinkwell import Outcomes
 from thinkwell._display.json_lines import JsonLines
 from thinkwell._terminal.keyboard import find_keyboard
 from thinkwell._terminal.output import direct, in_background
@@ -47,8 +48,9 @@ class Live(anyio.AsyncContextManagerMixin):
     display gives up.
 
     Args:
-        streams: The runs, of one or several agents, and replays.
-        labels: Names for the runs, in the same order; by default those of their agents.
+        streams: The runs, of one or several agents, and replays. The runs of an `Agent.map` are shown as they
+            start, by their inputs.
+        labels: Names for the streams, in the same order; by default those of their agents.
         console: Where to draw; by default standard error.
         style: ``live``: redrawn in place. ``lines``: only appended to. ``json``: one event per line.
             ``auto``: ``live`` in a terminal, and HTML in a notebook; ``lines`` elsewhere, in a simple
@@ -68,7 +70,7 @@ class Live(anyio.AsyncContextManagerMixin):
 
     def __init__(
         self,
-        *streams: ThoughtStream[object],
+        *streams: ThoughtStream[object] | Outcomes[object, object],
         labels: Sequence[str] = (),
         console: Console | None = None,
         style: Style = "auto",
@@ -80,12 +82,13 @@ class Live(anyio.AsyncContextManagerMixin):
     ) -> None:
         if style not in get_args(Style):
             raise ValueError(f'style={style!r}: choose "auto", "live", "lines" or "json"')
-        if labels and len(labels) != len(streams):
+        self._maps = [each for each in streams if isinstance(each, Outcomes)]
+        self._streams = [each for each in streams if not isinstance(each, Outcomes)]
+        if labels and len(labels) != len(self._streams):
             raise ValueError(
-                f"Live(labels=…): {len(labels)} labels for {len(streams)} runs; give one for each"
+                f"Live(labels=…): {len(labels)} labels for {len(self._streams)} runs; give one for each"
             )
-        self._streams = streams
-        self._labels = tuple(labels) or default_labels(streams)
+        self._labels = tuple(labels) or default_labels(self._streams)
         self._console = console
         self._out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
         self._terminal = self._out.isatty() if console is None else console.is_terminal
@@ -132,8 +135,8 @@ class Live(anyio.AsyncContextManagerMixin):
 
     def _drawing(self) -> Drawing:
         if self._style == "json":
-            return Telling(self._streams, self._labels, JsonLines(self._out))
-        return Drawing(self._streams, self._labels, self._made(), result=self._result)
+            return Telling(self._streams, self._labels, JsonLines(self._out), maps=self._maps)
+        return Drawing(self._streams, self._labels, self._made(), maps=self._maps, result=self._result)
 
     def _made(self) -> Renderer:
         """Return what draws."""

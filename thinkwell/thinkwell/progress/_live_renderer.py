@@ -16,6 +16,7 @@ from thinkwell.progress._card import card, end_row
 from thinkwell.progress._frame import Frame, inner_room
 from thinkwell.progress._markdown import WIDEST
 from thinkwell.progress._question import Question
+from thinkwell.progress._renderer import is_alone
 from thinkwell.progress._screen import Screen, SharedScreen
 from thinkwell.progress._settling import Answered, Noticed, Settling
 
@@ -63,7 +64,7 @@ class LiveRenderer:
         above = self._settled(runs, end=False)
         printed, question = self._asked(runs)
         screen = self._screen
-        if len(runs) == 1:
+        if is_alone(runs):
             live = self._runs[0].frame.draw(runs[0], question, screen.width, screen.height)
         else:
             live = _many.draw(runs, [each.settling for each in self._runs], question, screen.height)
@@ -72,7 +73,7 @@ class LiveRenderer:
     def finish(self, runs: Sequence[Shown], /) -> None:
         """Draw the end."""
         above = self._settled(runs, end=True)
-        if len(runs) == 1:
+        if is_alone(runs):
             above += end_row(runs[0]) if self._shared else card(runs[0], verbose=self._verbose)
         else:
             above += _many.closing(runs)
@@ -96,7 +97,7 @@ class LiveRenderer:
         width = _many.labels_width(runs)
         for run, drawn in zip(runs, self._runs, strict=True):
             things = drawn.settling.look(run.view, run.now, end=end)
-            if len(runs) == 1:
+            if is_alone(runs):
                 above += drawn.blocks.draw(things, run.view)
                 continue
             told = drawn.blocks.draw([each for each in things if isinstance(each, _TOLD)], run.view)
@@ -113,7 +114,7 @@ class LiveRenderer:
             if run.asking is not None:
                 width = min(self._screen.width, WIDEST)
                 printed, live = self._question.draw(run, width, inner_room(self._screen.height))
-                if len(runs) > 1 and live:
+                if live and not is_alone(runs):
                     whose = Bar(Text(f" {line(run.label)}", "bold"))
                     return ([whose, *printed] if printed else [], [whose, *live])
                 return printed, live

@@ -24,6 +24,8 @@ class Shown:
     result: str | None = None
     """The result: text as it is, everything else as indented JSON. ``None`` until it is there, where the run
     failed, and where the result is not to be shown."""
+    alone: bool = True
+    """Whether no other run is shown, before or after it."""
     recording: str | None = None
     """Where the run is recorded."""
     asking: str | None = None
@@ -48,6 +50,11 @@ class Shown:
         said = (self.view.text, *self.view.messages[-1:])
         told = self.result is not None and self.result.strip() in map(str.strip, said)
         return None if told else self.result
+
+
+def is_alone(runs: Sequence[Shown]) -> bool:
+    """Return whether one run is shown, and never another."""
+    return len(runs) == 1 and runs[0].alone
 
 
 class Renderer(Protocol):

@@ -68,8 +68,7 @@ async def showing(
 async def _attend(drawing: Drawing, asking: Asking | None) -> None:
     """Draw, and ask, until all runs are over; then draw the end."""
     async with anyio.create_task_group() as group:
-        for stream in drawing.streams:
-            group.start_soon(drawing.watch, stream)
+        drawing.watch(group)
         if asking is not None:
             group.start_soon(_ask, asking, drawing)
         await drawing.until_over()

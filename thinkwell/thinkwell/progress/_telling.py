@@ -10,7 +10,7 @@ from thinkwell.progress._drawing import Drawing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from thinkwell import ThoughtStream
+    from thinkwell import Outcomes, ThoughtStream
     from thinkwell._core.exit import EventReader
     from thinkwell._display.json_lines import JsonLines
     from thinkwell.progress._renderer import Shown
@@ -20,14 +20,26 @@ class Telling(Drawing):
     """Writes the events of runs as they come, and the result of each."""
 
     def __init__(
-        self, streams: Sequence[ThoughtStream[object]], labels: Sequence[str], lines: JsonLines
+        self,
+        streams: Sequence[ThoughtStream[object]],
+        labels: Sequence[str],
+        lines: JsonLines,
+        *,
+        maps: Sequence[Outcomes[object, object]] = (),
     ) -> None:
-        super().__init__(streams, labels, _Nothing())
         self._lines = lines
-        names = [None] if len(streams) == 1 else list(labels)
-        readers = [cast("EventReader", stream.events()) for stream in streams]
-        self._open = list(zip(streams, readers, names, strict=True))
+        alone = len(streams) == 1 and not maps
+        self._open = [
+            (stream, _reader(stream), None if alone else label)
+            for stream, label in zip(streams, labels, strict=True)
+        ]
         """The runs whose end was not written."""
+        super().__init__(streams, labels, _Nothing(), maps=maps)
+
+    def add(self, stream: ThoughtStream[object], label: str) -> None:
+        """Write another run."""
+        self._open.append((stream, _reader(stream), label))
+        super().add(stream, label)
 
     def _frame(self, *, end: bool) -> Callable[[], None]:
         work: list[Callable[[], None]] = []
@@ -46,6 +58,10 @@ class Telling(Drawing):
             self._lines.error(error, name)
         else:
             self._lines.result(stream.result._outcome.value[0], name)
+
+
+def _reader(stream: ThoughtStream[object]) -> EventReader:
+    return cast("EventReader", stream.events())
 
 
 class _Nothing:

@@ -20,6 +20,7 @@ from thinkwell.sync._builder import ThinkBuilder
 from thinkwell.sync._listening import listen
 from thinkwell.sync._login import login
 from thinkwell.sync._opening import Opener
+from thinkwell.sync._outcomes import Outcomes
 from thinkwell.sync._replay import replay
 from thinkwell.sync._session import Session
 from thinkwell.sync._stream import ThoughtStream
@@ -29,6 +30,7 @@ from thinkwell.sync._supervisor import Supervisor
 __all__ = (
     "Agent",
     "Opener",
+    "Outcomes",
     "Session",
     "Supervisor",
     "ThinkBuilder",

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
 from thinkwell import Agent as AsyncAgent
+from thinkwell import ThinkBuilder as AsyncThinkBuilder
 from thinkwell import open_agent as open_async_agent
 from thinkwell._core.exit import OPEN_TIMEOUT, QUESTION_TIMEOUT
+from thinkwell._core.schema.misuse import refuse_prompt
 from thinkwell.sync._builder import Starter, ThinkBuilder
 from thinkwell.sync._loop import hold
 from thinkwell.sync._opening import Opened, Opener
+from thinkwell.sync._outcomes import Outcomes
 from thinkwell.sync._session import Session, start_session
 from thinkwell.sync._supervisor import async_handlers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from pydantic import TypeAdapter
-    from typing_extensions import TypeForm
+    from typing_extensions import TypeForm, Unpack
 
-    from thinkwell import AgentStatistics, AuthStatus, Provider, SessionInfo
+    from thinkwell import AgentStatistics, AuthStatus, Provider, RunOptions, SessionInfo
     from thinkwell import events as ev
     from thinkwell._core.schema.output import Form, JsonSchema
     from thinkwell._lines.words import PromptFormat, Protocol
@@ -38,6 +41,20 @@ if TYPE_CHECKING:
     from thinkwell_acp import schema as s
 
 T = TypeVar("T")
+In = TypeVar("In")
+
+Task: TypeAlias = "ThinkBuilder[T] | AsyncThinkBuilder[T]"
+"""A task of this API, or one of `thinkwell.think`, which has no agent yet."""
+
+
+def _unwrapped(task: Task[T]) -> AsyncThinkBuilder[T]:
+    if isinstance(task, ThinkBuilder):
+        return AsyncThinkBuilder(task._starter._starter, task._spec)
+    return task
+
+
+def _made(function: Callable[[In], Task[T]], given: In) -> AsyncThinkBuilder[T]:
+    return _unwrapped(function(given))
 
 
 class Agent(Opened[AsyncAgent]):
@@ -104,19 +121,56 @@ class Agent(Opened[AsyncAgent]):
     @overload
     def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
-    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+    def think(self, output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
         """Begin a task in a new session.
 
         Args:
             output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
                 union of those; a `pydantic.TypeAdapter`, for type checkers that do not know `TypeForm`; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
+            prompt: Nothing. The prompt follows, as in ``think(Model).text("…")``.
 
         Raises:
             TypeError: The output type cannot be used; the message says what to give instead.
         """
+        refuse_prompt(prompt, "think")
         builder = self._agent.think(cast("type[Any]", output))
         return ThinkBuilder(Starter(self._held.loop, builder._starter, self), builder._spec)
+
+    def map(
+        self,
+        task: Task[T] | Callable[[In], Task[T]],
+        inputs: Iterable[In],
+        *,
+        limit: int = 4,
+        ordered: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> Outcomes[In, T]:
+        """Run a task for each of many inputs, each in a session of its own, and return their outcomes.
+
+        For example:
+
+            for outcome in agent.map(thinkwell.think(Review).text("Review "), files):
+                print(outcome.input, outcome.error or outcome.result)
+
+        Args:
+            task: The task, to which each input is added by ``.text(str(input))``; or a function that returns
+                the task of an input. It is called in the library's thread.
+            inputs: The inputs. They are read as runs start, in the library's thread: a generator must not
+                block.
+            limit: How many runs go on at a time.
+            ordered: Deliver the outcomes in the order of the inputs; by default as the runs end.
+            options: Those of `ThinkBuilder.stream`, for each run. All share the `budget`.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: The limit is less than 1.
+            AgentClosed: The agent was closed.
+        """
+        loop, agent = self._held.loop, self._agent
+        made = partial(_made, task) if callable(task) else _unwrapped(task)
+        outcomes = loop.ask(lambda: agent.map(made, inputs, limit=limit, ordered=ordered, **options))
+        return Outcomes(loop, outcomes, self)
 
     def session(
         self,

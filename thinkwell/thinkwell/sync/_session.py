@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 from thinkwell import Session as AsyncSession
 from thinkwell import events as ev
 from thinkwell._core.exit import OPEN_TIMEOUT
+from thinkwell._core.schema.misuse import refuse_prompt
 from thinkwell.errors import AgentClosed
 from thinkwell.sync._builder import Starter, ThinkBuilder
 from thinkwell.sync._loop import LoopEnded, hold
@@ -206,12 +207,13 @@ class Session(Opened[AsyncSession]):
     @overload
     def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
-    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+    def think(self, output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
         """Begin a turn; see `Agent.think`.
 
         Raises:
             TypeError: The output type cannot be used, or is not that of the session.
         """
+        refuse_prompt(prompt, "think")
         builder = self._session.think(cast("type[Any]", output))
         return ThinkBuilder(Starter(self._held.loop, builder._starter, self), builder._spec)
 

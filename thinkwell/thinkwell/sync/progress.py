@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from thinkwell.progress import Live as AsyncLive
 from thinkwell.progress import Style
 from thinkwell.sync._loop import hold
+from thinkwell.sync._outcomes import Outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -37,8 +38,9 @@ class Live:
     You can use it in any thread. It draws in the background, whatever the block does.
 
     Args:
-        streams: The runs, of one or several agents, and replays.
-        labels: Names for the runs, in the same order; by default those of their agents.
+        streams: The runs, of one or several agents, and replays. The runs of an `Agent.map` are shown as they
+            start, by their inputs.
+        labels: Names for the streams, in the same order; by default those of their agents.
         console: Where to draw; by default standard error.
         style: ``live``, ``lines``, ``json``, or ``auto``, which depends on the console.
         verbose: Show thoughts and tool output in full.
@@ -53,7 +55,7 @@ class Live:
 
     def __init__(
         self,
-        *streams: ThoughtStream[object],
+        *streams: ThoughtStream[object] | Outcomes[object, object],
         labels: Sequence[str] = (),
         console: Console | None = None,
         style: Style = "auto",
@@ -65,7 +67,7 @@ class Live:
     ) -> None:
         self._manager = partial(
             AsyncLive,
-            *(stream._stream for stream in streams),
+            *(each._outcomes if isinstance(each, Outcomes) else each._stream for each in streams),
             labels=labels,
             console=console,
             style=style,

@@ -209,7 +209,7 @@ class Sent:
         left_out = len(shown) - SHOWN
         if left_out > 0:
             shown[:left_out] = [f"  … {left_out} before them"]
-        return "\n".join(["It sent:", *shown]) if shown else "It sent nothing."
+        return "\n".join(["The client sent:", *shown]) if shown else "The client sent nothing."
 
     def _mcp(self, method: str) -> list[_Exchange]:
         """Return the exchanges of a method of MCP, with its own parameters."""

@@ -17,6 +17,7 @@ from thinkwell._core.agent.arguments import check_model, check_protocol, check_t
 from thinkwell._core.agent.initialize import initialize
 from thinkwell._core.agent.launch import Launcher, LaunchLog
 from thinkwell._core.agent.opening import Hold, Opening
+from thinkwell._core.agent.outcomes import mapped
 from thinkwell._core.agent.runs import Runs
 from thinkwell._core.agent.session_handle import (
     OPEN_TIMEOUT,
@@ -33,7 +34,7 @@ from thinkwell._core.protocol.dialect import Dialect
 from thinkwell._core.protocol.mcp_servers import McpServers, check_reachable
 from thinkwell._core.questions.asker import QUESTION_TIMEOUT, Asker
 from thinkwell._core.schema.arguments import check_seconds
-from thinkwell._core.schema.misuse import hints
+from thinkwell._core.schema.misuse import hints, refuse_prompt
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.task.builder import Spec, ThinkBuilder
 from thinkwell._core.task.system_prompt import session_system
@@ -49,13 +50,14 @@ from thinkwell_acp._framing import MAX_LINE
 from thinkwell_acp._tasks import background_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 
     from pydantic import TypeAdapter
-    from typing_extensions import TypeForm
+    from typing_extensions import TypeForm, Unpack
 
     from thinkwell import events as ev
     from thinkwell._core.agent.incoming import Incoming
+    from thinkwell._core.agent.outcomes import Outcomes, RunOptions
     from thinkwell._core.agent.runs import AgentStatistics
     from thinkwell._core.log.observers import Observer
     from thinkwell._core.schema.output import Form, JsonSchema
@@ -76,12 +78,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 T = TypeVar("T")
+In = TypeVar("In")
 
 
-@hints(
-    __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
-    __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
-)
 @hints(
     __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
     __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
@@ -151,18 +150,51 @@ class Agent:
     @overload
     def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
-    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+    def think(self, output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
         """Begin a task in a new session.
 
         Args:
             output: The type of the result: a pydantic model, dataclass, TypedDict, list, scalar, Literal or
                 union of those; a `pydantic.TypeAdapter`, for type checkers that do not know `TypeForm`; a
                 `JsonSchema`; or nothing (or ``str``) for the text of the agent's last message.
+            prompt: Nothing. The prompt follows, as in ``think(Model).text("…")``.
 
         Raises:
             TypeError: The output type cannot be used; the message says what to give instead.
         """
+        refuse_prompt(prompt, "think")
         return ThinkBuilder(self._starter, Spec(output=output_type(output, "think({})")))
+
+    def map(
+        self,
+        task: ThinkBuilder[T] | Callable[[In], ThinkBuilder[T]],
+        inputs: Iterable[In],
+        *,
+        limit: int = 4,
+        ordered: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> Outcomes[In, T]:
+        """Run a task for each of many inputs, each in a session of its own, and return their outcomes.
+
+        For example:
+
+            async for outcome in agent.map(thinkwell.think(Review).text("Review "), files):
+                print(outcome.input, outcome.error or outcome.result)
+
+        Args:
+            task: The task, to which each input is added by ``.text(str(input))``; or a function that returns
+                the task of an input.
+            inputs: The inputs. They are read as runs start.
+            limit: How many runs go on at a time.
+            ordered: Deliver the outcomes in the order of the inputs; by default as the runs end.
+            options: Those of `ThinkBuilder.stream`, for each run. All share the `budget`.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: The limit is less than 1.
+            AgentClosed: You have left the agent's block.
+        """
+        return mapped(task, inputs, self._agent, self._starter, options, limit=limit, ordered=ordered)
 
     def session(
         self,

@@ -15,6 +15,7 @@ from thinkwell._core.agent.opening import Hold, Opening
 from thinkwell._core.agent.starters import SessionStarter, check_system
 from thinkwell._core.protocol.mcp_servers import check_reachable
 from thinkwell._core.schema.arguments import check_seconds
+from thinkwell._core.schema.misuse import refuse_prompt
 from thinkwell._core.schema.output import output_type
 from thinkwell._core.session.session import How, WireSession
 from thinkwell._core.task.builder import Spec, ThinkBuilder
@@ -254,12 +255,13 @@ class Session:
     @overload
     def think(self, output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
-    def think(self, output: object = None, /) -> ThinkBuilder[Any]:
+    def think(self, output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
         """Begin a turn; see `Agent.think`.
 
         Raises:
             TypeError: The output type cannot be used, or is not that of the session.
         """
+        refuse_prompt(prompt, "think")
         prepared = output_type(output, "think({})")
         result = self._starter.result
         if result is not None and prepared.schema not in (None, result.schema):

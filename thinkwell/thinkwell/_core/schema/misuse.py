@@ -50,11 +50,14 @@ def not_open(block: str) -> Callable[[C], C]:
 
 
 def refuse_prompt(prompt: tuple[object, ...], call: str) -> None:
-    """Refuse a prompt as an argument of a call that starts a run.
+    """Refuse a prompt as an argument of a call that takes none.
 
     Raises:
         TypeError: There is a prompt.
     """
+    if prompt and call == "think":
+        shown = f"{prompt[0]!r:.60}"
+        raise TypeError(f"think() takes a type and nothing else; the prompt follows: think(…).text({shown})")
     if prompt:
         raise TypeError(f'{call}() takes no prompt; give it before: agent.think(…).text("…").{call}()')
 

@@ -21,6 +21,7 @@ from thinkwell.cli._options import (
     RecordOption,
     Style,
     StyleOption,
+    SystemOption,
     VerboseOption,
     naming,
 )
@@ -30,6 +31,7 @@ def chat(
     agent: AgentOption = None,
     command: CommandOption = None,
     model: ModelOption = None,
+    system: SystemOption = None,
     load: Annotated[
         str | None,
         typer.Option("--load", metavar="ID", help="Go on with an old session: see `thinkwell sessions`."),
@@ -76,6 +78,7 @@ def chat(
             profile=chosen_agent(agent, command),
             agent=(*naming(agent, command), *(["--model", model] if model else [])),
             model=model,
+            system=system,
             load=load,
             resume=resume,
             cwd=cwd,

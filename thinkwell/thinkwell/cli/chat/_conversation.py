@@ -66,6 +66,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     agent: tuple[str, ...]
     """The options that name the agent, to be typed again."""
     model: str | None
+    system: str | None
     load: str | None
     resume: str | None
     cwd: Path | None
@@ -107,7 +108,12 @@ async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
         with launching as on_phase:
             async with opened(on_phase=on_phase) as agent:
                 await _check_folder(agent, options)
-                async with agent.session(load=options.load, resume=options.resume) as session:
+                async with agent.session(
+                    load=options.load,
+                    resume=options.resume,
+                    system=options.system,
+                    system_fallback=None if options.system is None else "prompt",
+                ) as session:
                     on_phase.done()
                     yield _Chat(agent, session, options, write_log)
 

@@ -1,0 +1,302 @@
+"""`Agent.map`: one task over many inputs, so many runs at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar, cast
+
+import anyio
+
+from thinkwell._core.schema.arguments import check_count
+from thinkwell._core.task.builder import ThinkBuilder
+from thinkwell._core.task.think import bound
+from thinkwell.errors import AgentClosed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+    from typing import Self
+
+    from thinkwell import events as ev
+    from thinkwell._core.agent.agent import RunningAgent
+    from thinkwell._core.log.budget import Budget
+    from thinkwell._core.log.owner import Owner
+    from thinkwell._core.log.run_log import Buffer
+    from thinkwell._core.log.stream import ThoughtStream
+    from thinkwell._core.task.builder import Starter
+    from thinkwell.view import RunView
+    from thinkwell_acp._tasks import BackgroundTasks
+
+T = TypeVar("T")
+In = TypeVar("In")
+T_co = TypeVar("T_co", covariant=True)
+In_co = TypeVar("In_co", covariant=True)
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of a run; `ThinkBuilder.stream` says what they mean."""
+
+    include: ev.Include
+    buffer: Buffer | None
+    timeout: float | None
+    idle_timeout: float | None
+    retries: int
+    reminders: int
+    background_wait: float
+    budget: Budget | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Generic[In_co, T_co]):
+    """The outcome of one input of `Agent.map`."""
+
+    input: In_co
+    index: int
+    """The place of the input among all, from 0 on."""
+    error: Exception | None
+    """Why there is no result; ``None`` where there is one."""
+    view: RunView | None
+    """How the run stood at its end, with what it has used; ``None`` where it could not be started."""
+    seconds: float
+    """How long the run took."""
+    _value: tuple[T_co, ...]
+
+    @property
+    def result(self) -> T_co:
+        """The validated result.
+
+        Raises:
+            Exception: There is none: this is `error`.
+        """
+        if self.error is not None:
+            raise self.error.with_traceback(None)
+        return self._value[0]
+
+
+class Outcomes(Generic[In_co, T_co]):
+    """The outcomes of many inputs, one for each: ``async for outcome in agent.map(task, inputs)``.
+
+    The first runs have started. Each outcome is delivered once. Leaving the loop starts nothing more once as
+    many outcomes wait as runs go on; with ``async with``, leaving the block cancels what still runs.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[In_co], ThoughtStream[T_co]],
+        inputs: Iterable[In_co],
+        *,
+        limit: int,
+        ordered: bool,
+        owner: Owner,
+        tasks: BackgroundTasks,
+    ) -> None:
+        self._start = start
+        self._inputs = enumerate(inputs)
+        self._limit = limit
+        self._ordered = ordered
+        self._owner = owner
+        self._tasks = tasks
+        self._running: dict[int, tuple[In_co, ThoughtStream[T_co]]] = {}
+        self._waiting: dict[int, Outcome[In_co, T_co]] = {}
+        """Outcomes that were not delivered, in the order in which they came."""
+        self._delivered = 0
+        self._cancelled = False
+        self._over = False
+        """Whether no more runs start."""
+        self._error: Exception | None = None
+        """What the inputs raised, or that the agent was closed."""
+        self._changed = anyio.Event()
+        self._followers: list[Callable[[In_co, ThoughtStream[T_co]], None]] = []
+        tasks.start_soon(self._feed, never=self._closed)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Outcomes {len(self._running)} running, {len(self._waiting)} waiting, "
+            f"{self._delivered} delivered>"
+        )
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Outcome[In_co, T_co]:
+        self._owner.check()
+        while (outcome := self._take()) is None:
+            await self._changed.wait()
+        return outcome
+
+    async def results(self) -> list[Outcome[In_co, T_co]]:
+        """Wait for all, and return the outcomes in the order of the inputs. Cancelling this call cancels all.
+
+        Raises:
+            Exception: What the inputs raised while they were read.
+            AgentClosed: The agent was closed before all had started.
+        """
+        try:
+            return sorted([outcome async for outcome in self], key=lambda outcome: outcome.index)
+        except BaseException:
+            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+                await self.close()
+            raise
+
+    def cancel(self) -> None:
+        """Cancel the runs that go on, and start no more. Returns at once; their outcomes still come."""
+        self._cancelled = True
+        for _, stream in self._running.values():
+            stream.cancel()
+        self._notify()
+
+    async def close(self) -> None:
+        """Cancel what goes on, and wait for its end."""
+        self._owner.check()
+        self.cancel()
+        await self._ended()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+            await self.close()
+
+    def _take(self) -> Outcome[In_co, T_co] | None:
+        """Take the next outcome; ``None`` where it has not come."""
+        index = self._delivered if self._ordered else next(iter(self._waiting), None)
+        outcome = None if index is None else self._waiting.pop(index, None)
+        if outcome is not None:
+            self._delivered += 1
+            self._notify()
+        elif self._over and not self._running:
+            error, self._error = self._error, None
+            raise error or StopAsyncIteration
+        return outcome
+
+    def _follow(self, begun: Callable[[In_co, ThoughtStream[T_co]], None]) -> None:
+        """Call a function with each run that goes on, and with those that start later."""
+        self._followers.append(begun)
+        for given, stream in self._running.values():
+            begun(given, stream)
+
+    async def _ended(self) -> None:
+        """Wait until no run goes on, and none will."""
+        while self._running or not self._over:
+            await self._changed.wait()
+
+    async def _feed(self) -> None:
+        """Start runs, as long as there is room for them."""
+        try:
+            while await self._room():
+                try:
+                    index, given = next(self._inputs)
+                except StopIteration:
+                    return
+                except Exception as exc:
+                    self._error = exc
+                    return
+                try:
+                    stream = self._start(given)
+                except AgentClosed as exc:
+                    self._error = exc
+                    return
+                except Exception as exc:
+                    self._come(Outcome(input=given, index=index, error=exc, view=None, seconds=0, _value=()))
+                else:
+                    self._running[index] = given, stream
+                    for begun in self._followers:
+                        begun(given, stream)
+                    self._tasks.start_soon(self._watch, index)
+        except anyio.get_cancelled_exc_class():
+            self._closed()
+            raise
+        finally:
+            self._over = True
+            self._notify()
+
+    async def _room(self) -> bool:
+        """Wait until another run may start; return whether it shall."""
+        while not self._cancelled:
+            if len(self._running) < self._limit and self._unread < 2 * self._limit:
+                return True
+            await self._changed.wait()
+        return False
+
+    @property
+    def _unread(self) -> int:
+        return len(self._running) + len(self._waiting)
+
+    async def _watch(self, index: int) -> None:
+        given, stream = self._running[index]
+        try:
+            await stream.wait()
+        finally:  # leaving the agent's block may cancel this just after the run has ended
+            del self._running[index]
+            self._come(
+                Outcome(
+                    input=given,
+                    index=index,
+                    error=stream.result.exception(),
+                    view=stream.view,
+                    seconds=stream.elapsed,
+                    _value=tuple(stream.result._outcome.value),
+                )
+            )
+
+    def _come(self, outcome: Outcome[In_co, T_co]) -> None:
+        self._waiting[outcome.index] = outcome
+        self._notify()
+
+    def _closed(self) -> None:
+        """The agent's block was left."""
+        self._over = True
+        self._error = AgentClosed()
+        self._notify()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+def mapped(
+    task: ThinkBuilder[T] | Callable[[In], ThinkBuilder[T]],
+    inputs: Iterable[In],
+    agent: RunningAgent,
+    starter: Starter,
+    options: RunOptions,
+    *,
+    limit: int,
+    ordered: bool,
+) -> Outcomes[In, T]:
+    """Start `Agent.map`, which says what it raises."""
+    _check(task, inputs, limit)
+    agent.check_open()
+
+    def make(given: In) -> ThinkBuilder[T]:
+        if not callable(task):
+            return task.text(str(given))
+        made = cast("object", task(given))
+        if not isinstance(made, ThinkBuilder):
+            raise TypeError(f"the function of map() returned {made!r:.100}; return a task: think(…).text(…)")
+        return cast("ThinkBuilder[T]", made)
+
+    return Outcomes(
+        lambda given: bound(make(given), starter).stream(**options),
+        inputs,
+        limit=limit,
+        ordered=ordered,
+        owner=agent.host.owner,
+        tasks=agent.host.tasks,
+    )
+
+
+def _check(task: object, inputs: object, limit: int) -> None:
+    if not isinstance(task, ThinkBuilder) and not callable(task):
+        raise TypeError(
+            f"map({task!r:.100}): give a task, such as thinkwell.think(Model).text(…), or a function of an "
+            "input that returns one"
+        )
+    if isinstance(inputs, str | bytes):
+        raise TypeError(f"map(inputs={inputs!r:.60}): a text is one input; give a list: [{inputs!r:.60}]")
+    check_count("limit", limit)
+    if limit < 1:
+        raise ValueError("map(limit=0): let at least one run go on at a time")

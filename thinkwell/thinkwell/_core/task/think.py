@@ -1,0 +1,81 @@
+"""`think`: a task that no agent has yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+
+from thinkwell._core.schema.misuse import refuse_prompt
+from thinkwell._core.schema.output import output_type
+from thinkwell._core.task.builder import Spec, ThinkBuilder
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
+
+    from thinkwell import events as ev
+    from thinkwell._core.schema.output import Form, JsonSchema
+    from thinkwell._core.task.builder import Options, Starter
+
+T = TypeVar("T")
+
+
+class NoAgent:
+    """Stands for the agent of a task that has none yet; what it must support is checked when it has one."""
+
+    def start(self, spec: Spec[Any], options: Options) -> NoReturn:
+        """Refuse to start it."""
+        raise ValueError(
+            "this task has no agent: write `agent.map(task, inputs)`, or begin it with `agent.think(…)`"
+        )
+
+    def explain(self, spec: Spec[Any]) -> NoReturn:
+        """Refuse to explain it: what is sent depends on the agent."""
+        raise ValueError("this task has no agent, which decides what is sent: begin it with `agent.think(…)`")
+
+    def check(self, part: object) -> None:
+        """Take any part of a prompt."""
+
+    def check_system(self, _system: object, /) -> None:
+        """Take any system prompt."""
+
+
+@overload
+def think(output: None = None, /) -> ThinkBuilder[str]: ...
+@overload
+def think(output: type[T], /) -> ThinkBuilder[T]: ...
+@overload
+def think(output: TypeAdapter[T], /) -> ThinkBuilder[T]: ...
+@overload
+def think(output: JsonSchema, /) -> ThinkBuilder[ev.JsonValue]: ...
+@overload
+def think(output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
+
+
+def think(output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
+    """Begin a task that any agent can do: give it to `Agent.map`.
+
+    Args:
+        output: The type of the result; see `Agent.think`.
+        prompt: Nothing. The prompt follows, as in ``think(Model).text("…")``.
+
+    Raises:
+        TypeError: The output type cannot be used; the message says what to give instead.
+    """
+    refuse_prompt(prompt, "think")
+    return ThinkBuilder(NoAgent(), Spec(output=output_type(output, "think({})")))
+
+
+def bound(task: ThinkBuilder[T], starter: Starter) -> ThinkBuilder[T]:
+    """Return a task as one of an agent, where it has none yet.
+
+    Raises:
+        CapabilityMissing: The agent does not take a part of the prompt, or the system prompt.
+        ValueError: There is no place for a system prompt.
+    """
+    if not isinstance(task._starter, NoAgent):
+        return task
+    for part in task._spec.parts:
+        starter.check(part)
+    if task._spec.system is not None:
+        starter.check_system(task._spec.system)
+    return ThinkBuilder(starter, task._spec)

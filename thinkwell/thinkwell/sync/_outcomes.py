@@ -1,0 +1,97 @@
+"""`Outcomes` of `Agent.map`, for callers who block."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from thinkwell.sync._loop import LoopEnded
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from thinkwell import Outcome
+    from thinkwell import Outcomes as AsyncOutcomes
+    from thinkwell.sync._loop import LoopThread
+
+T_co = TypeVar("T_co", covariant=True)
+In_co = TypeVar("In_co", covariant=True)
+
+
+class Outcomes(Generic[In_co, T_co]):
+    """The outcomes of many inputs, one for each: ``for outcome in agent.map(task, inputs)``.
+
+    The first runs have started. Each outcome is delivered once. Leaving the loop starts nothing more once as
+    many outcomes wait as runs go on; with ``with``, leaving the block cancels what still runs.
+    """
+
+    def __init__(self, loop: LoopThread, outcomes: AsyncOutcomes[In_co, T_co], owner: object) -> None:
+        self._loop = loop
+        self._outcomes = outcomes
+        self._owner = owner  # an agent is closed when it cannot be used any more
+        self._ready: deque[Outcome[In_co, T_co]] = deque()
+        self._over = False
+
+    def __repr__(self) -> str:
+        return self._loop.ask(repr, self._outcomes)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Outcome[In_co, T_co]:
+        while True:
+            try:
+                return self._ready.popleft()
+            except IndexError:
+                if self._over:
+                    raise StopIteration from None
+            try:
+                self._loop.call(self._fetch)
+            except LoopEnded:
+                self._loop.ask(self._fetch_rest)
+
+    async def _fetch(self) -> None:
+        """Take the next one. Not by way of the result: an interrupted caller must not lose it."""
+        try:
+            self._ready.append(await anext(self._outcomes))
+        except StopAsyncIteration:
+            self._over = True
+
+    def _fetch_rest(self) -> None:
+        """Take the next of those that came before the agent was closed."""
+        try:
+            self._ready.extend(filter(None, [self._outcomes._take()]))
+        except StopAsyncIteration:
+            self._over = True
+
+    def results(self) -> list[Outcome[In_co, T_co]]:
+        """Wait for all, and return the outcomes in the order of the inputs. Ctrl-C cancels all.
+
+        Raises:
+            Exception: What the inputs raised while they were read.
+            AgentClosed: The agent was closed before all had started.
+        """
+        try:
+            return sorted(self, key=lambda outcome: outcome.index)
+        except BaseException:
+            self.close()
+            raise
+
+    def cancel(self) -> None:
+        """Cancel the runs that go on, and start no more. Returns at once; their outcomes still come."""
+        self._loop.ask(self._outcomes.cancel)
+
+    def close(self) -> None:
+        """Cancel what goes on, and wait for its end."""
+        with suppress(LoopEnded):  # then nothing goes on
+            self._loop.call(self._outcomes.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
