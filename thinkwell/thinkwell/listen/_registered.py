@@ -112,7 +112,7 @@ def _annotation(function: Callable[..., object], label: str) -> object:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError as exc:
-        raise TypeError(f"{label}: its parameters are not known; wrap it in your own function") from exc
+        raise TypeError(f"{label}: its parameters are unknown; wrap it in your own function") from exc
     takes = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
