@@ -247,7 +247,7 @@ class Probing:
 
     @asynccontextmanager
     async def _session(self, plan: SessionPlan) -> AsyncGenerator[Session]:
-    """Open a session, and delete it afterwards if the agent supports that: it is not the user's."""
+        """Open a session, and delete it afterwards if the agent supports that: it is not the user's."""
         async with open_session(self._agent, plan) as session:
             yield session
             session_id = session.id
