@@ -11,7 +11,10 @@ import pytest
 from scripted import Turn, scripted
 
 import thinkwell.sync
+import thinkwell.sync.progress as sync_progress
 from thinkwell import AgentClosed, open_agent
+from thinkwell.listen import Handlers, listen
+from thinkwell.progress import Live, show
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,6 +31,11 @@ async def looped(things: Any) -> None:
 
 async def entered(thing: Any) -> None:
     with thing:
+        pass
+
+
+async def aentered(thing: Any) -> None:
+    async with thing:
         pass
 
 
@@ -63,6 +71,26 @@ MISTAKES: list[tuple[str, Callable[[Any], Awaitable[object]], str]] = [
     ("run a prompt", lambda agent: agent.think().run("Go"), '.text("…").run()'),
     ("stream a prompt", lambda agent: agent.think().stream("Go"), '.text("…").stream()'),
     ("with stream", lambda agent: entered(agent.think().text("Go").stream()), "async with stream:"),
+    ("await outcomes", lambda agent: waited(agent.map(agent.think(), ["a"])), "await outcomes.results()"),
+    (
+        "for over outcomes",
+        lambda agent: anyio.to_thread.run_sync(list, agent.map(agent.think(), ["a"])),
+        "async for outcome in outcomes",
+    ),
+    (
+        "call the result",
+        lambda agent: waited(agent.think().text("Go").stream().result()),
+        "await stream.result",
+    ),
+    ("async with agent", lambda agent: aentered(agent), "async with open_agent(…) as agent:"),
+    ("show a task", lambda agent: show(agent.think().text("Go")), 'show(agent.think().text("…").stream())'),
+    ("show a coroutine", lambda agent: show(agent.think().text("Go").run()), "not a coroutine: begin"),
+    (
+        "Live of an agent",
+        lambda agent: aentered(Live(agent)),
+        "Live() takes a run that has begun",
+    ),
+    ("listen to a task", lambda agent: listen(agent.think().text("Go"), Handlers()), "listen(agent.think()"),
     ("with agent.session()", lambda agent: entered(agent.session()), "async with"),
     ("await agent.session()", lambda agent: waited(agent.session()), ".start()"),
 ]
@@ -99,6 +127,19 @@ def test_a_blocking_agent_that_is_not_open_says_how_to_open_it() -> None:
         opening.think()
     with pytest.raises(TypeError, match="run\\(\\) takes no prompt"), thinkwell.sync.open_agent() as agent:
         agent.think().run("Go")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_async_code_over_the_blocking_api_says_so() -> None:
+    with pytest.raises(TypeError, match=r"write `with open_agent"):
+        anyio.run(aentered, thinkwell.sync.open_agent())
+    with thinkwell.sync.open_agent() as agent:
+        with pytest.raises(TypeError, match="write `for event in stream`"):
+            anyio.run(looped, agent.think().text("Go").stream())
+        task: Any = agent.think()
+        shows = (sync_progress.show, sync_progress.Live)
+        for call in (*shows, lambda task: thinkwell.sync.listen(task, Handlers())):
+            with pytest.raises(TypeError, match="takes a run that has begun, not a ThinkBuilder"):
+                call(task)
 
 
 async def test_a_stream_after_its_agents_block_says_so() -> None:

@@ -71,7 +71,9 @@ async def test_what_is_no_run_is_refused_and_it_is_said_how_one_is_begun(
     channel = Whole()
     async with Echo().open() as agent:
         stream = made(agent)
-        with pytest.raises(TypeError, match=rf"takes a started run, not a {said}: start one with \.stream"):
+        with pytest.raises(
+            TypeError, match=rf"deliver\(\) takes a run that has begun, not a {said}: begin one by \.stream"
+        ):
             await deliver(stream, channel, "ann")
         if inspect.iscoroutine(stream):
             assert inspect.getcoroutinestate(stream) == inspect.CORO_CLOSED

@@ -137,8 +137,8 @@ class Matrix:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The columns, in the order in which they came."""
-        return tuple(dict.fromkeys(result.agent for result in self._tries))
+        """The columns, by name: the tests come in random order."""
+        return tuple(sorted({result.agent for result in self._tries}))
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import random
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
@@ -10,8 +13,8 @@ import pytest
 
 from interop.agents import CLAUDE_DIRECT, CODEX
 from interop.live import TIMEOUT, shell
-from interop.model_server import EndTurn, Hold, ModelServer, Say
-from thinkwell import Injected, open_agent
+from interop.model_server import EndTurn, Hold, ModelServer, Say, Step
+from thinkwell import Injected, Refused, RunEnded, open_agent
 from thinkwell import events as ev
 
 if TYPE_CHECKING:
@@ -23,6 +26,24 @@ pytestmark = [
     pytest.mark.interop,
     pytest.mark.parametrize("recipe", [CLAUDE_DIRECT, CODEX], ids=lambda recipe: recipe.name),
 ]
+
+
+MOMENTS: Final = int(os.environ.get("MOMENTS", "5"))
+"""At how many random moments an agent is told something."""
+
+SEED: Final = int(os.environ.get("SEED", "1"))
+
+
+class Pause(Hold):
+    """Keeps an answer open for some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def wait(self) -> None:
+        self.reached.set()
+        self._released.wait(self._seconds)
 
 
 async def test_steered_in_mid_text(
@@ -73,3 +94,48 @@ async def test_steered_in_mid_tool(
                 cycles = [each.origin async for each in stream if isinstance(each, ev.AgentCycle)]
                 assert cycles == ["task-notification"]
                 assert stream.view.messages[-1] == "It has slept."
+
+
+async def test_steered_at_any_moment(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    """Nothing is lost, nothing comes in another turn, and nothing hangs."""
+    came: list[str] = []
+    async with (
+        open_agent(command=launch.command, env=launch.env, cwd=project, permissions="allow") as agent,
+        agent.session() as session,
+    ):
+        for number in range(SEED, SEED + MOMENTS):
+            rng = random.Random(number)
+            told, answered, after = f"note-{number}.", f"heard-{number}.", f"next-{number}."
+            first: list[Step] = [
+                Say(f"begun-{number}."),
+                Pause(rng.random()),
+                Say("More."),
+                Pause(rng.random() / 4),
+            ]
+            if rng.random() < 0.4:
+                first = [
+                    shell(recipe, f"sleep {rng.random() * 3:.2f}; echo slept"),
+                    Say("It slept."),
+                    EndTurn(),
+                ]
+            models.play(*first, EndTurn(), Say(answered), EndTurn())
+            with anyio.fail_after(TIMEOUT):
+                stream = session.think().text(f"Begin {number}.").stream(include="all")
+                await anyio.sleep(rng.random() * 2)
+                outcome: type[object] = RunEnded
+                with suppress(RunEnded):
+                    outcome = type(await stream.steer(told))
+                await stream.wait()
+                assert stream.result.exception() is None, number
+                heard = any(told.encode() in request.body for request in models.requests)
+                assert heard == (outcome is Injected), (number, outcome)
+                assert (answered in "".join(stream.view.messages)) == (
+                    Say(answered) not in models.remaining
+                ), number
+                models.skip()
+                models.play(Say(after))
+                assert await session.think().text("Next.").run() == after, number
+            came.append(outcome.__name__)
+    assert {Injected.__name__} <= set(came) <= {each.__name__ for each in (Injected, Refused, RunEnded)}, came

@@ -9,7 +9,16 @@ import pytest
 from scripted import Turn, scripted
 
 import thinkwell
-from thinkwell import AgentClosed, Budget, BudgetExceeded, Outcome, ResultRefused, ThoughtCancelled
+from thinkwell import (
+    AgentClosed,
+    Budget,
+    BudgetExceeded,
+    Outcome,
+    QuestionNotOpen,
+    ResultRefused,
+    RunEnded,
+    ThoughtCancelled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +70,7 @@ async def test_outcomes_come_as_the_runs_end() -> None:
         (0, "a", "A"),
         (1, "b", "B"),
     ]
-    assert all(each.view is not None and each.view.phase == "completed" for each in found)
+    assert all(each.view.phase == "completed" for each in found)
     assert all(each.seconds >= 0 for each in found)
 
 
@@ -90,7 +99,8 @@ async def test_failures_are_values() -> None:
     assert [type(each.error) for each in found] == [type(None), ResultRefused, KeyError, type(None)]
     with pytest.raises(ResultRefused):
         found[1].result  # noqa: B018
-    assert found[2].view is None
+    assert found[2].view.phase == "failed"
+    assert found[2].view.error is found[2].error
     assert found[3].result == "B"
 
 
@@ -218,6 +228,10 @@ async def test_an_agent_that_is_closed_meanwhile() -> None:
         ("Count", ["a"], {}, r"give a task, such as thinkwell\.think"),
         (TASK, ["a"], {"limit": 0}, "at least one"),
         (TASK, ["a"], {"limit": 1.5}, "whole number"),
+        (TASK, ["a"], {"limits": 2}, r"map\(\) has no option 'limits'; do you mean 'limit'"),
+        (TASK, ["a"], {"colour": 2}, r"map\(\) has no option 'colour'$"),
+        (TASK, ["a"], {"budget": 5}, "must be a Budget"),
+        (TASK, ["a"], {"include": "mesage"}, "mesage"),
     ],
 )
 async def test_what_cannot_be_mapped(task: Any, inputs: Any, options: Any, error: str) -> None:
@@ -226,8 +240,33 @@ async def test_what_cannot_be_mapped(task: Any, inputs: Any, options: Any, error
             agent.map(task, inputs, **options)
 
 
-async def test_a_function_that_returns_no_task_is_the_error_of_its_input() -> None:
+@pytest.mark.parametrize("wrong", [repr, Gates()])
+async def test_a_function_that_returns_no_task_ends_the_map(wrong: Any) -> None:
     async with scripted(capitals) as agent:
-        task: Any = repr
-        (outcome,) = await agent.map(task, ["a"]).results()
-    assert "return a task" in str(outcome.error)
+        with pytest.raises(TypeError, match="return a task"):
+            await agent.map(wrong, ["a", "b"]).results()
+
+
+async def test_a_run_that_could_not_start_is_a_run_that_failed() -> None:
+    def task(name: str) -> ThinkBuilder[str]:
+        return TASK.resource(name)
+
+    streams: list[Any] = []
+    async with scripted(capitals) as agent:
+        outcomes = agent.map(task, ["nowhere"])
+        outcomes._follow(lambda _, stream: streams.append(stream))
+        (outcome,) = await outcomes.results()
+    (stream,) = streams
+    assert isinstance(outcome.error, FileNotFoundError)
+    assert "nowhere" in repr(outcome)
+    assert [event async for event in stream] == []
+    assert (stream.session_id, stream.recording, stream.late) == (None, None, ())
+    assert stream.view.agent == "scripted"
+    stream.cancel()
+    stream.kill()
+    with pytest.raises(RunEnded):
+        await stream.steer("Go on.")
+    with pytest.raises(QuestionNotOpen):
+        stream.answer("q1", "allow")
+    async with stream:
+        pass

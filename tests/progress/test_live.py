@@ -177,6 +177,16 @@ async def test_the_runs_of_a_map_are_shown_as_they_start(style: Style) -> None:
     assert style != "live" or "2 runs: 2 done" in told
 
 
+@pytest.mark.parametrize("style", ["live", "lines"])
+async def test_an_input_whose_run_cannot_start_is_shown_as_failed(style: Style) -> None:
+    file = io.StringIO()
+    async with scripted(one_word) as agent:
+        outcomes = agent.map(lambda name: agent.think().text("Go").resource(name), ["nope.py"])
+        async with Live(outcomes, console=Console(file=file, width=100), style=style):
+            await outcomes.results()
+    assert any("nope.py" in line and "there is no file nope.py" in line for line in lines_of(file))
+
+
 async def test_ctrl_c_cancels_a_map_whole() -> None:
     async with scripted(for_ever) as agent:
         outcomes = agent.map(thinkwell.think().text("Go "), ["a", "b"], limit=1)

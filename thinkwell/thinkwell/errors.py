@@ -247,8 +247,8 @@ class AgentClosed(AgentError, ThoughtCancelled):
 
     def __str__(self) -> str:
         return (
-            "The agent was closed: the block of open_agent(…) was left, or close() was called. Start runs, "
-            "and wait for their results, before that"
+            "The agent was closed: the block of open_agent(…) was left, close() was called, or its event "
+            "loop has ended. Start runs, and wait for their results, before that"
         )
 
 

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from thinkwell import ThoughtStream
-from thinkwell._conversations.checks import close_coroutine
 from thinkwell.channels._protocols import Channel, DeliverySettings
 
 __all__ = (
     "check_channel",
     "check_function",
     "check_settings",
-    "check_stream",
     "check_text",
     "check_user_id",
 )
-
-
-def check_stream(stream: object) -> None:
-    """Check the run to deliver.
-
-    Raises:
-        TypeError: It is not a stream.
-    """
-    if not isinstance(stream, ThoughtStream):
-        close_coroutine(stream)
-        raise TypeError(
-            f"deliver(stream=…) takes a started run, not a {type(stream).__name__}: start one with "
-            '.stream(), as in deliver(agent.think().text("…").stream(), channel, user_id)'
-        )
 
 
 def check_channel(where: str, channel: object) -> None:

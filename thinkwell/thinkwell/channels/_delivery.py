@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast
 
 import anyio
 
+from thinkwell import ThoughtStream
 from thinkwell._conversations.checks import close_coroutine
+from thinkwell._core.schema.misuse import check_run
 from thinkwell._display.numbers import seconds
 from thinkwell._display.summary import error_words
 from thinkwell._display.text import line, result_text
@@ -17,7 +19,6 @@ from thinkwell.channels._checks import (
     check_channel,
     check_function,
     check_settings,
-    check_stream,
     check_user_id,
 )
 from thinkwell.channels._errors import DeliveryFailed
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from thinkwell import ThoughtStream
     from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
     from thinkwell.view import RunView
@@ -110,7 +110,7 @@ async def deliver(
         TypeError: An argument, or the channel's settings or capabilities, have another type.
         ValueError: `user_id` is empty.
     """
-    check_stream(stream)
+    check_run(stream, "deliver({}, channel, user_id)", ThoughtStream)
     check_channel("deliver", channel)
     check_user_id("deliver", user_id)
     check_settings("deliver", settings)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
+from thinkwell import ThoughtStream
 from thinkwell._core.exit import check_handlers
 from thinkwell._core.schema.arguments import check_count, check_seconds
+from thinkwell._core.schema.misuse import check_run
 from thinkwell.listen._listening import Listening
 from thinkwell.listen._messages import TYPES
 from thinkwell.listen._registered import Registered
 from thinkwell.listen._transcript import Transcript
-
-if TYPE_CHECKING:
-    from thinkwell import ThoughtStream
 
 logger = logging.getLogger("thinkwell")
 
@@ -150,6 +149,7 @@ async def listen(
             ``permissions="deny"`` forbids that.
         Exception: Everything that `ThinkBuilder.listen` raises.
     """
+    check_run(stream, "listen({}, handlers)", ThoughtStream)
     if timeout is not None:
         check_seconds("timeout", timeout)
     check_handlers(handlers)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias, TypeVar, cast, get
 
 import anyio
 
-from thinkwell import Outcomes
+from thinkwell import Outcomes, ThoughtStream
+from thinkwell._core.schema.misuse import check_run
 from thinkwell._display.json_lines import JsonLines
 from thinkwell._terminal.keyboard import find_keyboard
 from thinkwell._terminal.output import direct, in_background
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from thinkwell import ThoughtStream
     from thinkwell._terminal.ctrl_c import CtrlC
     from thinkwell.progress._renderer import Renderer
 
@@ -82,6 +82,8 @@ class Live(anyio.AsyncContextManagerMixin):
     ) -> None:
         if style not in get_args(Style):
             raise ValueError(f'style={style!r}: choose "auto", "live", "lines" or "json"')
+        for each in streams:
+            check_run(each, "Live({})", ThoughtStream, Outcomes)
         self._maps = [each for each in streams if isinstance(each, Outcomes)]
         self._streams = [each for each in streams if not isinstance(each, Outcomes)]
         if labels and len(labels) != len(self._streams):
@@ -199,6 +201,7 @@ async def show(
         ValueError: The style is unknown.
         ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
     """
+    check_run(stream, "show({})", ThoughtStream)
     live = Live(
         stream,
         labels=() if label is None else (label,),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from thinkwell._core.schema.misuse import check_run
 from thinkwell.listen import listen as async_listen
+from thinkwell.sync._stream import ThoughtStream
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from thinkwell.listen import Handlers
-    from thinkwell.sync._stream import ThoughtStream
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ def listen(stream: ThoughtStream[T], handlers: Handlers, *, timeout: float | Non
             ``permissions="deny"`` forbids that.
         Exception: Everything that `ThinkBuilder.listen` raises.
     """
+    check_run(stream, "listen({}, handlers)", ThoughtStream)
     return hear(stream, lambda: async_listen(stream._stream, handlers, timeout=timeout))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from thinkwell._core.schema.misuse import not_open
+from thinkwell._core.schema.misuse import hints, not_open
 from thinkwell.errors import AgentClosed
 from thinkwell.sync._loop import LoopEnded
 
@@ -51,6 +51,7 @@ O_co = TypeVar("O_co", bound=Opened[Any], covariant=True)
 
 
 @not_open("with open_agent(…) as agent:")
+@hints(__aenter__="write `with open_agent(…) as agent:`, or use open_agent of thinkwell", __aexit__="")
 class Opener(Generic[O_co]):
     """Returned by `open_agent`, `Agent.session` and `Session.fork`: open it with ``with``, or `start`."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 from thinkwell import Queued
 from thinkwell import events as ev
+from thinkwell._core.schema.misuse import hints
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class EventIterator:
         return self._reader
 
 
+@hints(__aiter__="write `for event in stream`, or use the stream of thinkwell, which is async")
 class ThoughtStream(Generic[T_co]):
     """A run of an agent: wait for its `result`, or read its events with ``for``.
 

@@ -13,10 +13,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from thinkwell._core.schema.misuse import check_run
 from thinkwell.progress import Live as AsyncLive
 from thinkwell.progress import Style
 from thinkwell.sync._loop import hold
 from thinkwell.sync._outcomes import Outcomes
+from thinkwell.sync._stream import ThoughtStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from thinkwell.sync._stream import ThoughtStream
 
 __all__ = ("Live", "Style", "show")
 
@@ -65,6 +66,8 @@ class Live:
         ctrl_c: bool = False,
         github: bool | None = None,
     ) -> None:
+        for each in streams:
+            check_run(each, "Live({})", ThoughtStream, Outcomes)
         self._manager = partial(
             AsyncLive,
             *(each._outcomes if isinstance(each, Outcomes) else each._stream for each in streams),
@@ -153,6 +156,7 @@ def show(
         ValueError: The style is unknown.
         ImportError: A live display needs rich: ``pip install 'thinkwell[cli]'``.
     """
+    check_run(stream, "show({})", ThoughtStream)
     live = Live(
         stream,
         labels=() if label is None else (label,),

@@ -83,6 +83,8 @@ In = TypeVar("In")
 
 @hints(
     __await__="an agent cannot be awaited: write `await agent.think(…).text(…).run()`",
+    __aenter__="the agent is open: use it in the block of `async with open_agent(…) as agent:`",
+    __aexit__="",
     __aiter__="an agent has no events: write `async for event in agent.think(…).text(…).stream()`",
 )
 class Agent:

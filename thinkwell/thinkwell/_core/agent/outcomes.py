@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar, cast
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, cast
 
 import anyio
 
+from thinkwell._core.agent.unstarted import unstarted
 from thinkwell._core.schema.arguments import check_count
+from thinkwell._core.schema.misuse import hints
 from thinkwell._core.task.builder import ThinkBuilder
-from thinkwell._core.task.think import bound
+from thinkwell._core.task.think import bound, think
 from thinkwell.errors import AgentClosed
 
 if TYPE_CHECKING:
@@ -55,8 +58,8 @@ class Outcome(Generic[In_co, T_co]):
     """The index of the input, from 0 on."""
     error: Exception | None
     """Why there is no result; ``None`` if there is one."""
-    view: RunView | None
-    """The state of the run at its end, with its usage; ``None`` if it could not be started."""
+    view: RunView = field(repr=False)
+    """The state of the run at its end, with its usage."""
     seconds: float
     """How long the run took."""
     _value: tuple[T_co, ...]
@@ -73,6 +76,10 @@ class Outcome(Generic[In_co, T_co]):
         return self._value[0]
 
 
+@hints(
+    __await__="the outcomes cannot be awaited: write `await outcomes.results()`",
+    __iter__="the outcomes have no blocking loop: write `async for outcome in outcomes`",
+)
 class Outcomes(Generic[In_co, T_co]):
     """The outcomes of many inputs, one for each: ``async for outcome in agent.map(task, inputs)``.
 
@@ -199,13 +206,13 @@ class Outcomes(Generic[In_co, T_co]):
                 except AgentClosed as exc:
                     self._error = exc
                     return
-                except Exception as exc:
-                    self._come(Outcome(input=given, index=index, error=exc, view=None, seconds=0, _value=()))
-                else:
-                    self._running[index] = given, stream
-                    for begun in self._followers:
-                        begun(given, stream)
-                    self._tasks.start_soon(self._watch, index)
+                except _NoTaskError as exc:
+                    self._error = TypeError(str(exc))
+                    return
+                self._running[index] = given, stream
+                for begun in self._followers:
+                    begun(given, stream)
+                self._tasks.start_soon(self._watch, index)
         except anyio.get_cancelled_exc_class():
             self._closed()
             raise
@@ -268,7 +275,7 @@ def mapped(
     ordered: bool,
 ) -> Outcomes[In, T]:
     """Start `Agent.map`; raises the same errors."""
-    _check(task, inputs, limit)
+    _check(task, inputs, limit, dict(options))
     agent.check_open()
 
     def make(given: In) -> ThinkBuilder[T]:
@@ -276,11 +283,23 @@ def mapped(
             return task.text(str(given))
         made = cast("object", task(given))
         if not isinstance(made, ThinkBuilder):
-            raise TypeError(f"the function of map() returned {made!r:.100}; return a task: think(…).text(…)")
+            if isinstance(made, Coroutine):
+                made.close()  # it would warn that it was never awaited
+            raise _NoTaskError(
+                f"the function of map() returned {made!r:.100}; return a task: think(…).text(…)"
+            )
         return cast("ThinkBuilder[T]", made)
 
+    def start(given: In) -> ThoughtStream[T]:
+        try:
+            return bound(make(given), starter).stream(**options)
+        except (AgentClosed, _NoTaskError):
+            raise
+        except Exception as exc:  # what the function raises, and what this agent does not take
+            return unstarted(exc, agent=agent.setup.name, cwd=agent.setup.cwd)
+
     return Outcomes(
-        lambda given: bound(make(given), starter).stream(**options),
+        start,
         inputs,
         limit=limit,
         ordered=ordered,
@@ -289,7 +308,11 @@ def mapped(
     )
 
 
-def _check(task: object, inputs: object, limit: int) -> None:
+class _NoTaskError(Exception):
+    """The function of a map cannot be used: with another input it would be the same."""
+
+
+def _check(task: object, inputs: object, limit: int, options: dict[str, Any]) -> None:
     if not isinstance(task, ThinkBuilder) and not callable(task):
         raise TypeError(
             f"map({task!r:.100}): give a task, such as thinkwell.think(Model).text(…), or a function of an "
@@ -300,3 +323,10 @@ def _check(task: object, inputs: object, limit: int) -> None:
     check_count("limit", limit)
     if limit < 1:
         raise ValueError("map(limit=0): let at least one run go on at a time")
+    for name in options:
+        if name not in RunOptions.__annotations__:
+            from difflib import get_close_matches  # loaded where something is wrong, and only there
+
+            near = get_close_matches(name, ["limit", "ordered", *RunOptions.__annotations__], n=1, cutoff=0.5)
+            raise TypeError(f"map() has no option {name!r}{f'; do you mean {near[0]!r}?' if near else ''}")
+    think().text("…")._options(options.pop("include", "default"), **options)  # wrong ones are wrong for all

@@ -168,6 +168,7 @@ class Outcome(Generic[T]):
             self._lines(logging.WARNING, about, self.run_id, of_agent, self.error)
 
 
+@hints(__call__="the result is not called here: write `await stream.result`, or use thinkwell.sync")
 class ThoughtResult(Generic[T_co]):
     """The result of a run. Await it any number of times, from any number of tasks.
 

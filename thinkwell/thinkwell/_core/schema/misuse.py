@@ -5,6 +5,7 @@ The methods are set when a class is made, so that type checkers do not see them 
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
@@ -60,6 +61,27 @@ def refuse_prompt(prompt: tuple[object, ...], call: str) -> None:
         raise TypeError(f"think() takes a type and nothing else; the prompt follows: think(…).text({shown})")
     if prompt:
         raise TypeError(f'{call}() takes no prompt; give it before: agent.think(…).text("…").{call}()')
+
+
+def check_run(given: object, call: str, *kinds: type) -> None:
+    """Check a run that was given to a call.
+
+    Args:
+        given: What was given.
+        call: The call, as it is written, with the run as ``{}``.
+        kinds: The types of what it takes.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(given, kinds):
+        if isinstance(given, Coroutine):
+            given.close()  # it would warn that it was never awaited
+        name, begun = call.partition("(")[0], call.format('agent.think().text("…").stream()')
+        kind = type(given).__name__
+        raise TypeError(
+            f"{name}() takes a run that has begun, not a {kind}: begin one by .stream(), as in {begun}"
+        )
 
 
 def _raising(hint: str) -> Callable[..., NoReturn]:
