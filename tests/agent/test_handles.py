@@ -86,6 +86,7 @@ def names(type_: type) -> set[str]:
                 "late",
                 "recording",
                 "session_id",
+                "drafts",
                 "steer",
             }
             | {"view", "wait"},

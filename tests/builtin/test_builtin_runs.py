@@ -112,6 +112,15 @@ async def test_a_run_plans_reads_tells_and_returns_a_result_of_facts(builtin: Op
     assert "no docstring has square" in thoughts(events)
 
 
+async def test_it_shows_its_result_while_it_writes_it(builtin: OpenBuiltin) -> None:
+    async with builtin() as agent:
+        stream = agent.think(Review).text("Review this project.").stream()
+        drafts = [draft async for draft in stream.drafts()]
+        assert drafts[-1].value == dict(await stream.result)
+    assert len(drafts) > 5
+    assert {draft.attempt for draft in drafts} == {1}
+
+
 async def test_the_agent_says_that_it_holds_no_model(builtin: OpenBuiltin) -> None:
     async with builtin() as agent:
         assert agent.info is not None

@@ -134,6 +134,7 @@ async def test_a_session_needs_no_agent() -> None:
             tool_hosts=ToolHosts(client, tasks, None),
             workspace=None,
             observers=Observers(),
+            whole_fields=False,
             withdraw=withdrawn.append,
         )
         session = WireSession(host, "/")

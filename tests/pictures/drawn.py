@@ -12,7 +12,7 @@ from progress.golden import recording, steps_in
 from progress.stage import LiveTerminal
 from progress.terminal import Terminal
 
-from pictures.stories import PROMPTS
+from pictures.stories import ALL_PROMPTS
 from pictures.terminal_svg import terminal_svg
 from thinkwell.doctor import Diagnosis
 
@@ -44,7 +44,7 @@ def run(name: str, columns: int = COLUMNS, *, until: Callable[[State], bool] | N
         live.draw(replace(state, asking=questions[0].id if questions else None))
     if until is None:
         live.finish(states[-1])
-    return terminal_svg(live.terminal, PROMPTS[name])
+    return terminal_svg(live.terminal, ALL_PROMPTS[name])
 
 
 def several() -> str:
@@ -77,11 +77,17 @@ def asks(state: State) -> bool:
     return bool(state.view.questions)
 
 
+def writes(state: State) -> bool:
+    """Whether a part of a result is there that may go on."""
+    return any(tool.title == "return_result" and "files" in tool.input for tool in state.view.tools.values())
+
+
 DRAWN: Final[dict[str, Callable[[], str]]] = {
     "terminal.svg": partial(run, "search"),
     "terminal-60.svg": partial(run, "search", 60),
     "running.svg": partial(run, "search", until=works),
     "question.svg": partial(run, "search", until=asks),
+    "draft.svg": partial(run, "draft", until=writes),
     "release.svg": partial(run, "release"),
     "several.svg": several,
     "doctor.svg": diagnosis,

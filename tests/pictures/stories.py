@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from msgspec.structs import replace
 from progress.scenes import (
     HOME,
     MODELS,
@@ -35,7 +36,10 @@ YES_OR_NO: Final = (
 )
 
 PROMPTS: Final = {"search": "Search is slow. Find out why and mend it.", "release": "Build the release."}
-"""What the agents are asked, by run."""
+"""What the agents are asked in the runs that the page and the notebook show."""
+
+ALL_PROMPTS: Final = {**PROMPTS, "draft": "Review the shop."}
+"""What they are asked in all, by run."""
 
 STEPS: Final = ("read the models", "add the index", "run the tests")
 
@@ -149,6 +153,28 @@ async def releases(turn: Turn) -> None:
     await says(turn, "I may not delete `data/`, so the build is not a clean one. All 24 tests pass.")
 
 
+async def reviews(turn: Turn) -> None:
+    await reads(turn, "models.py", "search.py")
+    await thinks(turn, "The queries are the slow part. ", "I write that down.", every=0.4)
+    whole = {
+        "summary": "Search reads every order and filters in Python.",
+        "files": ["shop/models.py", "shop/search.py"],
+        "tests_passed": 24,
+    }
+    call = s.ToolCallProgress(tool_call_id="result", title="return_result")
+    cut = {"summary": whole["summary"], "files": ["shop/models.py", "shop/se"]}
+    for shown in ({"summary": "Search reads"}, cut, whole):
+        turn.update(replace(call, raw_input=shown))
+        await anyio.sleep(0.5)
+    await turn.returns(**whole)
+
+
+async def record_draft(path: Path, folder: Path) -> None:
+    """A run whose agent shows its result while it writes it."""
+    async with scripted(agent=MyAgent(reviews), cwd=folder, record=path) as opened:
+        await opened.think(Report).text(ALL_PROMPTS["draft"]).stream(include="all").wait()
+
+
 async def judges(turn: Turn) -> None:
     await anyio.sleep(0.9)
     if "rm -rf" in turn.text:
@@ -178,4 +204,5 @@ async def record_release(path: Path, folder: Path) -> None:
 STORIES: Final[dict[str, Callable[[Path, Path], Awaitable[None]]]] = {
     "search": record_search,
     "release": record_release,
+    "draft": record_draft,
 }

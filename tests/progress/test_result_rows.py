@@ -76,6 +76,20 @@ def test_while_it_is_given_that_is_what_is_done(call: dict[str, str]) -> None:
     assert not any("return_result" in row or "Give it back" in row or "1 tool" in row for row in rows)
 
 
+@spelt
+def test_while_it_is_written_its_end_is_shown(call: dict[str, str]) -> None:
+    story, live = returning(call), LiveTerminal(columns=80)
+    story.tell(ev.ToolUpdate(id="r", input={"score": 1, "notes": ["a", "b\x1b[2J"]}, at=story.time))
+    rows = live.draw(story.now)
+    assert any("returning the result" in row for row in rows)
+    assert [row.strip() for row in rows if row.strip().startswith('"')][-4:] == [
+        '"score": 1,',
+        '"notes": [',
+        '"a",',
+        '"b\\u001b[2J▌',
+    ]
+
+
 @pytest.mark.parametrize(
     "call",
     [

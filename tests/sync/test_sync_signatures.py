@@ -51,6 +51,9 @@ BLOCKING: Final = {
     "Opening[Agent]": "Opener[Agent]",
     "Opening[Session]": "Opener[Session]",
     "AsyncIterator[ev.ThoughtEvent]": "Iterator[ev.ThoughtEvent]",
+    "AsyncIterator[Draft[Mapping[str, object]]]": "Iterator[Draft[Mapping[str, object]]]",
+    "AsyncIterator[Draft[T_co]]": "Iterator[Draft[T_co]]",
+    "AsyncIterator[Draft[Any]]": "Iterator[Draft[Any]]",
 }
 
 

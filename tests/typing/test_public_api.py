@@ -24,20 +24,21 @@ PROGRAMS = ("thinkwell_acp.mcp.guard", "thinkwell_acp.mcp.shim")
 THINKWELL = """
     Agent AgentClosed AgentError AgentExited AgentNotFound AgentReported AgentStartFailed AgentStatistics
     Answer AnswerInvalid AnswerUnreadable AnswerView AuthMethod AuthStatus Budget BudgetExceeded Buffer
-    BufferOverflow CapabilityMissing ChooseOption ContextFull Decision Explanation FormField FormQuestion
-    HistoryMessage HistoryTool Injected JsonSchema LoginExpired LoginFailed LoginRequired McpHttp
-    McpServer McpServerError McpSse McpStdio Message MessageInvalid ModelNotFound ModelNotOffered Opening
-    OptionChoice Outcome Outcomes Overloaded PermissionMode PermissionPolicy PermissionQuestion PhaseView
-    PlanEntry PlanUpdate PolicyError ProfileError Provider Question QuestionHandler QuestionNotOpen
-    QuestionView QuestionsStopped Queued QuotaExhausted RecordedFailure RecordingCut RecordingError
-    Refused RegistryError Reply ResultError ResultInvalid ResultMissing ResultRefused Rule RunEnded
-    RunOptions RunStatistics RunView Session SessionClosed SessionIdReused SessionInUse SessionInfo
-    SessionMode SessionNotOpened SessionOpenTimeout SessionOption SessionUnusable SessionUsage Skill
-    SkillError Spent SteeringUnsupported StopRun Supervisor ThinkBuilder ThinkwellError Thought
-    ThoughtCancelled ThoughtEvent ThoughtResult ThoughtStream ThoughtTimeout TimelineItem TokenCounts
-    Tool ToolContext ToolDone ToolError ToolStart ToolUpdate ToolView ToolsNotSeen UrlQuestion
-    ViewReducer Workspace WrongEventLoop __version__ event_from_json event_to_json history_to_json
-    load_mcp_servers load_skill login open_agent replay supervise think tool wait_for_answer
+    BufferOverflow CapabilityMissing ChooseOption ContextFull Decision Draft Explanation FormField
+    FormQuestion HistoryMessage HistoryTool Injected JsonSchema LoginExpired LoginFailed LoginRequired
+    McpHttp McpServer McpServerError McpSse McpStdio Message MessageInvalid ModelNotFound ModelNotOffered
+    Opening OptionChoice Outcome Outcomes Overloaded PermissionMode PermissionPolicy PermissionQuestion
+    PhaseView PlanEntry PlanUpdate PolicyError ProfileError Provider Question QuestionHandler
+    QuestionNotOpen QuestionView QuestionsStopped Queued QuotaExhausted RecordedFailure RecordingCut
+    RecordingError Refused RegistryError Reply ResultError ResultInvalid ResultMissing ResultRefused Rule
+    RunEnded RunOptions RunStatistics RunView Session SessionClosed SessionIdReused SessionInUse
+    SessionInfo SessionMode SessionNotOpened SessionOpenTimeout SessionOption SessionUnusable
+    SessionUsage Skill SkillError Spent SteeringUnsupported StopRun Supervisor ThinkBuilder
+    ThinkwellError Thought ThoughtCancelled ThoughtEvent ThoughtResult ThoughtStream ThoughtTimeout
+    TimelineItem TokenCounts Tool ToolContext ToolDone ToolError ToolStart ToolUpdate ToolView
+    ToolsNotSeen UrlQuestion ViewReducer Workspace WrongEventLoop __version__ event_from_json
+    event_to_json history_to_json load_mcp_servers load_skill login open_agent replay supervise think
+    tool wait_for_answer
 """
 THINKWELL_ACP = """
     AcpError AgentHandler AgentSide CapabilityMissing Client ClientHandler ConnectionBroken ConnectionClosed

@@ -10,6 +10,7 @@ from thinkwell._core.agent.runs import AgentStatistics, RunStatistics
 from thinkwell._core.agent.session_handle import Session
 from thinkwell._core.agent.terminal_login import login
 from thinkwell._core.log.budget import Budget, Spent
+from thinkwell._core.log.drafts import Draft
 from thinkwell._core.log.reducer import ViewReducer
 from thinkwell._core.log.run_log import Buffer
 from thinkwell._core.log.stream import Injected, Queued, Refused, ThoughtResult, ThoughtStream
@@ -129,6 +130,7 @@ __all__ = (
     "ChooseOption",
     "ContextFull",
     "Decision",
+    "Draft",
     "Explanation",
     "FormField",
     "FormQuestion",

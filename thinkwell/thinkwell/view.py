@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,9 @@ __all__ = (
     "TokenCounts",
     "ToolView",
 )
+
+DraftKind: TypeAlias = Literal["text", "fields", "items", "end"]
+"""What drafts a result has: its text so far, its fields, its items, or none before the end."""
 
 NO_TOOLS: Final[Mapping[str, ToolView]] = MappingProxyType({})
 
@@ -180,6 +183,9 @@ class RunView:
     """The answered questions, in order."""
     denied: tuple[str, ...] = ()
     """The titles of the agent's denied requests, in order."""
+    drafts: DraftKind = "end"
+    """What `ThoughtStream.drafts` gives before the end, where the agent shows a result that it writes: the
+    ``text`` so far, the ``fields`` of an object, or the ``items`` of a list; ``end``: nothing."""
     attempts: tuple[ev.ResultAttempt, ...] = ()
     """The results that the agent returned, including rejected ones."""
     notices: tuple[ev.Notice, ...] = ()

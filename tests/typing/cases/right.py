@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -23,6 +24,7 @@ from typing_extensions import TypedDict, TypeForm
 
 from thinkwell import (
     Agent,
+    Draft,
     JsonSchema,
     Message,
     Session,
@@ -63,6 +65,17 @@ class Colour(Enum):
 UserId = NewType("UserId", int)
 Answer: TypeAlias = Literal["yes", "no"]
 Anything = TypeVar("Anything")
+
+
+async def drafts(agent: Agent, stream: ThoughtStream[Review]) -> None:
+    async for draft in stream.drafts():
+        assert_type(draft, Draft[Mapping[str, object]])
+    async for movie in agent.think(Movie).text("Go").stream().drafts():
+        assert_type(movie.value, Movie)
+    async for reviews in agent.think(list[Review]).text("Go").stream().drafts():
+        assert_type(reviews.value, list[Review])
+    async for text in agent.think().text("Go").stream().drafts():
+        assert_type(text.value, str)
 
 
 async def results(agent: Agent) -> None:

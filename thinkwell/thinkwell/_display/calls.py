@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.policy.arguments import command_line
+from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._values.tool_titles import JOINT, WORD, WORDS
 from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
+    from thinkwell.events import JsonValue
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 
 RESULT: Final = "result"
@@ -41,6 +43,18 @@ def returns_result(tool: ToolView) -> bool:
     if tool.locations or any(isinstance(part, DiffContent) for part in tool.content):
         return False
     return bool(tool.name) or (tool.kind in ("other", "think") and command_line(tool.input) is None)
+
+
+def draft_of(tool: ToolView) -> JsonValue:
+    """Return what there is of the arguments of a call that is returning the result; ``None``: it is none."""
+    given = tool.input
+    return given if tool.ended_at is None and is_object(given) and returns_result(tool) else None
+
+
+def draft_in(view: RunView) -> JsonValue:
+    """Return what there is of the result that the agent writes right now; ``None``: it writes none."""
+    calls = [*view.tools.values()]
+    return draft_of(calls[-1]) if calls else None
 
 
 def is_about_result(question: QuestionView | AnswerView, view: RunView) -> bool:

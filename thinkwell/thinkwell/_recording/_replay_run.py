@@ -12,10 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
+from thinkwell._core.log.outcome import Outcome
 from thinkwell._core.log.run_log import RunLog, running_clock
-from thinkwell._core.log.stream import Outcome, ThoughtResult, ThoughtStream
+from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.output import RESULT_KEY, Output, OutputInvalid, output_of
+from thinkwell._core.schema.partial import PartialResult
 from thinkwell._recording import _records as rec
 from thinkwell._recording._failures import error_of
 from thinkwell._recording._reading import read_recording
@@ -172,7 +174,11 @@ class _Replay(Generic[T]):
         self._clock = _running_clock() if speed else _no_time
         self._started = self._clock()
         self._advancing = False
-        self._log = _ReplayLog(self, recording.header, include, buffer)
+        partial = PartialResult(
+            output_of(str) if begun.text else output,
+            own_fields=output is not None and begun.wrapped is output.wrapped,
+        )
+        self._log = _ReplayLog(self, recording.header, include, buffer, partial)
         self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
         self.advance()
 
@@ -311,9 +317,14 @@ class _ReplayLog(RunLog):
     """The log of a replay: waiting for more means waiting until a step is due."""
 
     def __init__(
-        self, run: _Replay[Any], header: rec.Header, include: frozenset[str], buffer: Buffer | None
+        self,
+        run: _Replay[Any],
+        header: rec.Header,
+        include: frozenset[str],
+        buffer: Buffer | None,
+        partial: PartialResult,
     ) -> None:
-        super().__init__(include, buffer, run.fail, agent=header.agent, cwd=header.cwd)
+        super().__init__(include, buffer, run.fail, agent=header.agent, cwd=header.cwd, partial=partial)
         self._run = run
 
     async def wait(self) -> None:

@@ -198,6 +198,9 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     fails_in_text: bool = False
     """Whether it ends a failed turn like any other, with the failure as its message and the mark of
     codex-acp. Without the mark, a failure looks like an answer."""
+    whole_fields: bool = False
+    """Whether it shows the arguments of a call, while its model writes them, field by field, each whole. With
+    any other agent, the last field may be incomplete."""
     login: str = ""
     """The command that logs in with the agent's own program."""
     quirks: tuple[Quirk, ...] = ()

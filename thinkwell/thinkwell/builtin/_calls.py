@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from thinkwell_acp.mcp._client import ToolInfo
     from thinkwell_acp.schema import JsonObject, JsonValue
 
+RESULT_TOOL: Final = "return_result"
+
 ATTEMPTS: Final = 4
 """How often a tool that refuses its arguments is called."""
 
@@ -93,7 +95,11 @@ async def _call(offer: Offer, schema: JsonObject, filler: Filler, speaker: Speak
 async def _call_once(offer: Offer, arguments: JsonObject, speaker: Speaker) -> ToolOutcome:
     server, tool = offer.server, offer.tool
     title = server.title(tool)
-    call = speaker.start_tool(title, "other", name=title, arguments=arguments, waits=not server.ours)
+    waits = not server.ours
+    if tool.name == RESULT_TOOL:
+        call = await speaker.write_tool(title, arguments, waits=waits)
+    else:
+        call = speaker.start_tool(title, "other", name=title, arguments=arguments, waits=waits)
     try:
         if server.ours or await speaker.may_call(call):
             outcome = await server.call(tool.name, arguments)

@@ -11,6 +11,7 @@ import anyio
 from thinkwell_acp import AcpError
 from thinkwell_acp import schema as s
 from thinkwell_acp.mcp._client import printable
+from thinkwell_acp.mcp._written import written
 
 if TYPE_CHECKING:
     from thinkwell_acp import AgentSide
@@ -23,6 +24,9 @@ PACE_VARIABLE: Final = "THINKWELL_BUILTIN_PACE"
 
 PACE_KEY: Final = "thinkwell.builtin/pace"
 """The same for one prompt, as a key of its ``_meta``."""
+
+STEPS: Final = 50
+"""Parts of a result that are shown while it is written, a byte each of a short one."""
 
 MAX_SAID: Final = 200_000
 """Characters of one message or thought."""
@@ -99,6 +103,16 @@ class Speaker:
                 locations=() if path is None else (s.ToolCallLocation(path=path),),
             )
         )
+        return call_id
+
+    async def write_tool(self, title: str, arguments: s.JsonObject, *, waits: bool) -> str:
+        """Show a call while its arguments are written, then as `start_tool` does; return its id."""
+        call_id = self.start_tool(title, "other", name=title, arguments={}, waits=True)
+        for part in written(arguments, STEPS):
+            self.update(s.ToolCallProgress(tool_call_id=call_id, raw_input=part))
+            await self._breathe()
+        status: s.ToolCallStatus = "pending" if waits else "in_progress"
+        self.update(s.ToolCallProgress(tool_call_id=call_id, status=status, raw_input=arguments))
         return call_id
 
     async def may_call(self, call_id: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 
-from thinkwell.builtin._calls import Offer, ask_tools, return_result
+from thinkwell.builtin._calls import RESULT_TOOL, Offer, ask_tools, return_result
 from thinkwell.builtin._facts import FileFacts, examine
 from thinkwell.builtin._files import MAX_BYTES, MAX_FILES, Folder, UnreadError
 from thinkwell.builtin._findings import Findings
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from thinkwell.builtin._request import Request
     from thinkwell.builtin._servers import Server, SessionServers
 
-RESULT_TOOL: Final = "return_result"
 """The tool that takes the result of a task."""
 
 CONFESSION: Final = (

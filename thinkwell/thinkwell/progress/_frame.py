@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from thinkwell._display import numbers, phases, tools
+from thinkwell._display.calls import draft_in
 from thinkwell._display.cells import cells, wrap
+from thinkwell._display.items.rows import as_json
 from thinkwell._display.paths import from_home
 from thinkwell._display.plans import plan_line
 from thinkwell._display.text import clean, line
@@ -124,11 +126,12 @@ class Frame:
         held = _Section(self._held_bar(shown))
         called, put_out = self._calls(shown, running)
         calls, output = _Section(called, last=True), _Section(put_out, last=True)
-        said = _Section(self._said(shown, width), last=True)
+        saying = self._said(shown, width)
+        said = _Section(saying or _written(shown, width), last=True)
         waiting = _Section(_waiting(shown))
         asked = _Section(question, last=True)
         usage = _Section(() if self._inner else _usage(shown))
-        told = bool(called or said.rows or thought.rows or waiting.rows or question)
+        told = bool(called or saying or thought.rows or waiting.rows or question)
         told = told and not (shown.cancelling or shown.killed)
         status = _Section(() if told or shown.view.phase in phases.OVER else [status_bar(shown)])
         sections = [header, plan, thought, held, calls, output, status, said, waiting, asked, usage]
@@ -188,10 +191,23 @@ class Frame:
         text = clean(text[-LOOKED_AT:]).strip("\n")
         if not text.strip():
             return []
-        indent = "   " if code else " "
-        *rows, last = wrap(text, width - len(indent) - 1)
-        bars = [Bar(Text(f"{indent}{row}")) for row in rows]
-        return [*bars, Bar(Text.assemble(indent, last, ("▌", "cyan")))]
+        return _growing(text, "   " if code else " ", width)
+
+
+def _growing(text: str, indent: str, width: int) -> list[Bar]:
+    """Return the rows of a text that goes on."""
+    *rows, last = wrap(text, width - len(indent) - 1)
+    bars = [Bar(Text(f"{indent}{row}")) for row in rows]
+    return [*bars, Bar(Text.assemble(indent, last, ("▌", "cyan")))]
+
+
+def _written(shown: Shown, width: int) -> list[Bar]:
+    """Return the rows of the result that the agent writes."""
+    draft = draft_in(shown.view)
+    if not draft:
+        return []
+    text = as_json(draft).rstrip('"]}\n ')  # it ends where the agent goes on
+    return _growing(clean(text[-LOOKED_AT:]), "   ", width)
 
 
 def header_bar(shown: Shown, running: Sequence[Running]) -> Bar:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast, overload
 
 from thinkwell import Queued
 from thinkwell import events as ev
@@ -12,21 +12,37 @@ from thinkwell._core.schema.misuse import hints
 from thinkwell.sync._loop import LoopEnded, WaitedTooLong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
-    from thinkwell import Injected, Refused
+    from _typeshed import DataclassInstance
+    from pydantic import BaseModel
+
+    from thinkwell import Draft, Injected, Refused
     from thinkwell import ThoughtStream as AsyncThoughtStream
-    from thinkwell._core.exit import EventReader
     from thinkwell.questions import Answer
     from thinkwell.sync._loop import LoopThread
     from thinkwell.view import RunView
 
 T_co = TypeVar("T_co", covariant=True)
+E = TypeVar("E")
+M = TypeVar("M", bound="BaseModel | DataclassInstance")
 
 
-class EventIterator:
+class Reader(Protocol[E]):
+    """Reads the log of a run, or its drafts, in its event loop."""
+
+    async def batch(self) -> list[E]:
+        """Wait for more, and take all that is there; nothing is the end."""
+        ...
+
+    def batch_nowait(self) -> list[E]:
+        """Take all that is there."""
+        ...
+
+
+class EventIterator(Generic[E]):
     """An iterator over a log, with its own position. Threads that share one share its events out.
 
     Args:
@@ -37,20 +53,18 @@ class EventIterator:
 
     __slots__ = ("_loop", "_over", "_owner", "_read", "_reader", "_ready")
 
-    def __init__(
-        self, loop: LoopThread, read: Callable[[], AsyncIterator[ev.ThoughtEvent]], owner: object
-    ) -> None:
+    def __init__(self, loop: LoopThread, read: Callable[[], AsyncIterator[E]], owner: object) -> None:
         self._loop = loop
         self._read = read
         self._owner = owner
-        self._reader: EventReader | None = None
-        self._ready: deque[ev.ThoughtEvent] = deque()
+        self._reader: Reader[E] | None = None
+        self._ready: deque[E] = deque()
         self._over = False
 
-    def __iter__(self) -> EventIterator:
+    def __iter__(self) -> EventIterator[E]:
         return self
 
-    def __next__(self) -> ev.ThoughtEvent:
+    def __next__(self) -> E:
         while True:
             try:
                 return self._ready.popleft()
@@ -74,9 +88,9 @@ class EventIterator:
             self._over = True
             self._ready.extend(self._begun().batch_nowait())
 
-    def _begun(self) -> EventReader:
+    def _begun(self) -> Reader[E]:
         if self._reader is None:
-            self._reader = cast("EventReader", self._read())
+            self._reader = cast("Reader[E]", self._read())
         return self._reader
 
 
@@ -183,6 +197,29 @@ class ThoughtStream(Generic[T_co]):
         if include is not None:
             ev.included(include)
         return EventIterator(self._loop, partial(self._stream.events, include=include, after=after), self)
+
+    @overload
+    def drafts(self: ThoughtStream[M]) -> Iterator[Draft[Mapping[str, object]]]: ...
+    @overload
+    def drafts(self) -> Iterator[Draft[T_co]]: ...
+
+    def drafts(self) -> Iterator[Draft[Any]]:
+        """Return an iterator over the typed result while the agent writes it, draft by draft.
+
+        It gives the newest draft, skipping older ones if you are slow, and last the whole result. What comes
+        before that depends on the type, and on what the agent shows of a result that it writes;
+        `RunView.drafts` says what there may be. A draft never contains what the agent may still change
+        without a greater `Draft.attempt`.
+
+        Of a model, a dataclass or a TypedDict you get a dict of its fields, since a model cannot be there in
+        part: a field that has not begun is missing, whatever its default.
+
+        Raises:
+            TypeError: The result is of a union, of which only the end says which type it is.
+            ThinkwellError: While you iterate: the run failed.
+        """
+        reader = self._stream.drafts()  # here, where what there is no draft of is refused
+        return EventIterator(self._loop, lambda: reader, self)
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer an open question of `view.questions`. The first answer counts.

@@ -27,6 +27,8 @@ class ClientTools:
 
     def __init__(self, client: McpClient, connection_id: str, server: str) -> None:
         self._client = client
+        self.server: str = server
+        """The server's name."""
         self._mark = f"{server}_"
         """How the names of tools begin for an agent that shows nothing else of them."""
         self.connection_id = connection_id

@@ -172,14 +172,19 @@ class Script(Struct, frozen=True):
         plain = {} if arguments is None else _object("calls(arguments", arguments)
         return self._and(st.Calls(tool=tool, arguments=plain, expect_error=expect_error))
 
-    def returns(self, value: JsonValue, *, expect_error: bool | str | None = False) -> Script:
+    def returns(
+        self, value: JsonValue, *, expect_error: bool | str | None = False, streamed: bool = False
+    ) -> Script:
         """Return a result: call ``return_result``, in the envelope that its schema requires.
 
         Args:
             value: The result: JSON, or a dataclass, msgspec or pydantic value, which is converted to JSON.
             expect_error: As for `calls`: whether the client has to accept or reject it.
+            streamed: Show the call, and its arguments byte by byte as they are written: the client has
+                `ThoughtStream.drafts` of it.
         """
-        return self._and(st.Returns(value=as_json(value), expect_error=expect_error))
+        step = st.Returns(value=as_json(value), expect_error=expect_error, streamed=streamed)
+        return self._and(step)
 
     def asks(
         self,

@@ -128,6 +128,7 @@ class Returns(_Step, frozen=True, kw_only=True, tag="returns"):
 
     value: JsonValue
     expect_error: bool | str | None = False
+    streamed: bool = False
 
 
 class Asks(_Step, frozen=True, kw_only=True, tag="asks"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
@@ -11,11 +11,17 @@ from anyio.lowlevel import checkpoint
 
 from thinkwell.testing import _steps as st
 from thinkwell_acp import schema as s
+from thinkwell_acp.mcp._written import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from thinkwell_acp import AgentSide
+
+
+STEPS: Final = 2_000
+"""Parts of what is written that are shown. Each is an update with all that there is, so long texts come in
+pieces of several bytes."""
 
 
 class Teller:
@@ -65,6 +71,21 @@ class Teller:
                 await anyio.sleep(step.seconds)
         await self.client.drain()
         await checkpoint()
+
+    async def write_call(self, name: str, arguments: s.JsonObject) -> str:
+        """Show a call of a client's tool while its arguments are written, and return its id."""
+        call_id = self.new_call_id()
+        self._update(s.ToolCallStart(tool_call_id=call_id, title=name, name=name, raw_input={}))
+        for part in written(arguments, STEPS):
+            self._update(s.ToolCallProgress(tool_call_id=call_id, raw_input=part))
+            await self.client.drain()
+            await checkpoint()
+        self._update(s.ToolCallProgress(tool_call_id=call_id, status="in_progress", raw_input=arguments))
+        return call_id
+
+    def end_call(self, call_id: str, status: s.ToolCallStatus) -> None:
+        """Show that such a call is over."""
+        self._update(s.ToolCallProgress(tool_call_id=call_id, status=status))
 
     def _update(self, update: s.SessionUpdate) -> None:
         self.client.update(self.session_id, update)

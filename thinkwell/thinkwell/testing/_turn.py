@@ -218,11 +218,16 @@ class Turn:
 
     async def _return(self, step: st.Returns) -> None:
         server, schema = self._find(RESULT_TOOL)
+        arguments, call_id = _enveloped(step.value, schema), None
+        if step.streamed:
+            call_id = await self._teller.write_call(f"mcp__{server.server}__{RESULT_TOOL}", arguments)
         taken = True
         try:
             with self._answered():  # a client that has its result may leave before it answers
-                outcome = await server.call(RESULT_TOOL, _enveloped(step.value, schema))
+                outcome = await server.call(RESULT_TOOL, arguments)
             taken = not outcome.failed
+            if call_id is not None:
+                self._teller.end_call(call_id, "completed" if taken else "failed")
         finally:
             if taken:
                 self._journal.append(Returned(self._number))

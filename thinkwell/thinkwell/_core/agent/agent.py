@@ -150,6 +150,7 @@ class RunningAgent:
             tool_hosts=self.tool_hosts,
             workspace=setup.workspace,
             observers=Observers(observers),
+            whole_fields=profile is not None and profile.whole_fields,
             withdraw=lambda session_id: self.questions.asker.open.withdraw(session=session_id),
             tasks=tasks,
             errors=AgentErrors(name, client, line.command, profile),

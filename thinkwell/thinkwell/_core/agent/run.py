@@ -27,12 +27,7 @@ from thinkwell._core.turn.after_turn import failure
 from thinkwell._core.turn.own_tools import Driver
 from thinkwell._core.turn.run_record import RunRecord
 from thinkwell._core.turn.turn import PATIENT, Patience, Turn
-from thinkwell.errors import (
-    AgentClosed,
-    SessionUnusable,
-    ThinkwellError,
-    ThoughtTimeout,
-)
+from thinkwell.errors import AgentClosed, SessionUnusable, ThinkwellError, ThoughtTimeout
 from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import AUTH_REQUIRED
@@ -122,6 +117,8 @@ class Run(Generic[T]):
             text=spec.output.schema is None,
             ephemeral=ephemeral,
             wrapped=spec.output.wrapped or result_schema is ANY_RESULT,
+            own_fields=result_schema not in (None, ANY_RESULT),
+            whole_fields=host.whole_fields,
         )
         self.record: RunRecord[T] = RunRecord(
             facts,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
+from thinkwell._core.log.outcome import Outcome
 from thinkwell._core.log.run_log import RunLog
-from thinkwell._core.log.stream import Outcome, ThoughtResult, ThoughtStream
+from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell.errors import QuestionNotOpen, RunEnded
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from thinkwell._core.log.reducer import PARTS, ViewReducer, last_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from thinkwell._core.schema.partial import PartialResult
     from thinkwell.view import RunView
 
 WAITING: Final = 1000
@@ -30,12 +31,16 @@ class LazyView:
     Args:
         agent: The agent's name.
         cwd: The folder in which it works.
+        partial: The part of its result before the end.
         keeps_turns: Whether kept events are never merged or dropped.
         keeps_turn_starts: Whether the log keeps the starts of turns: then `leave_out` never gets one.
     """
 
-    def __init__(self, agent: str, cwd: str, *, keeps_turns: bool, keeps_turn_starts: bool) -> None:
-        self._reducer = ViewReducer(agent=agent, cwd=cwd)
+    def __init__(
+        self, agent: str, cwd: str, partial: PartialResult, *, keeps_turns: bool, keeps_turn_starts: bool
+    ) -> None:
+        self.partial = partial
+        self._reducer = ViewReducer(agent=agent, cwd=cwd, drafts=partial.kind)
         self.reduced: int = 0
         """The number of kept events that are reduced."""
         self._waiting: list[tuple[int, ev.ThoughtEvent]] = []
@@ -81,15 +86,18 @@ class LazyView:
 
     def snapshot(self, kept: Sequence[ev.ThoughtEvent], error: Exception | None) -> RunView:
         """Return the current view of the run."""
+        return self.reducer(kept).snapshot(error)
+
+    def reducer(self, kept: Sequence[ev.ThoughtEvent]) -> ViewReducer:
+        """Return the reducer, with all events reduced."""
         self.reduce(kept)
-        return self._reducer.snapshot(error)
+        return self._reducer
 
     def last_message(self, kept: Sequence[ev.ThoughtEvent]) -> str:
         """Return the text of the last message. Most often nothing has to be reduced for it."""
         if self._turn_is_whole and (text := last_text(kept[self._turn :])) is not None:
             return text
-        self.reduce(kept)
-        return self._reducer.last_message()
+        return self.reducer(kept).last_message()
 
 
 def _is_light(event: ev.ThoughtEvent) -> bool:

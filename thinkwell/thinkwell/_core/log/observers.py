@@ -36,6 +36,10 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     """Whether it has its own session: the one that was reported directly before."""
     wrapped: bool = False
     """Whether ``return_result`` takes the value under its own key."""
+    own_fields: bool = False
+    """Whether it takes the fields of the value itself, or it alone, and not anything."""
+    whole_fields: bool = False
+    """Whether the agent shows no field of it before it is whole."""
 
 
 class RunObserver:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell._display.calls import is_denied
+from thinkwell._display.calls import is_denied, is_result_title
 from thinkwell._display.changes import (
     ToolEvent,
     answered_question,
@@ -35,6 +35,8 @@ from thinkwell.view import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from thinkwell.view import DraftKind
 
 __all__ = ("PARTS", "ViewReducer", "last_text")
 
@@ -170,9 +172,11 @@ class ViewReducer:
     Args:
         agent: The name of the agent.
         cwd: The folder in which it works.
+        drafts: What drafts its result has; see `RunView.drafts`.
     """
 
-    def __init__(self, *, agent: str = "", cwd: str = "") -> None:
+    def __init__(self, *, agent: str = "", cwd: str = "", drafts: DraftKind = "end") -> None:
+        self._drafts: DraftKind = drafts
         self._state = _State(ev.SessionOpened(agent=agent, cwd=cwd, session_id=""))
         self._questions = _Questions()
         self._messages: list[list[str]] = []
@@ -197,6 +201,9 @@ class ViewReducer:
         self._shown_tools: Mapping[str, ToolView] | None = NO_TOOLS
         """The last snapshot, as long as it is valid."""
         self._plans: dict[str, ev.PlanUpdate] = {}
+        self._result_call: str | None = None
+        """The id of the last call that seems to return the result, unless that was refused."""
+        self._refused_call: str | None = None
         self._plan_changes = 0
         self._heard_at = 0.0
         """The time of the last event."""
@@ -257,6 +264,8 @@ class ViewReducer:
         if isinstance(event, _ABOUT_QUESTIONS):
             self._questions.take(event)
         else:
+            if isinstance(event, ev.ResultAttempt) and not event.accepted:
+                self._refused_call, self._result_call = self._result_call, None
             self._state.take(event)
         return False
 
@@ -316,8 +325,23 @@ class ViewReducer:
                 self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # keeps its place
                 self._timeline.append(TimelineItem(kind="tool", id=event.id, at=event.at))
         news.append(event)
+        self._note_result(event)
         if len(news) >= MERGE_AT or (event.content and len(news) >= CONTENTS_AT):
             self._merge_tool(event.id, news)
+
+    def _note_result(self, event: ToolEvent) -> None:
+        if isinstance(event, ev.ToolStart) and event.id == self._refused_call:
+            self._refused_call = None  # the id is used again
+        named = event.title if isinstance(event, ev.ToolDone) else event.name or event.title
+        if named is not None and is_result_title(named) and event.id != self._refused_call:
+            self._result_call = event.id
+
+    def result_call(self) -> ToolView | None:
+        """Return the last call that seems to return the result, unless that was refused."""
+        if self._result_call is None:
+            return None
+        self._merge_tool(self._result_call, self._tool_news.pop(self._result_call, []))
+        return self._tools[self._result_call]
 
     def _merge_tool(self, id_: str, news: list[ToolEvent]) -> None:
         view = self._tools[id_]
@@ -382,6 +406,7 @@ class ViewReducer:
             questions=self._questions.open(),
             answers=tuple(self._questions.answers),
             denied=tuple(self._questions.denied),
+            drafts=self._drafts,
             attempts=tuple(state.attempts),
             notices=tuple(state.notices),
             stalled=None if stalled is None or self._heard_at > stalled.at else stalled,

@@ -20,15 +20,19 @@ from thinkwell import events as ev
 from thinkwell._core.log.lazy_view import LazyView
 from thinkwell._core.log.owner import in_trio
 from thinkwell._core.log.shrink import drop_text, merge_text
+from thinkwell._core.schema.partial import PartialResult
 from thinkwell.errors import BufferOverflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from thinkwell._core.log.owner import Owner
+    from thinkwell._core.log.reducer import ViewReducer
     from thinkwell.view import RunView
 
 E = TypeVar("E", bound=ev.ThoughtEvent)
+
+NO_PART: Final = PartialResult(None, own_fields=False)
 
 NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -91,6 +95,7 @@ class RunLog:
         listeners: Sequence[Callable[[ev.ThoughtEvent], None]] = (),
         agent: str = "",
         cwd: str = "",
+        partial: PartialResult = NO_PART,
         owner: Owner | None = None,
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
@@ -115,12 +120,21 @@ class RunLog:
         self._started = clock()
         self._ended_at: float | None = None
         self._view = LazyView(
-            agent, cwd, keeps_turns=buffer is None, keeps_turn_starts=ev.TurnStarted.type in include
+            agent,
+            cwd,
+            partial,
+            keeps_turns=buffer is None,
+            keeps_turn_starts=ev.TurnStarted.type in include,
         )
         self._changed: anyio.Event | None = None
         self._owner = owner
         if not listeners and buffer is None and include >= ev.DEFAULT_TYPES:
             self.plain = self.events
+
+    @property
+    def partial(self) -> PartialResult:
+        """What there is of the result before the end."""
+        return self._view.partial
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -195,6 +209,10 @@ class RunLog:
     def view(self) -> RunView:
         """Return the current view of the run."""
         return self._view.snapshot(self.events, self.error)
+
+    def reducer(self) -> ViewReducer:
+        """Return what has reduced all events."""
+        return self._view.reducer(self.events)
 
     def last_message(self) -> str:
         """Return the text of the last message."""

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
-from thinkwell._core.log.log_lines import LogLines
+from thinkwell._core.log.drafts import DraftReader
 from thinkwell._core.schema.misuse import hints
-from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Generator
+    from collections.abc import AsyncIterator, Collection, Generator, Mapping
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
+    from _typeshed import DataclassInstance
+    from pydantic import BaseModel
+
+    from thinkwell._core.log.drafts import Draft
     from thinkwell._core.log.listener import RunListener
-    from thinkwell._core.log.owner import Owner
+    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
-    from thinkwell.events import JsonValue
     from thinkwell.questions import Answer
     from thinkwell.view import RunView
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
+M = TypeVar("M", bound="BaseModel | DataclassInstance")
 
 TURN_END_TIMEOUT: Final = 2.0
 """Seconds that a turn whose result is there gets to end by itself, where a block is left: an agent says what
@@ -96,76 +109,6 @@ class RunControl(Protocol):
     async def wait(self) -> None:
         """Wait for the run's end."""
         ...
-
-
-class Outcome(Generic[T]):
-    """The outcome of a run, settled by the run. Users get it as a `ThoughtResult`."""
-
-    def __init__(
-        self,
-        run_id: str,
-        on_settled: Callable[[JsonValue, Exception | None], None] | None = None,
-        *,
-        lines: LogLines | None = None,
-        owner: Owner | None = None,
-    ) -> None:
-        self.run_id = run_id
-        self._owner = owner
-        self._lines = lines or LogLines(run=run_id)
-        self._on_settled = on_settled
-        self._settled = anyio.Event()
-        self.value: list[T] = []
-        """The result, once it is available."""
-        self.error: Exception | None = None
-        self.seen: bool = False
-        """Whether the error was looked at or reported."""
-
-    def done(self) -> bool:
-        """Return whether there is a result or an error."""
-        return bool(self.value) or self.error is not None
-
-    async def wait(self) -> None:
-        """Wait until there is one.
-
-        Raises:
-            WrongEventLoop: There never is one in the caller's event loop.
-        """
-        if self._owner is not None:
-            self._owner.check()
-        await self._settled.wait()
-
-    def set(self, value: T, raw: JsonValue) -> None:
-        """Settle with a value; it must not be settled yet.
-
-        Args:
-            value: The result.
-            raw: The value as the agent gave it.
-        """
-        assert not self.done()
-        self.value.append(value)
-        self._settle(raw)
-
-    def fail(self, error: Exception) -> None:
-        """Settle with an error, unless it is already settled."""
-        if self.done():
-            return
-        # A traceback would keep its frames, and this outcome, from being collected: no warning.
-        self.error = error.with_traceback(None)
-        self._settle(None)
-
-    def _settle(self, raw: JsonValue) -> None:
-        self._settled.set()
-        if self._on_settled is not None:
-            self._on_settled(raw, self.error)
-
-    def __del__(self) -> None:
-        """Log an error that was never looked at. Cancelled runs were ended on purpose."""
-        if self.error is not None and not self.seen and not isinstance(self.error, ThoughtCancelled):
-            self.seen = True
-            about = "Run %s%s failed and its result was never awaited: %s"
-            agent = self._lines.known.get("agent")  # a replay has none
-            of_agent = f" of agent {agent}" if agent else ""
-            self._lines(logging.WARNING, about, self.run_id, of_agent, self.error)
 
 
 @hints(__call__="the result is not called here: write `await stream.result`, or use thinkwell.sync")
@@ -297,6 +240,34 @@ class ThoughtStream(Generic[T_co]):
             ValueError: `include` names an unknown kind of event.
         """
         return self._log.reader(None if include is None else ev.included(include), after)
+
+    @overload
+    def drafts(self: ThoughtStream[M]) -> AsyncIterator[Draft[Mapping[str, object]]]: ...
+    @overload
+    def drafts(self) -> AsyncIterator[Draft[T_co]]: ...
+
+    def drafts(self) -> AsyncIterator[Draft[Any]]:
+        """Return an iterator over the typed result while the agent writes it, draft by draft.
+
+        It gives the newest draft, skipping older ones if you are slow, and last the whole result. What comes
+        before that depends on the type, and on what the agent shows of a result that it writes;
+        `RunView.drafts` says what there may be. A draft never contains what the agent may still change
+        without a greater `Draft.attempt`.
+
+        Of a model, a dataclass or a TypedDict you get a dict of its fields, since a model cannot be there in
+        part: a field that has not begun is missing, whatever its default.
+
+        Raises:
+            TypeError: The result is of a union, of which only the end says which type it is.
+            ThinkwellError: While you iterate: the run failed.
+        """
+        partial = self._log.partial
+        if partial.is_union:
+            raise TypeError(
+                f"drafts(): nothing says which type of {partial.name} a result is before it is whole; await "
+                "stream.result, or use a model with the union in one of its fields"
+            )
+        return DraftReader[Any](self._log, self.result._outcome)
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
         """Answer an open question of `view.questions`, from any task or thread. The first answer counts.

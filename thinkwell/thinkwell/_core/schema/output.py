@@ -13,7 +13,7 @@ from thinkwell._values.source import where
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pydantic import ValidationError
+    from pydantic import TypeAdapter, ValidationError
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     from thinkwell.events import JsonValue
@@ -77,6 +77,8 @@ class Output(Generic[T]):
     """Turns the last message into the value, if there is no schema."""
     drops_unknown: bool = False
     """Whether the value cannot have keys that the schema does not name."""
+    adapter: TypeAdapter[T] | None = None
+    """Validates the value, if pydantic knows its type."""
 
     @property
     def wrapped(self) -> bool:
@@ -260,7 +262,7 @@ def _of_type(type_: Any) -> Output[Any]:
         except ValidationError as exc:
             raise OutputInvalid(_describe(exc)) from None
 
-    return Output(name=name, schema=schema, check=check, drops_unknown=True)
+    return Output(name=name, schema=schema, check=check, drops_unknown=True, adapter=adapter)
 
 
 def _describe(error: ValidationError) -> tuple[str, ...]:

@@ -34,5 +34,7 @@ class SessionHost(Struct, frozen=True, kw_only=True):
     workspace: WorkspaceService | None
     """Serves files and terminals."""
     observers: Observers
+    whole_fields: bool
+    """Whether the agent shows no field of a result before it is whole."""
     withdraw: Callable[[str], None]
     """Withdraws the open questions of a session."""

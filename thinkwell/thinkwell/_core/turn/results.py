@@ -10,8 +10,8 @@ from thinkwell.errors import ResultInvalid
 from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
+    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
-    from thinkwell._core.log.stream import Outcome
     from thinkwell._core.schema.output import Output
 
 T = TypeVar("T")

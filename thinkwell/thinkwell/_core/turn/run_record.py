@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._core.log.budget import IdleClock, Meter
+from thinkwell._core.log.outcome import Outcome
 from thinkwell._core.log.run_log import RunLog, running_clock
-from thinkwell._core.log.stream import Outcome
 from thinkwell._core.protocol.updates import Mapper
+from thinkwell._core.schema.partial import PartialResult
 from thinkwell._core.turn.after_work import AfterWork
 from thinkwell._core.turn.own_tools import OwnTools
 from thinkwell._core.turn.results import ResultTaker
@@ -83,6 +84,7 @@ class RunRecord(Generic[T]):
             listeners=observers.listeners,
             agent=facts.agent,
             cwd=cwd,
+            partial=PartialResult(spec.output, own_fields=facts.own_fields, whole_fields=facts.whole_fields),
             owner=owner,
         )
         self.phase: ev.Phase = "starting"

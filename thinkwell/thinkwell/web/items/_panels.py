@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from thinkwell._core.schema.json_schema import is_object
-from thinkwell._display import numbers, phases, tools
+from thinkwell._display import calls, numbers, phases, tools
 from thinkwell._display.calls import returns_result
 from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.nodes import element
@@ -40,10 +39,8 @@ SILENT: Final = More()
 
 def draft_of(tool: ToolView) -> JsonValue:
     """Return the result that is being given in a call, as far as it is there; ``None``: none is."""
-    value = tool.input
-    if tool.ended_at is not None or not is_object(value) or not returns_result(tool):
-        return None
-    return value["result"] if list(value) == ["result"] else value
+    value = calls.draft_of(tool)
+    return value["result"] if value is not None and list(value) == ["result"] else value
 
 
 class Now(Struct, frozen=True, kw_only=True):
