@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure and print the tables; the exit code is 1 if a sample could not be taken."""
+"""`python -m benchmarks`: measure and print the tables; the exit code is 1 if a sample failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured, on whom, and which bars the figures have to clear."""
+"""The measurements, the clients, and the bars for the figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Peer:
     key: str
     label: str
     package: str | None
-    """The import package that has to be installed for it."""
+    """The import package that it needs."""
     module: str
     backend: str = "asyncio"
 
@@ -31,7 +31,7 @@ PEERS = (THINKWELL, TRIO, SYNC, OFFICIAL, ACP_CLIENT, RAW)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One thing to measure on several peers."""
+    """A measurement on several peers."""
 
     key: str
     title: str
@@ -42,9 +42,9 @@ class Measurement:
     """Updates per session, requests, or seconds."""
     sessions: int = 1
     through: str = ""
-    """What thinkwell's stream goes through beside."""
+    """What else thinkwell's stream goes through."""
     repeat: int = 1
-    """Samples per round: the short ones need more of them."""
+    """Samples per round: short ones need more of them."""
 
 
 MIXED = {"mixed": "Mixed kinds", "unannounced": "Mixed kinds, calls never announced"}
@@ -56,7 +56,7 @@ THROUGH = {
     "budget": "with a budget",
     "tools": "own tools offered",
 }
-"""What thinkwell's streams go through, beside."""
+"""What else thinkwell's streams go through."""
 
 
 def plan(*, quick: bool) -> tuple[Measurement, ...]:
@@ -168,7 +168,7 @@ class Row:
     title: str
     unit: str
     scale: float = 1.0
-    """What the figure is multiplied by to be in that unit."""
+    """The factor to that unit."""
 
 
 def rows(measurements: tuple[Measurement, ...]) -> tuple[Row, ...]:
@@ -215,7 +215,7 @@ def rows(measurements: tuple[Measurement, ...]) -> tuple[Row, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A ratio of two medians that has to be reached, or stayed below."""
+    """A ratio of two medians that must be reached, or not exceeded."""
 
     title: str
     figure: str
@@ -243,7 +243,7 @@ def faster(measurement: str, other: Peer, bound: float, *, ours: Peer = THINKWEL
 
 
 def smaller(title: str, measurement: str, figure: str, bound: float) -> Bar:
-    """A bar on a figure of which less is better, against the official SDK."""
+    """A bar on a figure for which less is better, against the official SDK."""
     over, under = (measurement, THINKWELL), (measurement, OFFICIAL)
     return Bar(title=title, figure=figure, over=over, under=under, bound=bound, at_least=False)
 
@@ -255,7 +255,7 @@ SYNC_BOUND = 0.8
 """The blocking API within 20 % of the asynchronous one: two threads take turns at the interpreter."""
 
 LINEAR_BOUND = 5.5
-"""Five times the updates, five times the memory, and a tenth of that for the allocator's grain."""
+"""Five times the updates, five times the memory, and a tenth more for the allocator's granularity."""
 
 BARS = (
     faster("tokens", OFFICIAL, 12),

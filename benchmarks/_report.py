@@ -22,17 +22,17 @@ DISTRIBUTIONS = ("thinkwell", "agent-client-protocol", "acp-client", "anyio", "t
 ABSENT = "–"
 
 ENOUGH = 5
-"""Samples from which on quartiles say something."""
+"""Samples from which on quartiles are meaningful."""
 
 
 def middle(results: Results, measurement: str, peer: Peer, figure: str) -> float | None:
-    """The median of one figure, where there are samples of it."""
+    """The median of one figure, if there are samples of it."""
     samples = results.samples.get(measurement, {}).get(peer.key, [])
     return median(sample[figure] for sample in samples) if samples else None
 
 
 def spread(results: Results, measurement: str, peer: Peer, figure: str, scale: float) -> str:
-    """The median, and the quartiles beside it where there are enough samples for them."""
+    """The median, with the quartiles if there are enough samples for them."""
     samples = results.samples.get(measurement, {}).get(peer.key, [])
     if not samples:
         return ABSENT
@@ -44,12 +44,12 @@ def spread(results: Results, measurement: str, peer: Peer, figure: str, scale: f
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
-    """One median divided by another, where both were measured."""
+    """One median divided by another, if both were measured."""
     return over / under if over is not None and under else None
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, thousands apart."""
+    """Three significant digits, with thousands separators."""
     if value is None:
         return ABSENT
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -62,7 +62,7 @@ def table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 
 def environment() -> dict[str, Any]:
-    """What the figures depend on beside the code."""
+    """The environment of the figures, besides the code."""
     versions: dict[str, str] = {}
     for name in DISTRIBUTIONS:
         try:
@@ -79,7 +79,7 @@ def environment() -> dict[str, Any]:
 
 
 def bar_ratio(results: Results, bar: Bar) -> float | None:
-    """What was measured for a bar."""
+    """The measured ratio for a bar."""
     return ratio(middle(results, *bar.over, bar.figure), middle(results, *bar.under, bar.figure))
 
 
@@ -103,7 +103,7 @@ def medians_table(results: Results, lines: Sequence[Row]) -> str:
 
 
 def bars_table(results: Results, bars: Sequence[Bar]) -> str:
-    """The bars, what was measured, and whether that is enough."""
+    """The bars, the measured ratios, and whether they are met."""
     cells: list[list[str]] = []
     for bar in bars:
         measured = bar_ratio(results, bar)
@@ -113,13 +113,13 @@ def bars_table(results: Results, bars: Sequence[Bar]) -> str:
 
 
 def relevant_bars(measurements: Sequence[Measurement]) -> tuple[Bar, ...]:
-    """The bars on what was asked for."""
+    """The bars on the chosen measurements."""
     keys = {measurement.key for measurement in measurements}
     return tuple(bar for bar in BARS if bar.over[0] in keys)
 
 
 def as_markdown(results: Results, measurements: tuple[Measurement, ...]) -> str:
-    """The whole report for people."""
+    """The whole report as Markdown."""
     facts = environment()
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     parts = [
@@ -136,7 +136,7 @@ def as_markdown(results: Results, measurements: tuple[Measurement, ...]) -> str:
 
 
 def as_json(results: Results, measurements: tuple[Measurement, ...], *, rounds: int) -> dict[str, Any]:
-    """The whole report for programs: every sample, the medians, the bars."""
+    """The whole report as JSON: every sample, the medians, the bars."""
     medians = {
         key: {
             peer: {figure: median(sample[figure] for sample in samples) for figure in samples[0]}

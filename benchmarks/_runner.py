@@ -1,4 +1,4 @@
-"""Runs the measured programs in turn, one process per sample, and collects what they print."""
+"""Runs the measured programs in turn, one process per sample, and collects their output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 
 TIME_LIMIT = 300.0
-"""Seconds for one sample. The slowest one takes about ten: beyond this the program hangs."""
+"""Seconds for one sample. The slowest one takes about ten: a program that takes longer hangs."""
 
 IMPORT = """
 import sys
@@ -35,16 +35,16 @@ started = perf_counter()
 import {package}
 print('{{"import_seconds": %r}}' % (perf_counter() - started))
 """
-"""Times an import in a fresh interpreter; hides from everyone what `clients/official_client.py` hides."""
+"""Times an import in a fresh interpreter; hides the same packages as `clients/official_client.py`."""
 
 
 class SampleFailed(Exception):  # noqa: N818
-    """A measured program ended badly; the message is the end of what it said."""
+    """A measured program failed; the message is the end of its output."""
 
 
 @dataclass(slots=True)
 class Results:
-    """Samples by measurement and peer, and what could not be measured."""
+    """Samples by measurement and peer, and failures."""
 
     samples: dict[str, dict[str, list[Figures]]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def run(program: Sequence[str], cwd: Path) -> Figures:
 def sample(measurement: Measurement, peer: Peer) -> Figures:
     """Take one sample of a measurement on a peer."""
     if measurement.action == "import":
-        # Not in the project's own folder: there, every package would be looked for among its folders first.
+        # Not in the project's own folder: there, every package would first be searched for among its folders.
         code = IMPORT.format(package=peer.package)
         return run([sys.executable, "-I", "-c", code], Path(tempfile.gettempdir()))
     order = Order(
@@ -97,7 +97,7 @@ def sample(measurement: Measurement, peer: Peer) -> Figures:
 def measure(
     measurements: Sequence[Measurement], peers: Sequence[Peer], rounds: int, tell: Callable[[str], None]
 ) -> Results:
-    """Take all samples: round by round, in each round one peer after the other, so that noise hits all alike.
+    """Take all samples: round by round, one peer after the other in each, so that noise affects all alike.
 
     A peer that fails in one measurement is left out of the rest of that measurement, and reported.
     """

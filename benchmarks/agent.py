@@ -1,8 +1,8 @@
-"""The agent that every measured client talks to: it plays a turn that it rendered before anyone asked.
+"""The agent of every measured client: it plays a turn that it rendered beforehand.
 
     python -I -S agent.py MIX COUNT SESSIONS [RATE]
 
-Only the standard library, and little of it: the time from spawn to the first event contains this program's
+It uses little of the standard library only: the time from spawn to the first event contains this program's
 own start. Requests are scanned for their method and id instead of being parsed; the turn is one block of
 bytes in memory, written in large pieces, so that no client ever waits for it. The turn starts when SESSIONS
 prompts have come in; its updates are dealt round-robin to the sessions, COUNT to each. With a RATE, so many
@@ -20,7 +20,7 @@ BLOCK = 1 << 20
 """Bytes offered to the pipe at once."""
 
 TICK = 0.01
-"""Seconds between two writes, where there is a rate."""
+"""Seconds between two writes, with a rate."""
 
 DIFF_BYTES = 1 << 20
 """Old and new text of one diff together."""
@@ -46,7 +46,7 @@ WORDS = (
 """Texts of the chunks, already escaped for JSON."""
 
 SOURCE_LINE = '    value = table.get(\\"key\\", default)  # one line of source\\n'
-"""What the diffs consist of, already escaped for JSON."""
+"""The contents of the diffs, already escaped for JSON."""
 
 TOOL_INPUT = (
     '"status":"pending","rawInput":{"command":"make test","timeout":120},'
@@ -61,7 +61,7 @@ IDENTITY = (
 """The answer to initialize."""
 
 MODES = '{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"code","name":"Code"}]}'
-"""What round trips switch between."""
+"""The modes that round trips switch between."""
 
 
 def session_id(number: int) -> str:
@@ -79,7 +79,7 @@ def chunk(tag: str, message: str, text: str) -> str:
 
 
 def tokens(session: str, count: int) -> list[bytes]:
-    """Nothing but short pieces of one message: the most frequent traffic there is."""
+    """Only short pieces of one message: the most frequent traffic there is."""
     period = [envelope(session, chunk("agent_message_chunk", "message-1", word)) for word in WORDS]
     return list(islice(cycle(period), count))
 
@@ -107,7 +107,7 @@ def mixed_step(session: str, step: int) -> list[bytes]:
 
 
 def mixed(session: str, count: int) -> list[bytes]:
-    """Every kind of update that a working agent sends, in the proportions of one."""
+    """Every kind of update that a working agent sends, in its proportions."""
     per_step = len(mixed_step(session, 0))
     steps = -(-count // per_step)
     return [line for step in range(steps) for line in mixed_step(session, step)][:count]
@@ -135,7 +135,7 @@ def unannounced(session: str, count: int) -> list[bytes]:
 
 
 def many(session: str, count: int) -> list[bytes]:
-    """Short pieces of messages that follow one another, a hundred pieces each."""
+    """Short pieces of successive messages, a hundred pieces each."""
     texts = islice(cycle(WORDS), count)
     return [
         envelope(session, chunk("agent_message_chunk", f"message-{number // 100}", text))
@@ -190,7 +190,7 @@ MIXES = {
 
 
 def render(mix: str, count: int, sessions: int) -> bytes:
-    """All bytes of the turn but the answers to its prompts."""
+    """All bytes of the turn except the answers to its prompts."""
     turns = [MIXES[mix](session_id(number), count) for number in range(sessions)]
     if sessions == 1:
         return b"".join(turns[0])
@@ -198,7 +198,7 @@ def render(mix: str, count: int, sessions: int) -> bytes:
 
 
 def value_of(line: bytes, key: bytes) -> bytes:
-    """The first scalar under a key, as it stands on the wire, whatever spaces the encoder adds."""
+    """The first scalar under a key, as on the wire, whatever spaces the encoder adds."""
     at = line.find(b'"' + key + b'"')
     if at < 0:
         return b""
@@ -224,7 +224,7 @@ class Agent:
             view = view[os.write(1, view[:BLOCK]) :]
 
     def reply(self, request: bytes, result: str) -> None:
-        """Answer a request whose id is given as it stood on the wire."""
+        """Answer a request whose id is given as on the wire."""
         self.write(b'{"jsonrpc":"2.0","id":' + request + b',"result":' + result.encode() + b"}\n")
 
     def handle(self, line: bytes) -> None:

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.display`: what it costs to watch a run, and how soon the command says something.
+"""`python -m benchmarks.display`: the cost of watching a run, and the time to the command's first output.
 
-Each configuration runs in a process of its own, in turn. Figures are medians; ratios are those of medians.
+Each configuration runs in its own process, in turn. Figures are medians; ratios are those of medians.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.clients._common import Figures
 
 STEADY = 2_000
-"""Updates per second of a run that does not pour: more than any agent writes for long."""
+"""Updates per second of a steady run: more than any agent writes for long."""
 
 HEADER = (
     "updates",
@@ -39,7 +39,7 @@ HEADER = (
 
 @dataclass(slots=True)
 class Line:
-    """One configuration, and what was measured of it."""
+    """One configuration, and its samples."""
 
     show: Show
     samples: list[Figures] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Line:
 
 
 def plan(count: int, seconds: float, backend: str) -> list[Show]:
-    """Two mixes that pour, one that does not; each without a display and with each of them."""
+    """Two mixes at full speed, one steady; each without a display and with each of them."""
     paces = [("working", count, 0.0), ("mixed", count, 0.0), ("mixed", int(STEADY * seconds), float(STEADY))]
     styles: tuple[Style, ...] = get_args(Style)
     return [
@@ -97,7 +97,7 @@ def measure(shows: list[Show], rounds: int) -> list[Line]:
 
 
 def measure_commands(rounds: int) -> dict[str, list[Figures]]:
-    """Take all samples of the command and of what it cannot be faster than."""
+    """Take all samples of the command and of the imports that bound it."""
     samples: dict[str, list[Figures]] = {name: [] for name in COMMANDS}
     for turn in range(rounds):
         for name, taken in samples.items():

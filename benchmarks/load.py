@@ -1,7 +1,7 @@
-"""`python -m benchmarks.load`: the memory and the time of runs that are not read fast enough, by policy.
+"""`python -m benchmarks.load`: memory and time of runs that are not read fast enough, by policy.
 
-Each configuration runs in a process of its own, in turn, and is one line of the table: medians. The client
-checks the text that arrives: a policy that loses what it may not lose fails its sample.
+Each configuration runs in its own process, in turn, and is one line of the table: medians. The client checks
+the text that arrives: a policy that loses text that must be kept fails its sample.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ READERS: dict[Readers, str] = {
 
 @dataclass(slots=True)
 class Line:
-    """One configuration, and what was measured of it."""
+    """One configuration, and its samples."""
 
     load: Load
     samples: list[Figures] = field(default_factory=list)
     official: Figures | None = None
-    """What a list takes to which the official SDK's updates are appended, where that was measured."""
+    """The memory of a list of the official SDK's updates, if it was measured."""
 
     def middle(self, figure: str) -> float:
         """The median of one figure."""
@@ -53,7 +53,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """The configuration in short each."""
+        """A short name of the configuration."""
         return f"{self.load.mix}, {self.load.policy}, {self.load.reader}"
 
     def cells(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.serving`: what it takes to show a run to many, beside a loop in Starlette.
+"""`python -m benchmarks.serving`: the cost of showing a run to many, compared with a loop in Starlette.
 
-Each sample has a server of its own, the same agent behind it and the same clients before it, in three
-processes. Configurations take turns; figures are medians, ratios those of medians.
+Each sample has its own server, the same agent behind it and the same clients before it, in three processes.
+Configurations take turns; figures are medians, ratios those of medians.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KINDS = {
 }
 
 BROWSING: tuple[Action, ...] = ("browser", "page")
-"""What a real browser is needed for."""
+"""The scenes that need a real browser."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What all servers are asked for in turn."""
+    """What all servers do in turn."""
 
     action: Action
     watchers: int
@@ -66,17 +66,17 @@ class Scene:
     mix: str = ""
 
     def serving(self, kind: str) -> Serving:
-        """The order for one of them."""
+        """The order for one server."""
         return Serving(kind=kind, **asdict(self))
 
     @property
     def client(self) -> str:
-        """What asks the servers for it."""
+        """The client program for it."""
         return "browser_client" if self.action in BROWSING else "serving_client"
 
     @property
     def title(self) -> str:
-        """It in a few words."""
+        """A short title."""
         if self.action == "idle":
             return f"{self.watchers:,} watchers, {self.log:,} updates before them"
         pace = f", {self.rate:g} updates a second" if self.rate else ""
@@ -85,11 +85,11 @@ class Scene:
 
     @property
     def peers(self) -> dict[str, str]:
-        """Those that the others stand beside, with what they are called."""
+        """The servers that the others are compared with, and their names."""
         return {"memory": "events"} if self.action == "items" else {"each": "one by one", "joined": "joined"}
 
     def has(self, kind: str) -> bool:
-        """Whether a server is asked for it."""
+        """Whether a server takes part."""
         return kind in ("memory", "items") if self.action == "items" else kind != "items"
 
 
@@ -125,7 +125,7 @@ Samples: TypeAlias = "dict[Scene, dict[str, list[Figures]]]"
 
 
 def scenes(*, quick: bool) -> list[Scene]:
-    """Few clients and many, poured to and talked to; many that wait; a browser, and what is seen in it."""
+    """Few clients and many, at full speed and at a rate; many idle ones; a browser, and what it shows."""
     if quick:
         return [
             Scene(action="pour", watchers=3, count=50),
@@ -155,7 +155,7 @@ def scenes(*, quick: bool) -> list[Scene]:
 
 @contextmanager
 def redis_server() -> Generator[bool]:
-    """Have a Redis server, where there is a program or an address. Return whether there is one."""
+    """Run a Redis server, if there is a program or an address. Return whether there is one."""
     program = shutil.which("redis-server")
     if os.environ.get(REDIS) or program is None:
         yield bool(os.environ.get(REDIS))
@@ -211,7 +211,7 @@ def shown(samples: Samples, action: Action) -> str:
 
 
 def left_out(name: str, program: str, remedy: str) -> None:
-    """Say what is not measured."""
+    """Report what is not measured."""
     print(f"left out: {name}, as there is no {program}: {remedy}", file=sys.stderr, flush=True)
 
 

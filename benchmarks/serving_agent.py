@@ -1,10 +1,10 @@
-"""The agent behind the measured servers: it writes what a prompt orders, when a file says that all are there.
+"""The agent behind the measured servers: it writes the updates that a prompt orders, when a file allows it.
 
     python -m benchmarks.serving_agent
 
 The prompt is a `Turn` as JSON. At a rate, each update has the time at which it was written in its text, by
-the clock that all processes of the machine share; without one, the turn was rendered before and is written
-in large pieces.
+the clock that all processes of the machine share; without one, the turn was rendered before and is written in
+large pieces.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from time import monotonic, monotonic_ns, sleep
 from benchmarks.agent import MIXES, WORDS, Agent, chunk, envelope, session_id
 
 PATIENCE = 60.0
-"""Seconds after which it waits for the word no longer."""
+"""Seconds after which it stops waiting for the file."""
 
 READY = "Ready."
-"""What the agent says when it waits for the file."""
+"""The agent's text when it waits for the file."""
 
 TOKEN = "the-token-of-the-benchmarks"
-"""What thinkwell's server is asked with, as it always is. The loops look at no token."""
+"""The token of requests to thinkwell's server, which always requires one. The loops ignore it."""
 
 STAMP = "@"
-"""What stands before and behind a time."""
+"""The text before and after a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,13 @@ class Turn:
     count: int
     """Updates."""
     rate: float
-    """Updates per second; 0: as fast as they are taken."""
+    """Updates per second; 0: as fast as they are read."""
     go: str
-    """A file: when it is there, the updates are written."""
+    """A file: when it exists, the updates are written."""
     log: int = 0
-    """Updates that were written before, so that there is something to begin with."""
+    """Updates that are written before that."""
     mix: str = ""
-    """Which updates they are, of the other benchmarks' mixes; empty: pieces of text, each with its time."""
+    """The mix of updates, of the other benchmarks; empty: pieces of text, each with its time."""
     stays: bool = False
     """Whether the turn never ends."""
 

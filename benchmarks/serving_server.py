@@ -3,10 +3,10 @@
     python -m benchmarks.serving_server KIND FOLDER PORT
 
 All have the same agent, read by the same ``stream(include="all")``, and the same bytes to send for each
-event. *Each* is what one writes first: ``StreamingResponse`` over a generator that yields one event at a
-time. *Joined* yields at once all that has come meanwhile. Both keep the events in one list that all watchers
-read, and wake them by one event: no queue for each watcher, which would have to be filled. Neither has a
-journal, accounts, keep-alive comments or limits.
+event. *Each* is the first version one writes: ``StreamingResponse`` over a generator that yields one event at
+a time. *Joined* yields at once all events so far. Both keep the events in one list that all watchers read,
+and wake them by one event: no queue for each watcher, which would have to be filled. Neither has a journal,
+accounts, keep-alive comments or limits.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ REDIS = "THINKWELL_BENCH_REDIS"
 """Environment variable with the address of a Redis server."""
 
 MOST = 10_000
-"""More watchers than there are."""
+"""More than the number of watchers."""
 
 BLANK = '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><div id="timeline"></div>'
-"""A page in which a browser can watch, and show what comes."""
+"""A page in which a browser can watch, and show the text."""
 
 
 def thinkwell_app(kind: Kind, folder: Path) -> ASGIApp:
@@ -71,7 +71,7 @@ def thinkwell_app(kind: Kind, folder: Path) -> ASGIApp:
 
 
 class Loop:
-    """A run in a Starlette application, as it can be written in an afternoon."""
+    """A run in a Starlette application, as written in an afternoon."""
 
     def __init__(self, *, joined: bool) -> None:
         self.frames: list[bytes] = []
@@ -80,7 +80,7 @@ class Loop:
         self._changed = asyncio.Event()
 
     async def read(self, agent: Agent, prompt: str) -> None:
-        """Have the run."""
+        """Run the agent."""
         async for event in agent.think().text(prompt).stream(include="all"):
             self.frames.append(b"id: %d\ndata: %s\n\n" % (event.seq, event_to_json(event)))
             self._wake()
@@ -139,7 +139,7 @@ def loop_app(kind: Kind) -> ASGIApp:
 
 
 def with_figures(app: ASGIApp) -> ASGIApp:
-    """Let an application tell what it has used, and have a page for browsers: before all that is its own."""
+    """Add routes for the server's usage, and a page for browsers, before the application's own."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         match scope.get("path"):

@@ -1,4 +1,4 @@
-"""Await only the result: no event is looked at, and the run goes on all the same.
+"""Await only the result: the run continues without a reader of its events.
 
 python examples/await_result.py
 """
@@ -14,7 +14,7 @@ from thinkwell import ResultError, open_agent
 
 @dataclass
 class Size:
-    """Dataclasses, TypedDicts, lists and plain types do as well as pydantic models."""
+    """Dataclasses, TypedDicts, lists and plain types work as well as pydantic models."""
 
     files: int
     lines: int
@@ -25,7 +25,7 @@ async def main() -> None:
         task = agent.think(Size).text("How big is this project?")
         try:
             size = await task.run(timeout=120)  # short for: await task.stream().result
-        except ResultError as error:  # the agent ended without a value that fits, and the error says how
+        except ResultError as error:  # the agent ended without a valid result; the error says why
             print(f"No result: {error}")
         else:
             print(f"{size.files} files with {size.lines} lines")

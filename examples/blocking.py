@@ -14,14 +14,14 @@ from thinkwell.sync import open_agent
 
 @dataclass
 class Review:
-    """What we want."""
+    """The result that we want."""
 
     score: int
     summary: str
 
 
 def count_lines(path: str) -> int:
-    """Count the lines of a file. It runs in a thread of its own, and may block."""
+    """Count the lines of a file. It runs in a separate thread, and may block."""
     return len(Path(path).read_text("utf-8").splitlines())
 
 

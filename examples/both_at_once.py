@@ -1,6 +1,6 @@
 """Watch the events and await the result at the same time, in two tasks.
 
-The result is there as soon as the agent returns it; the events go on until its turn ends.
+The result is there as soon as the agent returns it; events continue until its turn ends.
 
     python examples/both_at_once.py
 """

@@ -18,12 +18,12 @@ async def main() -> None:
                 print(f"first thought: {event.text.strip()} …")
                 break
 
-        # The run has gone on meanwhile. A new loop begins with the first event again.
+        # The run has continued meanwhile. A new loop begins with the first event again.
         thoughts = [event.text async for event in stream if isinstance(event, Thought)]
         print(f"all thoughts: {len(''.join(thoughts).split())} words")
         print(f"result: {await stream.result}")
 
-        # To end a run before its time, say so: by cancel(), or by leaving an `async with` block.
+        # To end a run early, say so: by cancel(), or by leaving an `async with` block.
         async with agent.think(int).text("And how many classes?").stream() as unwanted:
             pass
         try:

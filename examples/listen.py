@@ -1,9 +1,9 @@
-"""Hear what an agent says while it works, and answer what it asks: by typed functions.
+"""Receive an agent's messages while it works, and answer its questions, with typed functions.
 
     python examples/listen.py
 
-The architect is the built-in agent, or whom THINKWELL_AGENT names. The agent that asks is a program of a few
-lines, so that it asks the same each time; any other can take its place.
+The architect is the built-in agent, or the one that THINKWELL_AGENT names. The agent that asks is a program
+of a few lines, so that it asks the same each time; any other can take its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORKER = [sys.executable, str(Path(__file__).parent / "supervision" / "worker.py
 
 
 class Report(BaseModel):
-    """What the agent is asked for. One that speaks lines gives it by the fields of its last message."""
+    """The result that we want. An NDJSON agent gives it by the fields of its last message."""
 
     text: str
     done: list[str]
@@ -36,7 +36,7 @@ async def main() -> None:
             print(f"> {progress.message}")
 
         @handlers.on("question")
-        async def answer(question: AgentQuestion) -> str:  # what it returns is the answer
+        async def answer(question: AgentQuestion) -> str:  # the return value is the answer
             said = await architect.think(str).text(f"Answer: {question.question}").run()
             print(f"{question.question} {said.splitlines()[0][:60]}…")
             return said

@@ -20,7 +20,7 @@ from thinkwell import Message, PlanUpdate, Thought, ThoughtEvent, ToolDone, Tool
 
 
 class Review(BaseModel):
-    """What we want. The agent sees the schema of it; what it returns is checked against it."""
+    """The result that we want. The agent gets its schema; its result is validated against it."""
 
     title: str
     summary: str
@@ -29,7 +29,7 @@ class Review(BaseModel):
 
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-"""What an agent sends is not to be trusted: no escape sequence in it may reach the terminal."""
+"""An agent's text is not trusted: no escape sequence in it may reach the terminal."""
 
 DIM, PLAIN = ("\x1b[2m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
 BOXES = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
@@ -57,7 +57,7 @@ async def main() -> None:
     folder = sys.argv[1] if len(sys.argv) > 1 else "."
     started = perf_counter()
     async with open_agent(cwd=folder) as agent:
-        # From here on the run goes on by itself, whether or not anybody watches it.
+        # From here on the run continues by itself, whether or not it is watched.
         stream = agent.think(Review).text("Review this project.").stream()
 
         first = 0.0

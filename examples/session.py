@@ -1,4 +1,4 @@
-"""A conversation: several turns in one session, in which the agent remembers what was before.
+"""A conversation: several turns in one session, in which the agent remembers the earlier ones.
 
 python examples/session.py
 """
@@ -14,7 +14,7 @@ from thinkwell import open_agent
 
 
 class Verdict(BaseModel):
-    """Each turn may have a result type of its own, or none."""
+    """Each turn may have its own result type, or none."""
 
     severity: Literal["low", "medium", "high"]
     next_step: str

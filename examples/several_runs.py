@@ -1,4 +1,4 @@
-"""Several runs at once on one agent: each has a session of its own.
+"""Several runs at once on one agent, each in a separate session.
 
 python examples/several_runs.py
 """
@@ -14,7 +14,7 @@ FILES = ("README.md", "pyproject.toml", "Makefile")
 
 
 class Summary(BaseModel):
-    """What we want to know of each file."""
+    """The result for each file."""
 
     path: str
     summary: str

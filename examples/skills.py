@@ -16,7 +16,7 @@ FOLDER = Path(__file__).with_name("release-notes")
 
 
 def last_version() -> str:
-    """Say which version was released last."""
+    """Return the version that was released last."""
     return "1.4.0"
 
 

@@ -1,10 +1,10 @@
-"""Let one agent decide what another one asks, by your instructions.
+"""Let one agent decide another one's questions, by your instructions.
 
     python examples/supervise.py
 
 The judge is the built-in agent, which is not a model: it denies everything, because that is a word of the
-instructions. Set THINKWELL_AGENT to ``claude``, ``codex``, ``gemini`` or ``opencode`` for a judge
-that reads the questions. The agent that asks is a few lines of Python, so that it asks the same each time.
+instructions. Set THINKWELL_AGENT to ``claude``, ``codex``, ``gemini`` or ``opencode`` for a judge that reads
+the questions. The agent that asks is a few lines of Python, so that it asks the same each time.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ OPTIONS = (
 
 
 class Cleaner(AgentHandler):
-    """Stands for a coding agent: it asks before each command that it would run."""
+    """Plays a coding agent: it asks before each command."""
 
     def connected(self, client: AgentSide, /) -> None:
-        """Learn whom to ask."""
+        """Receive the client to ask."""
         self.client = client
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        """Say which version of the protocol it speaks."""
+        """Return the version of the protocol."""
         return s.InitializeResponse(protocol_version=1)
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        """Open the one session that it has."""
+        """Open the only session."""
         return s.NewSessionResponse(session_id="cleaning")
 
     async def prompt(self, request: s.PromptRequest, /) -> s.PromptResponse:

@@ -19,22 +19,22 @@ def word_count(path: str) -> int:
     Args:
         path: the file, relative to the project's folder
     """
-    # The agent chooses the arguments, so they are to be mistrusted like any other input.
+    # The agent chooses the arguments, so do not trust them.
     file = Path(path).resolve()
     if not file.is_relative_to(Path.cwd()):
-        raise ToolError("only files of this project")  # the agent is told, and may try again
+        raise ToolError("only files of this project")  # the agent gets this text, and may try again
     return len(file.read_text(encoding="utf-8").split())
 
 
 async def owner(path: str) -> str:
-    """Say who looks after a file. Tools may be async, too."""
+    """Return who maintains a file. Tools may be async, too."""
     if not await anyio.Path(path).exists():
         raise ToolError("there is no such file")
     return "the documentation team" if path.endswith(".md") else "the core team"
 
 
 class Report(BaseModel):
-    """What we want to know."""
+    """The result that we want."""
 
     path: str
     words: int

@@ -1,7 +1,7 @@
-"""What a forked process lets go of: it has copies of all descriptors that its parent has opened.
+"""Release the descriptors that a forked process has copied from its parent.
 
-A copy that is used takes from the parent what it would have read, and one that is merely kept hides from the
-agent that the parent has closed its own. So in a fork all of them lead to the end of an empty pipe.
+A used copy takes bytes from the parent, and a copy that stays open hides from the agent that the parent has
+closed its own. So in a fork, all of them are replaced with the end of an empty pipe.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _WATCHED: Final = re.compile(r"^tfd:\s*(\d+)\s+events:\s*([0-9a-f]+)", re.MULTIL
 
 
 class Opened(Protocol):
-    """Something that holds descriptors."""
+    """An object that holds descriptors."""
 
     def forked(self) -> Iterable[int]:
-        """Learn that this process is a fork, and return the descriptors that are open."""
+        """Handle that this process is a fork, and return the open descriptors."""
         ...
 
 
@@ -37,12 +37,12 @@ _loops: WeakSet[Any] = WeakSet()
 
 
 def let_go_in_forks(opened: Opened) -> None:
-    """Have a forked process let go of the descriptors of something, as long as it is referenced.
+    """Release an object's descriptors in forked processes, as long as it is referenced.
 
-    It also gets from its parent what it takes to leave blocks in a copy of the running event loop.
+    This also lets a fork leave blocks in its copy of the running event loop.
     """
     _opened.add(opened)
-    with suppress(NoEventLoopError):  # something that needs none, such as a file
+    with suppress(NoEventLoopError):  # an object without an event loop, such as a file
         _loops.add(current_token().native_token)
 
 
@@ -56,17 +56,17 @@ class _Socket:
 
 @contextmanager
 def socket_let_go_in_forks(fileno: Callable[[], int]) -> Generator[None]:
-    """Have a process that is forked in a block let go of a socket.
+    """Release a socket in processes that are forked in a block.
 
     Args:
-        fileno: Returns its descriptor; a negative number where it is closed.
+        fileno: Returns its descriptor; a negative number if it is closed.
     """
     held = _Socket(fileno)
     let_go_in_forks(held)
     yield
 
 
-# What follows runs in forks, into which no tool looks.
+# The rest runs in forks, which coverage does not see.
 
 
 def _let_go() -> None:  # pragma: no cover
@@ -87,20 +87,20 @@ def _let_go() -> None:  # pragma: no cover
 
 
 def _polls() -> Iterator[tuple[int, dict[int, int]]]:  # pragma: no cover
-    """Yield each descriptor of epoll, with the events that it waits for by descriptor."""
-    with suppress(OSError):  # no other system has it, and a sandbox may hide it
+    """Yield each epoll descriptor, with the events that it waits for by descriptor."""
+    with suppress(OSError):  # only Linux has it, and a sandbox may hide it
         for link in Path("/proc/self/fd").iterdir():
-            with suppress(OSError):  # that of the folder is closed by now
+            with suppress(OSError):  # the folder's own is closed by now
                 if os.readlink(link) == "anon_inode:[eventpoll]":  # noqa: PTH115 - it is no path
                     found = _WATCHED.findall(Path("/proc/self/fdinfo", link.name).read_text("ascii"))
                     yield int(link.name), {int(descriptor): int(events, 16) for descriptor, events in found}
 
 
 def _renew_wakeup(loop: Any) -> None:  # pragma: no cover
-    """Give a copied event loop the sockets that wake it: its parent would take what is meant for it."""
-    from socket import socketpair  # what has a loop has loaded it
+    """Replace the sockets that wake a copied event loop: it would take the parent's wake-ups."""
+    from socket import socketpair  # the event loop has imported it
 
-    with suppress(AttributeError):  # neither library tells of them, and uvloop sees to it by itself
+    with suppress(AttributeError):  # they are private in both libraries, and uvloop does it itself
         wakeup = loop._reentry_queue.wakeup if hasattr(loop, "_reentry_queue") else None
         ends = (loop._ssock, loop._csock) if wakeup is None else (wakeup.wakeup_sock, wakeup.write_sock)
         for own, old in zip(socketpair(), ends, strict=True):
@@ -110,10 +110,10 @@ def _renew_wakeup(loop: Any) -> None:  # pragma: no cover
 
 
 def _renew(poll: int, watched: dict[int, int]) -> None:  # pragma: no cover
-    """Give this process an epoll of its own: what it stops to watch its parent would not see any more."""
+    """Give this process its own epoll: changes to the copy would affect the parent's."""
     with select.epoll() as own:
         for descriptor, events in watched.items():
-            with suppress(OSError):  # one that is closed, but was watched under another number
+            with suppress(OSError):  # a closed one that was watched under another number
                 own.register(descriptor, events)
         os.dup2(own.fileno(), poll, inheritable=False)
 

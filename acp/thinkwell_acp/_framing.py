@@ -1,10 +1,10 @@
-"""Bytes in, lines out. Nothing here waits or knows what a line means.
+"""Bytes in, lines out. It never waits, and does not read the lines.
 
-Only the byte 0x0A ends a line: JSON may hold U+2028, U+0085 or a carriage return inside its strings, and a
-character may be cut in two between reads.
+Only the byte 0x0A ends a line: JSON may contain U+2028, U+0085 or a carriage return in its strings, and a
+character may be split between reads.
 
-Bytes are read straight into one buffer and stay there until their line is complete. It is kept for what comes
-next: asking the system for fresh memory for each line of a megabyte costs more than decoding it.
+Bytes are read straight into one buffer and stay there until their line is complete. The buffer is kept for
+the next bytes: allocating fresh memory for each line of a megabyte costs more than decoding it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from codecs import BOM_UTF8
 from thinkwell_acp.errors import FrameTooLong
 
 MAX_LINE = 64 * 1024 * 1024
-"""Default limit for one line, in bytes. ACP sets none; files and images travel inline."""
+"""Default limit for one line, in bytes. ACP sets none; files and images are sent inline."""
 
 
 KEPT_BUFFER = 8 * 1024 * 1024
@@ -24,27 +24,27 @@ _NOTHING = memoryview(b"")
 
 
 def trimmed(line: bytes) -> bytes:
-    """Return a line without the byte order mark that some programs begin with; nothing where it is blank."""
+    """Return a line without the byte order mark that some programs write; empty if it is blank."""
     line = line.removeprefix(BOM_UTF8)
     return b"" if line.isspace() else line
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines."""
+    """Splits a stream of bytes into lines."""
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self._max_line = max_line
         self._buffer = bytearray()
         self._view = memoryview(self._buffer)
-        self._begin: int = 0  # of the line that is not complete
-        self._end: int = 0  # of what has been read
+        self._begin: int = 0  # of the incomplete line
+        self._end: int = 0  # of the bytes read
         self.failure: FrameTooLong | None = None
         """Set from the first line that is longer than the limit, complete or not."""
 
     def space(self, size: int) -> memoryview:
-        """Return where the next bytes go: room for `size` of them, for more where a long line has begun.
+        """Return the place for the next bytes: room for `size` of them, for more if a long line has begun.
 
-        It takes the place of what `filled` returned last.
+        It overwrites what `filled` returned last.
         """
         begun = self._end - self._begin
         room = max(size, begun)  # so that a line of any length takes few buffers
@@ -52,18 +52,18 @@ class LineSplitter:
         if begun + size > len(self._view) or len(self._view) > KEPT_BUFFER >= begun + room:
             self._buffer = bytearray(begun + room)
             self._view = memoryview(self._buffer)
-        elif not self._begin:  # what has begun stands there already, and may be long
+        elif not self._begin:  # an incomplete line is there already, and may be long
             return self._view[begun : begun + room]
         self._view[:begun] = old
         self._begin, self._end = 0, begun
         return self._view[begun : begun + room]
 
     def filled(self, size: int) -> memoryview:
-        """Return the whole lines that are complete now that `size` bytes were put into the space, if any.
+        """Return the whole lines that `size` bytes put into the space complete, if any.
 
         Raises:
-            FrameTooLong: A line is longer than the limit. Lines that stand before it are returned first; then
-                the error is raised by the next call, and until then it is in `failure`.
+            FrameTooLong: A line is longer than the limit. Earlier lines are returned first; then the error is
+                raised by the next call, and until then it is in `failure`.
         """
         if self.failure is not None:
             raise self.failure
@@ -93,7 +93,7 @@ class LineSplitter:
         return block[:good]
 
     def count(self, block: memoryview) -> int:
-        """Return how many lines are in what `filled` returned last."""
+        """Return the number of lines in the block that `filled` returned last."""
         return self._buffer.count(b"\n", self._begin - len(block), self._begin)
 
     @staticmethod
@@ -114,7 +114,7 @@ class LineSplitter:
         self._view = memoryview(self._buffer)
 
     def finish(self) -> bytes:
-        """Return the last line where it was not terminated, else nothing."""
+        """Return the last line if it was not terminated, else nothing."""
         line = bytes(self._view[self._begin : self._end])
         self._forget()
         return line

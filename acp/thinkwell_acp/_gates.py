@@ -1,4 +1,4 @@
-"""Checks that what a call needs is advertised, before anything is written (ACP, Initialization)."""
+"""Checks that the capability a call needs is advertised, before anything is written (ACP, Initialization)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def need(advertised: bool, capability: str, wanted_by: str) -> None:
 
 
 def check_prompt(flags: s.PromptCapabilities, prompt: Sequence[s.ContentBlock]) -> None:
-    """Check that the agent takes every block of a prompt; text and links are always taken."""
+    """Check that the agent accepts every block of a prompt. Text and links are always accepted."""
     for block in prompt:
         match block:
             case s.ImageContent():
@@ -36,7 +36,7 @@ def check_prompt(flags: s.PromptCapabilities, prompt: Sequence[s.ContentBlock]) 
 
 
 def check_mcp_servers(flags: s.McpCapabilities, servers: Sequence[s.McpServer], method: str) -> None:
-    """Check that the agent can reach every MCP server; those over stdio it always can."""
+    """Check that the agent can reach every MCP server. Those over stdio it always can."""
     for server in servers:
         match server:
             case s.McpServerHttp():
@@ -50,7 +50,7 @@ def check_mcp_servers(flags: s.McpCapabilities, servers: Sequence[s.McpServer], 
 
 
 def check_system_prompt(flags: s.SessionCapabilities, given: s.SystemPrompt | None, method: str) -> None:
-    """Check that the agent takes a system prompt, and does with it what is asked, where one is given."""
+    """Check that the agent accepts the given system prompt, and its mode."""
     if given is not None:
         path, taken = "sessionCapabilities.systemPrompt", flags.system_prompt
         need(taken is not None, path, f"{method} with a system prompt")
@@ -60,7 +60,7 @@ def check_system_prompt(flags: s.SessionCapabilities, given: s.SystemPrompt | No
 
 
 def check_directories(flags: s.SessionCapabilities, directories: Sequence[str], method: str) -> None:
-    """Check that the agent takes more folders than the working directory, where any are given."""
+    """Check that the agent accepts folders besides the working directory, if any are given."""
     if directories:
         advertised = flags.additional_directories is not None
         need(advertised, "sessionCapabilities.additionalDirectories", f"{method} with more directories")

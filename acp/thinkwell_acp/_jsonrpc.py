@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages as values. Nothing here waits, and nothing that a peer sends raises.
+"""JSON-RPC 2.0 messages as values. It never waits, and no input of a peer raises.
 
 `parse` reads only the envelope. Parameters and results stay raw, so that they are decoded once, straight to
 their type.
@@ -15,13 +15,13 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from thinkwell_acp.schema import JsonValue, encode
 
 RequestId: TypeAlias = int | str | None
-"""A request's id. The two directions have id spaces of their own; an id is echoed with its JSON type."""
+"""A request's id. Each direction has its own ids; an id is echoed with its JSON type."""
 
 NO_PARAMS = Raw(b"{}")
 
 
 class Request(Struct, frozen=True, gc=False):
-    """A call that wants an answer."""
+    """A call that expects an answer."""
 
     id: RequestId
     method: str
@@ -58,7 +58,7 @@ class Failure(Struct, frozen=True, gc=False):
 
 
 class Malformed(Struct, frozen=True, gc=False):
-    """Something that is no message. It is reported and never answered."""
+    """Input that is not a message. It is reported and never answered."""
 
     line: bytes
     reason: str
@@ -84,7 +84,7 @@ def parse(line: bytes) -> Message:
     try:
         envelope = _decode_envelope(line)
         if not line.isascii():
-            line.decode()  # inside of a `Raw` the decoder does not look at it
+            line.decode()  # the decoder does not check text inside a `Raw`
     except (ValueError, RecursionError) as exc:
         repaired = repair(line)
         if repaired is None or repaired == line:
@@ -106,10 +106,10 @@ def parse(line: bytes) -> Message:
 
 
 def repair(line: bytes) -> bytes | None:
-    """Return the line as valid UTF-8 JSON where only its text was broken, else ``None``.
+    """Return the line as valid UTF-8 JSON if only its text was broken, else ``None``.
 
-    Agents pass on what tools print, cut anywhere: bytes that are no UTF-8, and escapes of half a character.
-    The replacement character stands for what cannot be read, and the rest of the message is kept.
+    Agents pass on the output of tools, cut anywhere: invalid UTF-8, and half of an escaped surrogate pair.
+    The replacement character replaces what cannot be read, and the rest of the message is kept.
     """
     text = line.decode("utf-8", "replace")
     try:
@@ -146,7 +146,7 @@ def encode_result(id: RequestId, value: bytes) -> bytes:  # noqa: A002 - the fie
 
 
 def encode_failure(id: RequestId, error: ErrorObject) -> bytes:  # noqa: A002 - the field's name
-    """Return an answer that says what failed, as one line. What has no form in JSON is described."""
+    """Return an error answer as one line. Data without a JSON form is described."""
     body: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data

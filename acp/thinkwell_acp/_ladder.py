@@ -1,4 +1,4 @@
-"""The ladder by which a process is ended: the end of its input, SIGTERM, SIGKILL."""
+"""The steps that end a process: closing its input, SIGTERM, SIGKILL."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXIT_GRACE = 2.0
-"""Seconds an agent gets to leave by itself once its standard input is closed. Some never do (codex-acp)."""
+"""Seconds for an agent to exit once its standard input is closed. Some never do (codex-acp)."""
 
 TERMINATE_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL. Launchers of agents were seen to ignore the first (gemini-cli)."""
 
 KILL_GRACE = 5.0
-"""Seconds to wait for the system to end a killed process. One stuck in the kernel is left to it."""
+"""Seconds to wait until a killed process has ended. One that is stuck in the kernel is left behind."""
 
 GROUP_GRACE = 0.5
 """Seconds to wait for the rest of a killed group. Where orphans are not reaped, as in a container without an
-init process, their numbers stay, so it must not be long."""
+init process, their numbers stay, so this must be short."""
 
 Signal: TypeAlias = Literal["terminate", "kill"]
-"""Ask the process group to end, or end it."""
+"""Ask the process group to end, or kill it."""
 
 Ending: TypeAlias = Literal["eof", "terminate", "kill"]
-"""What it takes to end a process: the end of its input, SIGTERM, or SIGKILL."""
+"""The step that ended a process: the end of its input, SIGTERM, or SIGKILL."""
 
 
 class Graces(NamedTuple):
-    """How long a process gets on each rung, in seconds."""
+    """The time for each step, in seconds."""
 
     exit: float
-    """To leave by itself once its input is closed; none where that does not end it."""
+    """To exit once its input is closed; 0 if that does not end it."""
     terminate: float = TERMINATE_GRACE
     kill: float = KILL_GRACE
 
@@ -43,23 +43,23 @@ async def end_process(signal: Callable[[Signal], None], exited: anyio.Event, gra
 
     Args:
         signal: Sends a signal to the group.
-        exited: Is set when the process has ended.
-        graces: How long to wait on each rung.
+        exited: Set when the process has ended.
+        graces: The time for each step.
 
     Returns:
-        What it took; ``None`` where the process does not die.
+        The step that ended it; ``None`` if the process does not die.
     """
     ending: Ending = "eof"
     if not await set_within(exited, graces.exit):
         signal("terminate")
         ending = "terminate" if await set_within(exited, graces.terminate) else "kill"
-    signal("kill")  # what the process has left in its group too
+    signal("kill")  # also kills the rest of its group
     return ending if await set_within(exited, graces.kill) else None
 
 
 async def set_within(event: anyio.Event, seconds: float) -> bool:
-    """Wait so many seconds for an event; return whether it is set."""
-    if seconds > 0:  # no time is no look at the clock either: what happens then is the same every time
+    """Wait at most so many seconds for an event; return whether it is set."""
+    if seconds > 0:  # with 0, the clock is not read, so the outcome is deterministic
         with anyio.move_on_after(seconds):
             await event.wait()
     return event.is_set()

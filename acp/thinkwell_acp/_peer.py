@@ -1,12 +1,12 @@
-"""One side of a JSON-RPC conversation as a state machine: ids, correlation, what is in flight.
+"""One side of a JSON-RPC conversation as a state machine: ids, correlation, requests in flight.
 
-It takes bytes and returns what they mean; it is told what to send and returns bytes. It never waits, and
-never raises because of what the other side sent. The laws that it keeps:
+It turns received bytes into messages, and messages to send into bytes. It never waits, and never raises
+because of the other side's input. Its rules:
 
-- The two directions have id spaces of their own.
-- A request of ours is settled at most once. The answer to one that was abandoned is swallowed.
+- Each direction has its own ids.
+- A request of ours is settled at most once. The late answer to an abandoned one is dropped.
 - A request of theirs is answered at most once.
-- What was received comes out in the order in which it was received.
+- Messages come out in the order in which they were received.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from thinkwell_acp.schema.updates import KINDS
 T = TypeVar("T")
 
 _LONG = 4096
-"""Length of a line, in bytes, from which on its beginning is looked at before it is decoded as an update."""
+"""Bytes of a line from which on its beginning is checked before it is decoded as an update."""
 
 READ_SIZE = 256 * 1024
-"""Bytes asked for in one read. The more come together, the fewer times each of many sessions is woken."""
+"""Bytes asked for in one read. The more come together, the less often each of many sessions is woken."""
 
 _UPDATE_MARK = b'"session/update"'
 _MARK_WITHIN = 64
-"""The method of an update stands this near to the start of its line, in bytes, with every agent seen. Where
-it does not, lines are read one by one, and long ones in two steps."""
+"""The method of an update is within so many bytes of the start of its line, with every agent seen. If it is
+not, lines are read one by one, and long ones in two steps."""
 
 
 class Answer(Struct, Generic[T], frozen=True):
-    """A request of ours was answered. `token` is what it was sent with."""
+    """A request of ours was answered. `token` is the one that it was sent with."""
 
     token: T
     outcome: rpc.Result | rpc.Failure
@@ -53,7 +53,7 @@ class Answer(Struct, Generic[T], frozen=True):
 Message: TypeAlias = rpc.Request | rpc.Notification | Answer[T] | rpc.Malformed
 
 Received: TypeAlias = list[SessionNotification] | Message[T]
-"""A message, or updates that were received one right after another."""
+"""A message, or updates that were received directly after one another."""
 
 
 class _UpdateLine(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -74,9 +74,9 @@ _decode_any_update = Decoder(_AnyUpdate).decode
 
 
 def _unknown_update(params: Raw) -> SessionNotification | None:
-    """Read an update of a kind that this version does not know; ``None``: it is another, or is not well made.
+    """Read an update of an unknown kind; ``None`` if its kind is known or it is malformed.
 
-    The lenient reader comes to the same, but some agents have words of their own and use them all the time.
+    The lenient reader has the same result, but some agents use their own kinds all the time.
     """
     try:
         given = _decode_any_update(params)
@@ -106,33 +106,33 @@ class Peer(Generic[T]):
 
     @property
     def failure(self) -> FrameTooLong | None:
-        """Set once a line was beyond the limit: what follows it can be made no sense of."""
+        """Set once a line was beyond the limit: the following bytes cannot be read."""
         return self._lines.failure
 
     def space(self) -> memoryview:
-        """Return where the next bytes go. It takes the place of what was received before."""
+        """Return the place for the next bytes. It overwrites the bytes received before."""
         return self._lines.space(READ_SIZE)
 
     def receive(self, data: bytes) -> list[Received[T]]:
-        """Take the next bytes and return what they complete. Look at `failure` afterwards."""
+        """Take the next bytes and return the messages that they complete. Check `failure` afterwards."""
         self._lines.space(len(data))[: len(data)] = data
         return self.filled(len(data))
 
     def filled(self, size: int) -> list[Received[T]]:
-        """Return what `size` bytes that were put into the space complete. Look at `failure` afterwards."""
+        """Return the messages that `size` bytes put into the space complete. Check `failure` afterwards."""
         try:
             block = self._lines.filled(size)
         except FrameTooLong:
             return []
         if not block:
             return []
-        if _is_update(block):  # then so are nearly always the others
+        if _is_update(block):  # then the others nearly always are too
             try:
                 lines = self._decoder.decode_lines(block)
-            except (ValueError, RecursionError):  # what is wrong with which line is found out below
+            except (ValueError, RecursionError):  # the code below finds the malformed line
                 pass
             else:
-                if len(lines) == self._lines.count(block):  # else a line break stood within a value
+                if len(lines) == self._lines.count(block):  # otherwise a line break was inside a value
                     return [[line.params for line in lines]]
         return self._read_each(self._lines.cut(block))
 
@@ -141,12 +141,12 @@ class Peer(Generic[T]):
         updates: list[SessionNotification] = []
         decode_update = self._decoder.decode
         for line in lines:
-            # Check a long one first: decoding it for nothing is expensive.
+            # Check a long line first: decoding it for nothing is expensive.
             if len(line) < _LONG or _is_update(line):
                 try:
                     updates.append(decode_update(line).params)
                     continue
-                except (ValueError, RecursionError):  # what is wrong with it is found out below
+                except (ValueError, RecursionError):  # the code below finds the reason
                     pass
             message = self._read(line)
             if isinstance(message, SessionNotification):
@@ -161,7 +161,7 @@ class Peer(Generic[T]):
         return received
 
     def receive_eof(self) -> list[Received[T]]:
-        """Return what a last line without an end means. Nothing may be received after it."""
+        """Return the message in an unterminated last line. Nothing may be received after it."""
         message = self._read(self._lines.finish())
         if isinstance(message, SessionNotification):
             return [[message]]
@@ -188,7 +188,7 @@ class Peer(Generic[T]):
                 if id_ in self._abandoned:
                     self._abandoned.discard(id_)
                     return None
-                return rpc.Malformed(line, f"an answer to id {id_!r}, which no open request of ours has")
+                return rpc.Malformed(line, f"an answer to id {id_!r}, which is not an open request's")
             case other:
                 return other
 
@@ -200,7 +200,7 @@ class Peer(Generic[T]):
         return id_, rpc.encode_request(id_, method, params)
 
     def abandon(self, id_: int) -> bool:
-        """Give up a request of ours. Its late answer will be swallowed. False: it was settled already."""
+        """Give up a request of ours. Its late answer will be dropped. False: it was already settled."""
         if id_ not in self._pending:
             return False
         del self._pending[id_]
@@ -208,11 +208,11 @@ class Peer(Generic[T]):
         return True
 
     def answer(self, id_: rpc.RequestId, value: bytes) -> bytes:
-        """Return the bytes that answer a request of theirs, or none where it was answered already."""
+        """Return the bytes that answer a request of theirs, or none if it was already answered."""
         return self._answer(id_, rpc.encode_result(id_, value))
 
     def refuse(self, id_: rpc.RequestId, error: rpc.ErrorObject) -> bytes:
-        """Return the bytes that fail a request of theirs, or none where it was answered already."""
+        """Return the bytes that fail a request of theirs, or none if it was already answered."""
         return self._answer(id_, rpc.encode_failure(id_, error))
 
     def _answer(self, id_: rpc.RequestId, line: bytes) -> bytes:

@@ -1,9 +1,9 @@
 """A child process with pipes, on POSIX.
 
-Not `anyio.open_process`: with asyncio that waits for a process by waiting for the end of its pipes too, so a
-grandchild that keeps standard output open makes the wait hang, and its destructor complains once the event
-loop is gone. Here the process leads a process group of its own, is watched by a file descriptor, and is not
-reaped before its whole group has been killed: until then the group's number cannot be given to strangers.
+Not `anyio.open_process`: with asyncio it also waits for the end of the pipes, so a grandchild that keeps
+standard output open makes the wait hang, and its destructor complains once the event loop has ended. Here the
+process leads its own process group, is watched by a file descriptor, and is not reaped before its whole group
+was killed: until then the group's number cannot be reused.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from thinkwell_acp._ladder import Signal
 
 READ_SIZE = 64 * 1024
-"""Bytes asked for in one read of a descriptor that is not read into a space."""
+"""Bytes asked for in one read of a descriptor that has no space to read into."""
 
 PIPE_SIZE = 1024 * 1024
-"""Size wished for the pipe that the agent writes to, in bytes: a burst then costs few wake-ups."""
+"""Bytes requested for the pipe that the agent writes to: a burst then causes few wake-ups."""
 
 POLL_INTERVAL = 0.02
-"""Seconds between looks at the process where the system offers no file descriptor for it."""
+"""Seconds between checks of the process if the system offers no file descriptor for it."""
 
 GROUP_POLL_INTERVAL = 0.005
-"""Seconds between looks at a killed group."""
+"""Seconds between checks of a killed group."""
 
 
 class Process:
-    """A running child in a process group of its own."""
+    """A running child in its own process group."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Process:
         let_go_in_forks(self)
 
     def forked(self) -> list[int]:  # pragma: no cover - in a fork, into which no tool looks
-        """Do nothing more to the process, which is another's child."""
+        """Do nothing more to the process, which is another process's child."""
         self._released = True
         self._popen.returncode = 0
         open_ = [pipe.fileno() for pipe in self._pipes() if not pipe.closed]
@@ -86,14 +86,14 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process's number, which is its group's number too."""
+        """The process's number, also its group's."""
         return self._popen.pid
 
     @property
     def exit_code(self) -> int | None:
         """The exit code, negative for a signal; ``None`` while the process runs."""
         if self._popen.returncode is None and hasattr(os, "waitid"):  # which macOS has since Python 3.13
-            with suppress(ChildProcessError):  # a caller who ignores SIGCHLD: the system has reaped it
+            with suppress(ChildProcessError):  # the caller ignores SIGCHLD: the system has reaped it
                 ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
                 if ended is None:
                     return None
@@ -101,23 +101,23 @@ class Process:
         return self._popen.poll()
 
     async def read_stderr(self) -> bytes:
-        """Return the next error output, nothing at its end. It must not go with the output."""
+        """Return the next error output, empty at its end. Not with `merge_stderr`."""
         assert self._stderr is not None
         return await read_descriptor(self._stderr.fileno())
 
     async def write_stdin(self, data: bytes) -> None:
-        """Write it all. Raises `BrokenPipeError` where there is no reader."""
+        """Write it all. Raises `BrokenPipeError` if there is no reader."""
         await write_descriptor(self._stdin.fileno(), data)
 
     def write_stdin_now(self, data: bytes) -> int:
-        """Write what the pipe takes without a wait, and return how many bytes. Raises as `write_stdin`."""
+        """Write what the pipe accepts without waiting, and return how many bytes. Raises as `write_stdin`."""
         try:
             return os.write(self._stdin.fileno(), data)
         except BlockingIOError:
             return 0
 
     def close_stdin(self) -> None:
-        """Tell the process that no more input comes."""
+        """Close the process's input."""
         _close(self._stdin)
 
     async def wait(self) -> None:
@@ -129,8 +129,8 @@ class Process:
             await anyio.sleep(POLL_INTERVAL)
 
     def signal(self, which: Signal) -> None:
-        """Send a signal to the whole group. A group that is gone already is no error."""
-        if self._released:  # and its number may be a stranger's by now
+        """Send a signal to the whole group. A group that has ended is not an error."""
+        if self._released:  # its number may belong to another process by now
             return
         number = signal.SIGTERM if which == "terminate" else signal.SIGKILL
         # macOS refuses to signal a group of zombies.
@@ -138,13 +138,13 @@ class Process:
             os.killpg(self._popen.pid, number)
 
     async def release(self) -> None:
-        """Reap the process where it has ended, and close what is left of its pipes.
+        """Reap the process if it has ended, and close the rest of its pipes.
 
-        It waits for the rest of its group, `GROUP_GRACE` at most: a kill takes a moment to tell.
+        It waits for the rest of its group, at most `GROUP_GRACE`: a kill takes a moment to be visible.
         """
         self._released = True
         if self._popen.poll() is None:  # pragma: no cover - a process that is stuck in the kernel
-            self._popen.returncode = -signal.SIGKILL  # else its destructor complains
+            self._popen.returncode = -signal.SIGKILL  # otherwise its destructor complains
         self.stdout.wake()
         self.stdout.let_go()
         for pipe in self._pipes():
@@ -159,10 +159,10 @@ class Process:
 
 
 class Output:
-    """What a child writes, to be read by one task at a time.
+    """The output of a child, read by one task at a time.
 
     Registering for each read costs two system calls and two passes of the event loop, so on asyncio the
-    descriptor stays registered, and the loop itself reads into the space of the task that waits.
+    descriptor stays registered, and the loop reads directly into the waiting task's space.
     """
 
     def __init__(self, fd: int) -> None:
@@ -170,17 +170,17 @@ class Output:
         self._loop = _asyncio_loop()
         self._registered = False
         self._space = memoryview(b"")
-        """Where to read to."""
+        """The space to read into."""
         self._read: asyncio.Future[int | OSError | None] | None = None
         self._unread = b""
-        """What was read for a task that was cancelled before it knew."""
+        """Bytes that were read for a task that was cancelled before it knew."""
 
     async def read_into(self, space: memoryview) -> int | None:
         """Wait for bytes, put them into a space and return how many; 0 at the end.
 
-        ``None``: `wake` was called. Cancelled, it loses nothing.
+        ``None``: `wake` was called. Cancellation loses nothing.
         """
-        # anyio does not cancel a task whose wait is done. Where more always comes, that may be so each time.
+        # anyio does not cancel a task whose wait is done. With constant input, that may be so each time.
         await checkpoint_if_cancelled()
         if self._unread:
             await checkpoint()
@@ -221,7 +221,7 @@ class Output:
                 return os.readv(self._fd, [space])
 
     def _readable(self) -> None:
-        if not self._waits:  # the task does something else: see when it waits again
+        if not self._waits:  # the task does something else: check when it waits again
             self.let_go()
             return
         try:
@@ -236,22 +236,22 @@ class Output:
             self._read.set_result(outcome)
 
     def wake(self) -> None:
-        """Have the read that waits return ``None``."""
+        """Let the waiting read return ``None``."""
         if self._loop is None:
             anyio.notify_closing(self._fd)
         else:
             self._settle(None)
 
     def let_go(self) -> None:
-        """Take the descriptor from the event loop, as before it is closed."""
+        """Remove the descriptor from the event loop, before it is closed."""
         if self._registered and self._loop is not None:
             self._loop.remove_reader(self._fd)
         self._registered = False
 
 
 def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the running event loop where it is asyncio's: ``None`` with trio."""
-    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+    """Return the running event loop if it is asyncio's; ``None`` with trio."""
+    if "trio" in sys.modules:  # otherwise trio is not running, and may not be installed
         import trio
 
         if trio.lowlevel.in_trio_run():
@@ -262,7 +262,7 @@ def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
 
 
 async def read_descriptor(fd: int) -> bytes:
-    """Return the next bytes of a descriptor that does not block, nothing at its end."""
+    """Return the next bytes of a non-blocking descriptor, empty at its end."""
     await checkpoint()  # before the read: a caller cancelled after it would lose what was read
     while True:
         try:
@@ -272,7 +272,7 @@ async def read_descriptor(fd: int) -> bytes:
 
 
 async def write_descriptor(fd: int, data: bytes) -> None:
-    """Write all the bytes to a descriptor that does not block."""
+    """Write all the bytes to a non-blocking descriptor."""
     view = memoryview(data)
     await checkpoint_if_cancelled()
     while view:
@@ -280,7 +280,7 @@ async def write_descriptor(fd: int, data: bytes) -> None:
             view = view[os.write(fd, view) :]
         except BlockingIOError:
             await anyio.wait_writable(fd)
-    await cancel_shielded_checkpoint()  # behind the write: the other side can begin
+    await cancel_shielded_checkpoint()  # after the write: the other side can begin
 
 
 def _close(pipe: IO[bytes]) -> None:
@@ -291,7 +291,7 @@ def _close(pipe: IO[bytes]) -> None:
 
 def _enlarge(fd: int) -> None:
     if sys.platform == "linux":  # pragma: no branch - macOS has fixed sizes
-        with suppress(OSError):  # more than the system lets one user have: the size stays as it was
+        with suppress(OSError):  # above the user's limit: the size stays unchanged
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 

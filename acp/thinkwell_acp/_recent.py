@@ -1,4 +1,4 @@
-"""A memory with a bound."""
+"""A bounded memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 
 class Recent:
-    """The names that were added last, up to a bound: for what others go on to mention when it is over."""
+    """The names added last, up to a bound: the other side may mention them after their end."""
 
     def __init__(self, bound: int) -> None:
         self._bound = bound
@@ -16,7 +16,7 @@ class Recent:
         return name in self._names
 
     def add(self, name: str) -> None:
-        """Remember a name, and forget the one that was added longest ago where there is no room."""
+        """Remember a name; if there is no room, forget the oldest."""
         self._names[name] = None
         self._names.move_to_end(name)
         if len(self._names) > self._bound:

@@ -1,4 +1,4 @@
-"""What both sides have in common: typed calls, what both may be asked, and the way to its handler."""
+"""The common part of both sides: typed calls, common requests, and the routes to handlers."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ logger = logging.getLogger("thinkwell.acp")
 
 
 class CommonHandler:
-    """What both sides may be asked."""
+    """Requests and notifications that both sides may receive."""
 
     async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
         """Serve an extension request; `method` starts with an underscore."""
         raise RpcError.method_not_found(method)
 
     def ext_notification(self, method: str, params: s.JsonValue, /) -> None:
-        """Take an extension notification, or one that the protocol does not know."""
+        """Handle an extension notification, or one that the protocol does not define."""
 
     def malformed(self, report: Malformed, /) -> None:
-        """Take something that is no message. The default logs it."""
+        """Handle malformed input. The default logs it."""
         logger.warning("Not a message: %s, %d bytes", report.reason, len(report.line))
         logger.debug("That line: %.200r", report.line)
 
     def closed(self, reason: AcpError, /) -> None:
-        """Learn that the connection has ended."""
+        """Handle the end of the connection."""
 
     async def message_mcp(self, request: s.MessageMcpRequest, /) -> s.JsonValue:
         """Serve a request inside an MCP connection; the answer is the inner result."""
         raise RpcError.method_not_found("mcp/message")
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
-        """Take a notification inside an MCP connection."""
+        """Handle a notification inside an MCP connection."""
 
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ H = TypeVar("H", bound=CommonHandler)
 
 
 class Route(NamedTuple):
-    """Where a method goes: the type of its parameters and the handler's method."""
+    """The route of a method: the type of its parameters and the handler's method."""
 
     params: type[s.Model]
     attribute: str
@@ -66,7 +66,7 @@ class Side(Generic[H]):
 
     Args:
         connection: The connection underneath.
-        handler: Serves what the other end asks, or a function that makes it of this one.
+        handler: Serves the other end's requests, or a function that makes it from this object.
     """
 
     requests: ClassVar[Mapping[str, Route]]
@@ -126,7 +126,7 @@ class Side(Generic[H]):
     # The handler's side of a connection
 
     def arrived(self, request: Request, /) -> None:
-        """Learn of a request in its place among the messages; `request` serves it, in a task of its own."""
+        """Handle a request's arrival, in order among the messages; `request` serves it, in its own task."""
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
         """Serve a request of the other side."""

@@ -1,4 +1,4 @@
-"""Tasks that serve a block of code and live exactly as long as it."""
+"""Tasks that serve a block of code, and live exactly as long as it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class InOrder(Generic[T]):
-    """Serves each item in a task of its own; the tasks begin in the order of the items.
+    """Serves each item in its own task. The tasks begin in the order of the items.
 
-    An event loop may begin tasks in any order, as trio does. So a task is started for no item in particular:
+    An event loop may begin tasks in any order, as trio does. So a task is not started for a particular item:
     it takes the first one that is left.
 
     Args:
@@ -60,9 +60,9 @@ class BackgroundTasks:
         """Run a function in a task. It must not raise.
 
         Args:
-            function: What to run.
+            function: The function to run.
             args: Its arguments.
-            never: Called where the block has ended before the function has begun: then it never will.
+            never: Called if the block ends before the function has begun: it then never runs.
         """
         if self._ended and never is not None:
             never()
@@ -70,7 +70,7 @@ class BackgroundTasks:
             self._group.start_soon(self._run, function, args, never)
 
     def start_in_order(self, function: Callable[[*Args], Awaitable[object]], *args: *Args) -> None:
-        """Run a function in a task. Those that are run by this method begin in the order of its calls.
+        """Run a function in a task. Functions run by this method begin in the order of its calls.
 
         It may see the context variables of another of these calls. It must not raise.
         """
@@ -94,7 +94,7 @@ class BackgroundTasks:
                 self._scopes.discard(scope)
 
     def cancel(self) -> None:
-        """Cancel the tasks; those that have not begun never will."""
+        """Cancel the tasks. Those that have not begun never will."""
         self._ended = True
         for scope in self._scopes:
             scope.cancel()
@@ -102,14 +102,14 @@ class BackgroundTasks:
 
 @asynccontextmanager
 async def background_tasks() -> AsyncGenerator[BackgroundTasks]:
-    """Run tasks for the time of a block; they are cancelled when it ends.
+    """Run tasks during a block. They are cancelled when it ends.
 
-    Three things differ from a bare task group. An exception of the block passes as it is, not in an exception
+    Three things differ from a task group. An exception of the block is raised unchanged, not in an exception
     group, so that ``except ValueError`` around ``async with connect(…)`` works. A cancellation from outside
-    reaches the block only: what the block does in its ``finally`` to end well still has its tasks at work.
-    And trio raises Ctrl-C in none of the tasks, but in the program's main task, as asyncio does.
+    reaches the block only, so that its ``finally`` can still use its tasks to end cleanly. And trio raises
+    Ctrl-C only in the program's main task, as asyncio does, never in these tasks.
     """
-    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+    if "trio" in sys.modules:  # otherwise trio is not running, and may not be installed
         from trio.lowlevel import enable_ki_protection
 
         enable_ki_protection(BackgroundTasks._run)
@@ -139,7 +139,7 @@ async def _call(function: Callable[[], Awaitable[object]]) -> None:
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
-    """Return the exceptions within nested groups: trio copies the groups, but not what they hold."""
+    """Return the exceptions within nested groups: trio copies the groups, but not their members."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
     group = cast("BaseExceptionGroup[BaseException]", error)

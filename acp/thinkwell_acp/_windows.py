@@ -89,7 +89,7 @@ class Process:
         return self._popen.poll()
 
     async def read_stderr(self) -> bytes:
-        """Return the next error output, nothing at its end. It must not go with the output."""
+        """Return the next error output, empty at its end. Not with `merge_stderr`."""
         assert self._stderr is not None
         return await _read(self._stderr)
 
@@ -98,7 +98,7 @@ class Process:
         await anyio.to_thread.run_sync(self._write, data, abandon_on_cancel=True)
 
     def write_stdin_now(self, data: bytes) -> int:
-        """Write nothing: any write may wait here."""
+        """Write nothing: any write may block here."""
         del data
         return 0
 
@@ -112,7 +112,7 @@ class Process:
             self._writing = False
 
     def close_stdin(self) -> None:
-        """Tell the process that no more input comes, unless that would wait for a write to be read."""
+        """Close the process's input, unless that would wait for a write to be read."""
         if not self._writing:
             self._stdin.close()
 
@@ -121,19 +121,19 @@ class Process:
         await anyio.to_thread.run_sync(self._popen.wait, abandon_on_cancel=True)
 
     def signal(self, which: Signal) -> None:
-        """End the whole job. Windows knows no gentle way for a program without a window."""
+        """End the whole job. Windows has no gentle way for a program without a window."""
         del which
         self._job.terminate()
 
     async def release(self) -> None:
-        """Close what is left of the process; closing the job ends any straggler."""
+        """Close the rest of the process; closing the job ends its remaining processes."""
         self._job.close()
         for pipe in self._pipes():
             pipe.close()
 
 
 class Output:
-    """What a child writes, to be read by one task at a time."""
+    """The output of a child, read by one task at a time."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
@@ -148,7 +148,7 @@ class Output:
         return None
 
     def wake(self) -> None:
-        """Have the read that waits return ``None``."""
+        """Let the waiting read return ``None``."""
         self._reading.cancel()
 
 
@@ -157,7 +157,7 @@ async def _read(pipe: IO[bytes]) -> bytes:
 
 
 async def read_descriptor(fd: int) -> bytes:
-    """Return the next bytes of a descriptor, nothing at its end."""
+    """Return the next bytes of a descriptor, empty at its end."""
     return await anyio.to_thread.run_sync(os.read, fd, READ_SIZE, abandon_on_cancel=True)
 
 

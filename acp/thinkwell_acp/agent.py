@@ -32,16 +32,16 @@ __all__ = (
 
 
 class _OfSession(s.Model, frozen=True, kw_only=True):
-    """The one field of a prompt by which a ``session/cancel`` finds it."""
+    """The field of a prompt by which a ``session/cancel`` finds it."""
 
     session_id: str
 
 
 class AgentHandler(CommonHandler):
-    """What a client may ask of an agent."""
+    """Requests and notifications that an agent may receive."""
 
     def connected(self, client: AgentSide, /) -> None:
-        """Learn whom to talk to, before anything else is called."""
+        """Receive the connection to the client, before anything else is called."""
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
         """Agree on a version and exchange capabilities."""
@@ -60,11 +60,11 @@ class AgentHandler(CommonHandler):
         raise RpcError.method_not_found("providers/list")
 
     async def set_provider(self, request: s.SetProviderRequest, /) -> s.SetProviderResponse:
-        """Use a model service at this address."""
+        """Set the address of a model service."""
         raise RpcError.method_not_found("providers/set")
 
     async def disable_provider(self, request: s.DisableProviderRequest, /) -> s.DisableProviderResponse:
-        """Use a model service no more."""
+        """Disable a model service."""
         raise RpcError.method_not_found("providers/disable")
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
@@ -100,7 +100,7 @@ class AgentHandler(CommonHandler):
         raise RpcError.method_not_found("session/set_mode")
 
     async def set_session_model(self, request: s.SetSessionModelRequest, /) -> s.SetSessionModelResponse:
-        """Change a session's model, where the answer that opened it has named its `models`."""
+        """Change a session's model, if the answer that opened the session named `models`."""
         raise RpcError.method_not_found("session/set_model")
 
     async def set_session_config_option(
@@ -153,7 +153,7 @@ class AgentSide(Side[AgentHandler]):
         self.connection.notify("session/update", s.SessionNotification(session_id=session_id, update=update))
 
     async def drain(self) -> None:
-        """Wait until the client has taken most of what was sent."""
+        """Wait until most of the sent bytes are taken by the client."""
         await self.connection.drain()
 
     async def request_permission(self, request: s.RequestPermissionRequest) -> s.RequestPermissionResponse:
@@ -165,7 +165,7 @@ class AgentSide(Side[AgentHandler]):
         return await self.call("elicitation/create", request, s.CreateElicitationResponse)
 
     def complete_elicitation(self, notification: s.CompleteElicitationNotification) -> None:
-        """Tell that what a URL was opened for is done."""
+        """Report that the purpose of an opened URL is done."""
         self.connection.notify("elicitation/complete", notification)
 
     async def read_text_file(self, request: s.ReadTextFileRequest) -> s.ReadTextFileResponse:
@@ -177,11 +177,11 @@ class AgentSide(Side[AgentHandler]):
         return await self.call("fs/write_text_file", request, s.WriteTextFileResponse)
 
     async def create_terminal(self, request: s.CreateTerminalRequest) -> s.CreateTerminalResponse:
-        """Start a command in a terminal of the client's."""
+        """Start a command in a terminal of the client."""
         return await self.call("terminal/create", request, s.CreateTerminalResponse)
 
     async def terminal_output(self, request: s.TerminalOutputRequest) -> s.TerminalOutputResponse:
-        """Return what a terminal has printed."""
+        """Return the output of a terminal."""
         return await self.call("terminal/output", request, s.TerminalOutputResponse)
 
     async def wait_for_terminal_exit(
@@ -195,7 +195,7 @@ class AgentSide(Side[AgentHandler]):
         return await self.call("terminal/kill", request, s.KillTerminalResponse)
 
     async def release_terminal(self, request: s.ReleaseTerminalRequest) -> s.ReleaseTerminalResponse:
-        """Give a terminal back."""
+        """Release a terminal."""
         return await self.call("terminal/release", request, s.ReleaseTerminalResponse)
 
     async def connect_mcp(self, request: s.ConnectMcpRequest) -> s.ConnectMcpResponse:
@@ -214,19 +214,19 @@ class AgentSide(Side[AgentHandler]):
         """Close an MCP session."""
         return await self.call("mcp/disconnect", request, s.DisconnectMcpResponse)
 
-    # What the client asks
+    # The client's requests
 
     def updates(self, batch: list[s.SessionNotification], /) -> None:
-        """Ignore what only an agent may send."""
+        """Ignore updates, which only an agent may send."""
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
-        """Serve a request; a turn does not begin where its ``session/cancel`` was read together with it."""
+        """Serve a request. A turn does not begin if its ``session/cancel`` was read together with it."""
         if method == "session/prompt":
             await checkpoint_if_cancelled()
         return await super().request(id, method, params)
 
     def notified(self, method: str, params: s.Model) -> None:
-        """Take a notification; ``session/cancel`` needs no handler."""
+        """Handle a notification; ``session/cancel`` needs no handler."""
         if not isinstance(params, s.CancelNotification):
             super().notified(method, params)
             return
@@ -245,7 +245,7 @@ def _session(prompt: Request) -> str | None:
 async def serve_agent(
     transport: Transport, handler: AgentHandler, *, max_line: int = MAX_LINE
 ) -> AsyncGenerator[AgentSide]:
-    """Be an agent on a transport, which is closed at the end of the block.
+    """Run an agent on a transport, which is closed at the end of the block.
 
     Use `AgentSide.wait_closed` in the block to serve until the client leaves.
     """

@@ -1,4 +1,4 @@
-"""The client's side: typed calls to an agent, and the rules that a client has to keep on the way."""
+"""The client's side: typed calls to an agent, and the rules that a client must follow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PROTOCOL_VERSION = 1
 """The version of the protocol that this client speaks."""
 
 CANCELLED_KEPT: Final = 1000
-"""Sessions with a cancelled turn that are remembered: what they ask before the next one is answered as
+"""Sessions with a cancelled turn that are remembered: their requests before the next turn are answered as
 cancelled."""
 
 CANCEL_DRAIN_TIMEOUT = 10.0
@@ -57,27 +57,27 @@ PromptOutcome: TypeAlias = s.PromptResponse | AcpError | DecodeError
 """How a turn ended."""
 
 AgentQuestion: TypeAlias = s.RequestPermissionRequest | s.CreateElicitationRequest
-"""What an agent asks."""
+"""A question of the agent."""
 
 T = TypeVar("T")
 
 _NO_LOGIN: Final = frozenset({"initialize", "authenticate", "logout", "session/close"})
-"""Calls that no login is made for."""
+"""Calls that never cause a login."""
 
 
 class ClientHandler(CommonHandler):
-    """What an agent may ask of a client."""
+    """Requests and notifications that a client may receive from an agent."""
 
     async def login_required(self) -> bool:
-        """Log in, because the agent answered a call with `AUTH_REQUIRED`; return whether to make it again.
+        """Log in, because the agent answered a call with `AUTH_REQUIRED`; return whether to retry the call.
 
-        The call is made again once. Not asked for calls that are about logging in or closing, and for
+        The call is retried once. This is not called for calls that log in or close, nor for
         `Client.start_prompt`, whose caller can do the same.
         """
         return False
 
     def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
-        """Take session updates: all that were read together, in their order."""
+        """Handle session updates: all that were read together, in order."""
 
     async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
         """Choose one of the offered options. The default rejects; without an option for that, it cancels."""
@@ -94,7 +94,7 @@ class ClientHandler(CommonHandler):
         raise RpcError.method_not_found("elicitation/create")
 
     def complete_elicitation(self, notification: s.CompleteElicitationNotification, /) -> None:
-        """Learn that what a URL was opened for is done."""
+        """Handle that the purpose of an opened URL is done."""
 
     async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
         """Return a file's text."""
@@ -109,7 +109,7 @@ class ClientHandler(CommonHandler):
         raise RpcError.method_not_found("terminal/create")
 
     async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
-        """Return what a terminal has printed."""
+        """Return the output of a terminal."""
         raise RpcError.method_not_found("terminal/output")
 
     async def wait_for_terminal_exit(
@@ -138,7 +138,7 @@ class ClientHandler(CommonHandler):
 class Client(Side[ClientHandler]):
     """A connection to an agent. Made by `connect`.
 
-    Calls that take `heard` call it with the answer in its order among the updates: see `Side.call`.
+    Calls with `heard` call it with the answer in its order among the updates: see `Side.call`.
     """
 
     requests: ClassVar[Mapping[str, Route]] = {
@@ -169,14 +169,14 @@ class Client(Side[ClientHandler]):
         self._no_turn.set()
         self._cancelling = Recent(CANCELLED_KEPT)
         self.logins: int = 0
-        """How many calls of `authenticate` have succeeded."""
+        """The number of successful calls of `authenticate`."""
         self.agent: s.InitializeResponse = s.InitializeResponse(protocol_version=PROTOCOL_VERSION)
-        """What the agent said of itself; empty before `initialize`."""
+        """The agent's description of itself; empty before `initialize`."""
         super().__init__(connection, handler)
 
     @property
     def capabilities(self) -> s.AgentCapabilities:
-        """What the agent can do; nothing before `initialize`."""
+        """The agent's capabilities; empty before `initialize`."""
         return self.agent.agent_capabilities
 
     # Calls to the agent
@@ -186,8 +186,7 @@ class Client(Side[ClientHandler]):
     ) -> T:
         """Send a request and return its typed result; see `Side.call`.
 
-        One that the agent answers with `AUTH_REQUIRED` did not happen. It is made again, once, where the
-        handler logs in.
+        If the agent answers with `AUTH_REQUIRED` and the handler logs in, the call is retried once.
         """
         attempt = partial(super().call, method, params, result, heard)
         return await (attempt() if method in _NO_LOGIN else self._with_login(attempt))
@@ -202,18 +201,18 @@ class Client(Side[ClientHandler]):
         return await attempt()
 
     async def login_since(self, logins: int) -> bool:
-        """Have a login for a call that was refused for want of one; return whether to make it again.
+        """Log in for a call that was refused without one; return whether to retry it.
 
         Args:
-            logins: What `logins` was when the call was sent: with a later login, it needs no other.
+            logins: The value of `logins` when the call was sent: a later login makes another unnecessary.
         """
         return self.logins > logins or await self._handler.login_required()
 
     async def initialize(self, request: s.InitializeRequest | None = None) -> s.InitializeResponse:
-        """Agree on the protocol version and learn what the agent can do. Must be the first call.
+        """Agree on the protocol version and receive the agent's capabilities. Must be the first call.
 
         Raises:
-            VersionMismatch: The agent speaks another version only. Close the connection.
+            VersionMismatch: The agent only speaks another version. Close the connection.
         """
         if request is None:
             request = s.InitializeRequest(
@@ -231,7 +230,7 @@ class Client(Side[ClientHandler]):
 
         Raises:
             CapabilityMissing: The agent offers no such method, or it is one for a terminal, which must not
-                be called.
+                be passed to `authenticate`.
         """
         methods = {m.id for m in self.agent.auth_methods if not isinstance(m, s.AuthMethodTerminal)}
         need(request.method_id in methods, f"authMethods[{request.method_id!r}]", "authenticate")
@@ -240,22 +239,22 @@ class Client(Side[ClientHandler]):
         return response
 
     async def logout(self, request: s.LogoutRequest | None = None) -> s.LogoutResponse:
-        """Log out, where ``auth.logout`` is advertised."""
+        """Log out, if ``auth.logout`` is advertised."""
         need(self.capabilities.auth.logout is not None, "auth.logout", "logout")
         return await self.call("logout", request or s.LogoutRequest(), s.LogoutResponse)
 
     async def list_providers(self, request: s.ListProvidersRequest | None = None) -> s.ListProvidersResponse:
-        """Return the model services that can be chosen, where ``providers`` is advertised."""
+        """Return the model services to choose from, if ``providers`` is advertised."""
         need(self.capabilities.providers is not None, "providers", "providers/list")
         return await self.call("providers/list", request or s.ListProvidersRequest(), s.ListProvidersResponse)
 
     async def set_provider(self, request: s.SetProviderRequest) -> s.SetProviderResponse:
-        """Use a model service at an address, where ``providers`` is advertised."""
+        """Set the address of a model service, if ``providers`` is advertised."""
         need(self.capabilities.providers is not None, "providers", "providers/set")
         return await self.call("providers/set", request, s.SetProviderResponse)
 
     async def disable_provider(self, request: s.DisableProviderRequest) -> s.DisableProviderResponse:
-        """Use a model service no more, where ``providers`` is advertised."""
+        """Disable a model service, if ``providers`` is advertised."""
         need(self.capabilities.providers is not None, "providers", "providers/disable")
         return await self.call("providers/disable", request, s.DisableProviderResponse)
 
@@ -269,7 +268,7 @@ class Client(Side[ClientHandler]):
     async def load_session(
         self, request: s.LoadSessionRequest, heard: Callable[[s.LoadSessionResponse], None] | None = None
     ) -> s.LoadSessionResponse:
-        """Open an old session, where ``loadSession`` is advertised. Its history comes before the answer."""
+        """Open an old session, if ``loadSession`` is advertised. Its history comes before the answer."""
         need(self.capabilities.load_session, "loadSession", "session/load")
         self._check_setup(request, "session/load")
         return await self.call("session/load", request, s.LoadSessionResponse, heard)
@@ -277,7 +276,7 @@ class Client(Side[ClientHandler]):
     async def resume_session(
         self, request: s.ResumeSessionRequest, heard: Callable[[s.ResumeSessionResponse], None] | None = None
     ) -> s.ResumeSessionResponse:
-        """Open an old session without its history, where ``sessionCapabilities.resume`` is advertised."""
+        """Open an old session without its history, if ``sessionCapabilities.resume`` is advertised."""
         need(self._session_flags.resume is not None, "sessionCapabilities.resume", "session/resume")
         self._check_setup(request, "session/resume")
         return await self.call("session/resume", request, s.ResumeSessionResponse, heard)
@@ -285,23 +284,23 @@ class Client(Side[ClientHandler]):
     async def fork_session(
         self, request: s.ForkSessionRequest, heard: Callable[[s.ForkSessionResponse], None] | None = None
     ) -> s.ForkSessionResponse:
-        """Open a session with another's history, where ``sessionCapabilities.fork`` is advertised."""
+        """Open a session with another's history, if ``sessionCapabilities.fork`` is advertised."""
         need(self._session_flags.fork is not None, "sessionCapabilities.fork", "session/fork")
         self._check_setup(request, "session/fork")
         return await self.call("session/fork", request, s.ForkSessionResponse, heard)
 
     async def close_session(self, request: s.CloseSessionRequest) -> s.CloseSessionResponse:
-        """Close a session and cancel its turn, where ``sessionCapabilities.close`` is advertised."""
+        """Close a session and cancel its turn, if ``sessionCapabilities.close`` is advertised."""
         need(self._session_flags.close is not None, "sessionCapabilities.close", "session/close")
         return await self.call("session/close", request, s.CloseSessionResponse)
 
     async def list_sessions(self, request: s.ListSessionsRequest | None = None) -> s.ListSessionsResponse:
-        """Return a page of sessions, where ``sessionCapabilities.list`` is advertised."""
+        """Return a page of sessions, if ``sessionCapabilities.list`` is advertised."""
         need(self._session_flags.list is not None, "sessionCapabilities.list", "session/list")
         return await self.call("session/list", request or s.ListSessionsRequest(), s.ListSessionsResponse)
 
     async def delete_session(self, request: s.DeleteSessionRequest) -> s.DeleteSessionResponse:
-        """Delete a session, where ``sessionCapabilities.delete`` is advertised."""
+        """Delete a session, if ``sessionCapabilities.delete`` is advertised."""
         need(self._session_flags.delete is not None, "sessionCapabilities.delete", "session/delete")
         return await self.call("session/delete", request, s.DeleteSessionResponse)
 
@@ -318,7 +317,7 @@ class Client(Side[ClientHandler]):
         request: s.SetSessionModelRequest,
         heard: Callable[[s.SetSessionModelResponse], None] | None = None,
     ) -> s.SetSessionModelResponse:
-        """Change a session's model, where the agent has named its `models`; allowed while a turn runs."""
+        """Change a session's model, if the agent named `models`; allowed while a turn runs."""
         return await self.call("session/set_model", request, s.SetSessionModelResponse, heard)
 
     async def set_session_config_option(
@@ -340,15 +339,15 @@ class Client(Side[ClientHandler]):
     # Turns
 
     async def prompt(self, request: s.PromptRequest) -> s.PromptResponse:
-        """Run a turn, after the one before it in this session has ended; again after a login, like `call`.
+        """Run a turn, after the session's last turn has ended. After a login it is retried, as in `call`.
 
-        A caller who is cancelled cancels the turn and waits for its end, `CANCEL_DRAIN_TIMEOUT` at most, so
-        that the cancellation cannot hit the session's next turn.
+        Cancelling the call cancels the turn and waits for its end, at most `CANCEL_DRAIN_TIMEOUT`, so that
+        the cancellation cannot affect the session's next turn.
 
         Raises:
             RpcError: The agent answered with an error.
             ConnectionClosed, ConnectionBroken: There will be no answer.
-            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was
+            CapabilityMissing: The prompt has a kind of content that the agent does not accept. Nothing was
                 sent.
         """
         return await self._with_login(partial(self._prompt, request))
@@ -373,13 +372,13 @@ class Client(Side[ClientHandler]):
         raise outcome
 
     def start_prompt(self, request: s.PromptRequest, settle: Callable[[PromptOutcome], None]) -> None:
-        """Send a prompt; `settle` is called with how the turn ended.
+        """Send a prompt; `settle` is called with the turn's outcome.
 
-        The call comes while messages are being read: after every update that was read before the answer has
+        It is called while messages are being read: after every update that was read before the answer has
         been handed over, and before any later one is.
 
         Raises:
-            CapabilityMissing: The prompt holds a kind of content that the agent does not take. Nothing was
+            CapabilityMissing: The prompt has a kind of content that the agent does not accept. Nothing was
                 sent.
             RuntimeError: A turn is running in this session.
         """
@@ -398,15 +397,15 @@ class Client(Side[ClientHandler]):
 
         try:
             self.connection.call("session/prompt", request, end)
-        except BaseException:  # it cannot be written as JSON, so nothing was sent
+        except BaseException:  # it has no JSON form, so nothing was sent
             self._turns.pop(session_id, None)
             raise
 
     def cancel(self, session_id: str) -> None:
-        """Cancel the turn that runs in a session; the turn ends when the agent answers its prompt.
+        """Cancel a session's turn. The turn ends when the agent answers its prompt.
 
         Every open question of the session is answered as cancelled now, and so is any that comes before the
-        next turn begins.
+        next turn.
         """
         self.connection.notify("session/cancel", s.CancelNotification(session_id=session_id))
         if session_id in self._turns:
@@ -414,13 +413,13 @@ class Client(Side[ClientHandler]):
         self.cancel_questions(lambda question: question.session_id == session_id)
 
     def cancel_questions(self, concerns: Callable[[AgentQuestion], bool]) -> None:
-        """Answer open questions as cancelled, now: those of which `concerns` says so."""
+        """Answer open questions as cancelled now, if `concerns` returns true for them."""
         for id_, served in list(self.connection.serving.items()):
             question = served.params
             if isinstance(question, AgentQuestion) and concerns(question):
                 self.connection.answer(id_, _cancelled(question))
 
-    # What the agent asks
+    # The agent's requests
 
     def updates(self, batch: list[s.SessionNotification], /) -> None:
         """Pass on session updates."""
@@ -433,7 +432,7 @@ class Client(Side[ClientHandler]):
         params: s.Model,
         handle: Callable[..., object],
     ) -> object:
-        """Serve a request of the agent's, where it was offered."""
+        """Serve a request of the agent, if it was offered."""
         self._check_offered(method, params)
         if isinstance(params, AgentQuestion) and params.session_id in self._cancelling:
             return _cancelled(params)
@@ -443,7 +442,7 @@ class Client(Side[ClientHandler]):
         return answer
 
     def accept_elicitation(self) -> None:
-        """Serve questions from now on, also those of an agent that was not told that it may ask them."""
+        """Accept questions from now on, even from an agent that was not told that it may ask."""
         self._offered = replace(
             self._offered,
             elicitation=s.ElicitationCapabilities(
@@ -453,11 +452,11 @@ class Client(Side[ClientHandler]):
 
     @property
     def offers_elicitation(self) -> bool:
-        """Whether the agent was told that it may ask questions, or is answered all the same."""
+        """Whether the agent was told that it may ask questions, or is answered anyway."""
         return self._offered.elicitation is not None
 
     def _check_offered(self, method: str, params: s.Model) -> None:
-        """Refuse what was not advertised: agents ask all the same (one for terminals, during session/new)."""
+        """Refuse requests that were not advertised: agents send them (one for terminals, in session/new)."""
         match method:
             case "fs/read_text_file":
                 offered = self._offered.fs.read_text_file
@@ -499,7 +498,7 @@ class Client(Side[ClientHandler]):
 
 
 def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:
-    """Read how a turn ended. A cancelled one may be answered as a cancelled request (ACP, Cancellation)."""
+    """Read a turn's outcome. A cancelled turn may be answered as a cancelled request (ACP, Cancellation)."""
     if isinstance(outcome, RpcError) and outcome.code == REQUEST_CANCELLED:
         return s.PromptResponse(stop_reason="cancelled")
     if isinstance(outcome, AcpError):
@@ -532,11 +531,11 @@ async def connect(
     *,
     max_line: int = MAX_LINE,
 ) -> AsyncGenerator[Client]:
-    """Talk to an agent over a transport, which is closed at the end of the block.
+    """Connect to an agent over a transport, which is closed at the end of the block.
 
     Args:
-        transport: The pipe to the agent, such as one of `stdio_transport`.
-        handler: Serves what the agent asks, or a function that makes it of the client. The default rejects
+        transport: The transport to the agent, such as one of `stdio_transport`.
+        handler: Serves the agent's requests, or a function that makes it from the client. The default rejects
             permissions and serves nothing else.
         max_line: The longest message accepted, in bytes.
     """

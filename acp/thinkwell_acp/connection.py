@@ -1,9 +1,9 @@
 """The asynchronous skin of a `Peer`: reads, writes, and runs handlers.
 
-One task reads. It hands over updates and answers in the order in which they were read and never waits for
-anything but bytes: a slow consumer, a handler or a person cannot hold it up. Each request from the other side
-runs in a task of its own; they begin in the order in which they were read. What the pipe does not take
-at once is written by one task, so that a caller who is cancelled can never leave half a message in it.
+One task reads. It hands over updates and answers in the order in which they were read, and waits only for
+bytes: a slow consumer, handler or user cannot delay it. Each request from the other side runs in its own
+task; they begin in the order in which they were read. Bytes that the transport does not accept at once are
+written by one task, so that a cancelled caller never leaves half a message.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ SEND_HIGH_WATER = 256 * 1024
 """Bytes waiting to be written beyond which `Connection.drain` waits."""
 
 WRITE_FAILURE_GRACE = 3.0
-"""Seconds in which a peer that reads no more may still say why, before the connection is given up. A process
-that ends takes its transport less to report, however its pipes are held open."""
+"""Seconds for a peer that no longer reads to report the reason, before the connection is given up. The
+transport of a process that ends needs less, even if its pipes are held open."""
 
 CLOSE_FLUSH_TIMEOUT = 1.0
-"""Seconds that closing waits for the last messages to be written: a peer that does not read must not hold
-us."""
+"""Seconds that closing waits for the last messages to be written: a peer that does not read must not block
+it."""
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -74,23 +74,23 @@ Outcome: TypeAlias = msgspec.Raw | AcpError
 """The outcome of a request: its raw result, or the error."""
 
 Settle: TypeAlias = Callable[[Outcome], None]
-"""Takes the outcome of a request."""
+"""Called with the outcome of a request."""
 
 Args = TypeVarTuple("Args")
 
 
 class Handler(Protocol):
-    """What a connection does with what it receives. Only `request` may wait.
+    """Handles the messages that a connection receives. Only `request` may wait.
 
-    What a method raises is logged and costs the one message only.
+    An exception in a method is logged and costs only the one message.
     """
 
     def updates(self, batch: list[SessionNotification], /) -> None:
-        """Take updates, in the order in which they were read."""
+        """Handle updates, in the order in which they were read."""
         ...
 
     def arrived(self, request: rpc.Request, /) -> None:
-        """Learn of a request in its place among the messages; `request` follows, in a task of its own."""
+        """Handle that a request arrived, in order among the messages; `request` follows, in its own task."""
         ...
 
     async def request(self, id: rpc.RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
@@ -98,15 +98,15 @@ class Handler(Protocol):
         ...
 
     def notification(self, method: str, params: msgspec.Raw, /) -> None:
-        """Take a notification other than an update."""
+        """Handle a notification other than an update."""
         ...
 
     def malformed(self, report: rpc.Malformed, /) -> None:
-        """Take something that is no message."""
+        """Handle malformed input."""
         ...
 
     def closed(self, reason: AcpError, /) -> None:
-        """Learn that nothing more will come."""
+        """Handle the end of the input."""
         ...
 
 
@@ -114,19 +114,19 @@ H_co = TypeVar("H_co", bound=Handler, default=Handler, covariant=True)
 
 
 class ServedRequest:
-    """A request of the other side's that is being served."""
+    """A request of the other side that is being served."""
 
     def __init__(self, request: rpc.Request) -> None:
         self.request = request
         self.params: object = None
         """The parameters, once the handler has read them."""
         self.scope: anyio.CancelScope = anyio.CancelScope()
-        """What its handler runs in."""
+        """The scope of its handler."""
         self.outcome: bytes | rpc.ErrorObject = rpc.ErrorObject(REQUEST_CANCELLED, "Request cancelled")
-        """What it is answered with: that it was cancelled, unless its handler returns something."""
+        """The answer: cancelled, unless its handler returns something."""
 
     def cancel(self, answer: object) -> None:
-        """Cancel its handler. Once that is over, the answer is this, unless it returned another."""
+        """Cancel its handler. The answer is then this one, unless the handler returns another."""
         self.outcome = encode(answer)
         self.scope.cancel()
 
@@ -155,18 +155,18 @@ class Connection(Generic[H_co]):
         self.error: AcpError | None = None
         """Why the connection ended; ``None`` while it is up."""
         self.serving: dict[rpc.RequestId, ServedRequest] = {}
-        """The requests of the other side's that have no answer yet, in the order in which they were read."""
+        """The other side's unanswered requests, in the order in which they were read."""
         self.handler: H_co = handler(self) if callable(handler) else handler
-        """What is done with what comes in."""
+        """The handler of received messages."""
 
     # Sending
 
     def call(self, method: str, params: object, settle: Settle) -> int:
         """Send a request and return its id; `settle` is called with the outcome, exactly once.
 
-        An answer is passed on at its place among the messages that were read: after every update before it,
-        and before every update behind it. Where the connection has ended, `settle` is called at once and the
-        id is -1.
+        An answer is passed on in its order among the received messages: after every update before it, and
+        before every update after it. If the connection has ended, `settle` is called at once and the id is
+        -1.
         """
         if self.error is not None:
             settle(copy.copy(self.error))
@@ -180,9 +180,8 @@ class Connection(Generic[H_co]):
     ) -> msgspec.Raw:
         """Send a request and return its raw result.
 
-        `heard` is called with it first, at its place among the messages, as `call` does. A caller who is
-        cancelled gives the request up: the peer is told by ``$/cancel_request`` and its late answer is
-        swallowed.
+        `heard` is called with it first, in its order among the messages, as in `call`. Cancelling the call
+        gives the request up: the peer receives ``$/cancel_request`` and its late answer is dropped.
 
         Raises:
             RpcError: The peer answered with an error.
@@ -210,7 +209,7 @@ class Connection(Generic[H_co]):
         return outcome
 
     def abandon(self, id_: int) -> None:
-        """Give up a request and tell the peer so."""
+        """Give up a request and notify the peer."""
         if self._peer.abandon(id_):
             self.notify(CANCEL_REQUEST, CancelRequestNotification(request_id=id_))
 
@@ -220,17 +219,17 @@ class Connection(Generic[H_co]):
             self._post(rpc.encode_notification(method, encode(params)))
 
     def answer(self, id: rpc.RequestId, value: object) -> None:  # noqa: A002 - the field's name
-        """Answer a request of the peer's now, and stop its handler; nothing where it was answered before."""
+        """Answer a request of the peer now, and stop its handler; do nothing if it was already answered."""
         self._post(self._peer.answer(id, encode(value)))
         served = self.serving.pop(id, None)
         if served is not None:
             served.scope.cancel()
 
     async def drain(self) -> None:
-        """Wait until little is left to be written, so that a fast sender does not fill the memory.
+        """Wait until few bytes are left to write, so that a fast sender does not fill the memory.
 
         Raises:
-            ConnectionClosed, ConnectionBroken: It never will be.
+            ConnectionClosed, ConnectionBroken: The connection has ended.
         """
         await self._wait_written(SEND_HIGH_WATER)
         if self.error is not None:
@@ -244,7 +243,7 @@ class Connection(Generic[H_co]):
             await self._drained.wait()
 
     async def wait_closed(self) -> None:
-        """Wait until the connection has ended, from whichever side."""
+        """Wait until the connection has ended, from either side."""
         await self._closed.wait()
 
     def _post(self, line: bytes) -> None:
@@ -288,7 +287,7 @@ class Connection(Generic[H_co]):
     # Receiving
 
     async def _read(self) -> None:
-        reason: AcpError = ConnectionBroken("the other side reads no more")
+        reason: AcpError = ConnectionBroken("the other side has stopped reading")
         with self._read_scope:
             reason = await self._read_until_end()
         self.end(reason)
@@ -347,7 +346,7 @@ class Connection(Generic[H_co]):
         with served.scope:
             served.outcome = await self._handle(served.request)
         if self.serving.get(id_) is not served:
-            return  # it was answered from elsewhere, and the id may be another request's by now
+            return  # it was already answered, and the id may be another request's by now
         del self.serving[id_]
         if isinstance(served.outcome, bytes):
             self._post(self._peer.answer(id_, served.outcome))
@@ -360,19 +359,19 @@ class Connection(Generic[H_co]):
         except RpcError as exc:
             return rpc.ErrorObject(exc.code, exc.message, exc.data)
         except Exception as exc:
-            if self.error is None:  # else it is because of that
+            if self.error is None:  # otherwise the end of the connection is the cause
                 logger.exception("The handler of %s failed", request.method)
             return rpc.ErrorObject(INTERNAL_ERROR, f"{type(exc).__name__}: {exc}")
 
     # Ending
 
     def end(self, reason: AcpError) -> None:
-        """End the connection: what waits for an answer gets the reason. Only the first call counts."""
+        """End the connection: waiting calls get the reason. Only the first call has an effect."""
         if self.error is not None:
             return
         self.error = reason
         self._stop_writing()
-        # First, or what follows wakes handlers that wait for answers.
+        # First, because the following code wakes handlers that wait for answers.
         for served in list(self.serving.values()):
             served.scope.cancel()
         for settle in self._peer.close():
@@ -382,7 +381,7 @@ class Connection(Generic[H_co]):
         _tell(self.handler.closed, reason)
 
     async def flush(self) -> None:
-        """Wait until everything is written: shielded, and `CLOSE_FLUSH_TIMEOUT` at most."""
+        """Wait until everything is written: shielded, and at most `CLOSE_FLUSH_TIMEOUT`."""
         with anyio.move_on_after(CLOSE_FLUSH_TIMEOUT, shield=True):
             await self._wait_written(0)
 
@@ -395,7 +394,7 @@ def _as_direct(transport: Transport) -> DirectTransport | None:
 
 
 def _tell(listener: Callable[[*Args], None], *args: *Args) -> None:
-    """Call what belongs to others. What it raises must not end the connection."""
+    """Call code of others. Its exceptions must not end the connection."""
     try:
         listener(*args)
     except Exception:
@@ -415,8 +414,8 @@ async def open_connection(
     """Run a connection over a transport, which is closed with it.
 
     Args:
-        transport: The pipe.
-        handler: What to do with what comes in, or a function that makes it of the connection.
+        transport: The transport.
+        handler: Handles received messages, or a function that makes the handler from the connection.
         max_line: The longest line accepted, in bytes.
     """
     try:

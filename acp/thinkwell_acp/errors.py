@@ -1,16 +1,16 @@
-"""What can go wrong on an ACP connection, as one tree.
+"""The errors of an ACP connection, as one tree.
 
     AcpError
     ├── RpcError                 the peer answered with an error object
     ├── CapabilityMissing        the peer did not advertise what a call needs; nothing was sent
     ├── ConnectionClosed         this side closed the connection
-    ├── ConnectionBroken         the other side ended it, or broke its rules beyond repair
+    ├── ConnectionBroken         the other side ended it, or broke the protocol
     │   ├── ConnectionEnded      this side ended the other one
-    │   ├── ProcessExited        the agent's process is gone
-    │   ├── FrameTooLong         a line beyond the size limit
+    │   ├── ProcessExited        the agent's process has ended
+    │   ├── FrameTooLong         a line is longer than the limit
     │   └── VersionMismatch      no protocol version in common
     └── ProgramNotFound          the agent's program does not exist
-        └── ProgramNotStarted    it does, but the system refuses to run it
+        └── ProgramNotStarted    it exists, but the system refuses to run it
 
 `DecodeError` (in `thinkwell_acp.schema`) is raised for one message that does not fit its type. It costs that
 message, never the connection.
@@ -53,7 +53,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 AUTH_REQUIRED = -32000
-"""The agent wants a login first (ACP error codes)."""
+"""The agent requires a login (ACP error codes)."""
 RESOURCE_NOT_FOUND = -32002
 """A file or resource does not exist (ACP error codes)."""
 REQUEST_CANCELLED = -32800
@@ -65,12 +65,12 @@ class AcpError(Exception):
 
 
 class RpcError(AcpError):
-    """The peer answered a request with an error object, or a handler of ours wants to.
+    """The peer answered a request with an error object, or a handler of ours raises one.
 
     Attributes:
         code: A JSON-RPC or ACP error code.
-        message: What the peer says.
-        data: Whatever it added, as JSON.
+        message: The peer's text.
+        data: Additional JSON data.
     """
 
     def __init__(self, code: int, message: str, data: JsonValue = None) -> None:
@@ -114,22 +114,22 @@ class ConnectionClosed(AcpError):  # noqa: N818 - says what happened
 
 
 class ConnectionBroken(AcpError):  # noqa: N818 - says what happened
-    """The other side ended the connection, or it cannot go on."""
+    """The other side ended the connection, or it cannot continue."""
 
     def __str__(self) -> str:
         return "".join(map(str, self.args)) or "the other side closed the connection"
 
 
 class ConnectionEnded(ConnectionBroken):
-    """This side ended the other one, which did not do what it had to. The text says what that was."""
+    """This side ended the other one, which broke a rule. The text says which."""
 
 
 class ProcessExited(ConnectionBroken):
     """The agent's process ended.
 
     Attributes:
-        exit_code: Its exit code, negative for a signal; ``None`` where it closed its output and still runs.
-        stderr_tail: The end of what it wrote to standard error.
+        exit_code: Its exit code, negative for a signal; ``None`` if it closed its output and still runs.
+        stderr_tail: The end of its standard error.
     """
 
     def __init__(self, exit_code: int | None, stderr_tail: str) -> None:
@@ -148,7 +148,7 @@ class ProcessExited(ConnectionBroken):
 
 
 class FrameTooLong(ConnectionBroken):
-    """The peer sent a line longer than the limit, so what it said is lost.
+    """The peer sent a line longer than the limit, so the message is lost.
 
     Attributes:
         limit: The limit, in bytes.
@@ -166,8 +166,8 @@ class VersionMismatch(ConnectionBroken):
     """The agent speaks another version of the protocol.
 
     Attributes:
-        offered: The version that the client offered.
-        answered: The version that the agent wants.
+        offered: The client's version.
+        answered: The agent's version.
     """
 
     def __init__(self, offered: int, answered: int) -> None:
@@ -187,7 +187,7 @@ class ProgramNotFound(AcpError):  # noqa: N818 - says what happened
 
     Attributes:
         command: The command that was tried.
-        reason: What was missing.
+        reason: What is missing.
     """
 
     def __init__(self, command: Sequence[str], reason: str) -> None:

@@ -1,8 +1,8 @@
-"""What each side may be asked, as classes to override.
+"""The requests and notifications of each side, as classes to override.
 
-Every method has a default that is right for a side that does not serve it: the request is refused as not
-found. Requests run in a task of their own; an exception costs that request only. The synchronous methods are
-called while messages are being read, in the order in which they came; they must not block.
+Every method has a default for a side that does not serve it: the request is refused as not found. Each
+request runs in its own task; an exception costs that request only. The synchronous methods are called while
+messages are being read, in the order in which they came; they must not block.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs helpers, Python or this program itself, and programs that are none though they seem to be."""
+"""Find the program that runs helpers: Python, or this program; and detect programs that are not Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = (
 )
 
 _NAMES: Final = re.compile("python|pypy|graalpy", re.IGNORECASE)
-"""What is in the name of every interpreter that a program of ours is known to run on."""
+"""Parts of the names of interpreters on which our programs are known to run."""
 
 _OPTIONS: Final = re.compile("-[bBdEiIOPqRsSuvx]+")
 """Options of Python that take no value."""
@@ -36,17 +36,17 @@ _ADVICE: Final = (
 
 
 _itself: tuple[str, ...] = ()
-"""What starts this program, where it runs helpers by itself; else the interpreter runs them."""
+"""The command that starts this program, if it runs helpers itself; else the interpreter runs them."""
 
 _helpers: Collection[str] = ()
-"""The modules that it then runs."""
+"""The modules that it runs."""
 
 
 def run_helpers_by(command: Sequence[str], helpers: Collection[str]) -> None:
-    """Have helpers run by this program, which does so wherever its arguments are those for Python.
+    """Run helpers with this program, which runs them when its arguments are those for Python.
 
     Args:
-        command: What starts this program.
+        command: The command that starts this program.
         helpers: The modules that it runs.
     """
     global _itself, _helpers
@@ -54,12 +54,12 @@ def run_helpers_by(command: Sequence[str], helpers: Collection[str]) -> None:
 
 
 def why_no_interpreter() -> str:
-    """Return why no helper can be started; nothing where the interpreter or this program runs them."""
+    """Return why no helper can be started; empty if the interpreter or this program runs them."""
     return "" if _itself else _why_it_is_none()
 
 
 def _why_it_is_none() -> str:
-    """Return why `sys.executable` cannot run a program in Python; nothing where it can."""
+    """Return why `sys.executable` cannot run Python code; empty if it can."""
     itself = f"{sys.executable} is the program, not a Python interpreter"
     if getattr(sys, "frozen", False):
         return f"this program is frozen (as by PyInstaller), so {itself}"
@@ -68,21 +68,21 @@ def _why_it_is_none() -> str:
     if _NAMES.search(Path(sys.executable).name) is None:
         return f"this program embeds Python, so {itself}"
     arguments = sys.orig_argv[1:]
-    if _are_for_python(arguments) and sys.argv[1:] == arguments:  # which Python would have taken for itself
-        return f"{sys.executable} is no Python: it was started as one, and did not do {shlex.join(arguments)}"
+    if _are_for_python(arguments) and sys.argv[1:] == arguments:  # Python would have consumed them
+        return f"{sys.executable} is not Python: started as Python, it did not run {shlex.join(arguments)}"
     return ""
 
 
 def helper_command(*arguments: str) -> list[str]:
-    """Return the command of a helper: of the interpreter with these arguments, or of this program."""
+    """Return the command of a helper: the interpreter's with these arguments, or this program's."""
     return [*(_itself or (sys.executable or "",)), *arguments]
 
 
 def python_command(*arguments: str) -> list[str]:
-    """Return the command of a helper, which can be started.
+    """Return the command of a helper that can be started.
 
     Raises:
-        ProgramNotStarted: Nothing can run it, or this is that program.
+        ProgramNotStarted: No program can run it, or it would start this program again.
     """
     command = helper_command(*arguments)
     refuse_itself(command)
@@ -90,11 +90,11 @@ def python_command(*arguments: str) -> list[str]:
 
 
 def refuse_itself(command: Sequence[str]) -> None:
-    """Refuse a command by which this program would start itself, and that one itself, without an end.
+    """Refuse a command by which this program would start itself again and again.
 
     Raises:
-        ProgramNotStarted: It is meant for Python, and `sys.executable` is none; or this program was started
-            by it.
+        ProgramNotStarted: It is meant for Python, and `sys.executable` is not Python; or this program was
+            started by it.
     """
     program, *arguments = command
     if program != (sys.executable or "") or (
@@ -104,15 +104,15 @@ def refuse_itself(command: Sequence[str]) -> None:
     if _are_for_python(arguments):
         reason = _why_it_is_none()
         if not reason and sys.orig_argv[1:] == arguments:
-            reason = "this program was started by that very command, and would start itself without an end"
+            reason = "this program was started by the same command, and would start itself forever"
         if reason:
             raise ProgramNotStarted(command, f"{reason}. {_ADVICE}")
 
 
 def module_named(arguments: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the module that arguments name for Python, by ``-m`` or its file, and what follows.
+    """Return the module that Python arguments name, by ``-m`` or its file, and the rest of the arguments.
 
-    Of a file that is the last three parts of its path. Without any the name is empty.
+    For a file, the name is the last three parts of its path. Without either, the name is empty.
     """
     match [*dropwhile(_OPTIONS.fullmatch, arguments)]:
         case ["-m", name, *more]:

@@ -1,8 +1,8 @@
-"""What a process has started, wherever it has got to.
+"""Find the processes that a process has started, even after they left its group.
 
-A daemon leaves its parent, its process group and its session. Its environment it keeps, unless a program
-clears it: a tree has a mark there that cannot be guessed. Only Linux shows the environment of processes and
-lets one be signalled without a mistake, by a descriptor (``pidfd_open``); elsewhere nothing is found.
+A daemon leaves its parent, its process group and its session. It keeps its environment, unless a program
+clears it: there, a tree has a mark that cannot be guessed. Only Linux shows the environment of processes, and
+allows signals without mistakes, by a descriptor (``pidfd_open``); elsewhere nothing is found.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ VARIABLE: Final = "THINKWELL_TREE"
 """The environment variable with the marks of all trees that a process is in, outermost first."""
 
 MAX_PASSES: Final = 32
-"""How often to look for processes that are new. Few programs start others so fast that it takes a third look:
-each takes a millisecond, and what was stopped starts no more."""
+"""Most searches for new processes. Few programs start others so fast that a third search is needed: each
+takes a millisecond, and stopped processes start no more."""
 
 
 class _Status(NamedTuple):
-    """What ``/proc/PID/stat`` says."""
+    """The fields of ``/proc/PID/stat``."""
 
     running: bool
     parent: int
@@ -47,9 +47,9 @@ class _Status(NamedTuple):
 class ProcessTree:
     """The processes that were started with `environment` and given to `add`, and all that they started.
 
-    A process belongs to it whose environment holds the mark, whose parent does, or which is in the session of
-    one that was added. Those of other users do not. Before a process is signalled, a descriptor holds it and
-    all of that is read again: its number may have passed to another.
+    A process belongs to it if its environment has the mark, if its parent belongs to it, or if it is in the
+    session of an added one. Other users' processes do not. Before a process is signalled, a descriptor holds
+    it and all of this is read again: its number may have been reused.
 
     Args:
         keep_daemons: Find nothing.
@@ -59,17 +59,17 @@ class ProcessTree:
         self._mark = os.urandom(16).hex()
         self._blind = keep_daemons or not _can_find()
         self._roots: dict[int, int] = {}
-        """When each process that was added was started."""
+        """When each added process was started."""
         self._since = 0
-        """When the first was. What is older cannot have the mark."""
+        """When the first one was. Older processes cannot have the mark."""
         self._members: dict[int, int] = {}
-        """The descriptor of each process that was found, the roots left out."""
+        """The descriptor of each found process, except the roots."""
         self._spared: dict[int, int] = {}
-        """When each process that is to stay was started."""
+        """When each process to spare was started."""
         let_go_in_forks(self)
 
     def forked(self) -> list[int]:  # pragma: no cover - in a fork, into which no tool looks
-        """Find nothing more: all of it is another process's."""
+        """Find nothing more: all of it belongs to another process."""
         self._blind = True
         self._roots.clear()
         descriptors = list(self._members.values())
@@ -79,7 +79,7 @@ class ProcessTree:
     def environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
         """Return an environment, ``None`` for the caller's, with the mark of this tree.
 
-        The marks of the trees that the caller is in are kept, whatever else is passed on.
+        The marks of the caller's trees are kept, whatever else is passed on.
         """
         outer = os.environ.get(VARIABLE)
         marks = self._mark if outer is None else f"{outer}:{self._mark}"
@@ -94,13 +94,13 @@ class ProcessTree:
         self._since = self._since or self._roots[pid]
 
     def discard(self, pid: int) -> None:
-        """Forget a child's number. What it has started still belongs to the tree."""
+        """Forget a child's number. The processes that it started still belong to the tree."""
         self._roots.pop(pid, None)
 
     def look(self) -> None:
         """Find the descendants, without looking through all processes.
 
-        Once its parent has ended, a process without the mark is known by nothing: call this before.
+        Once its parent has ended, a process without the mark cannot be found: call this before.
         """
         self._forget_ended()
         queue = [*self._living_roots(), *self._members]
@@ -108,7 +108,7 @@ class ProcessTree:
             queue += filter(self._hold, _children(queue.pop()))
 
     def spare(self) -> None:
-        """Leave alone what has left the session of its root by now, and all that comes of it."""
+        """Leave alone the processes that have left the session of their root, and their descendants."""
         self._search()
         for pid in tuple(self._members):
             status = _status(pid)
@@ -117,8 +117,8 @@ class ProcessTree:
                 os.close(self._members.pop(pid))
 
     def kill(self) -> bool:
-        """Kill what is left at once, the roots apart; return whether there was anything."""
-        self._signal(signal.SIGSTOP)  # then it starts nothing more, and stays the parent of its children
+        """Kill the rest at once, except the roots; return whether there was any."""
+        self._signal(signal.SIGSTOP)  # it then starts no more processes, and stays the parent of its children
         for _ in range(MAX_PASSES):  # pragma: no branch - that many are hardly needed
             if not self._search(stop=True):
                 break
@@ -126,11 +126,11 @@ class ProcessTree:
         return bool(self._members)
 
     async def end(self, terminate_grace: float, kill_grace: float) -> None:
-        """End what is left, the roots apart: SIGTERM, then SIGKILL, until there is nothing.
+        """End the rest, except the roots: SIGTERM, then SIGKILL, until none is left.
 
         Args:
             terminate_grace: Seconds between the two.
-            kill_grace: Seconds until it is given up.
+            kill_grace: Seconds until it gives up.
         """
         with anyio.move_on_after(terminate_grace):
             while True:
@@ -145,7 +145,7 @@ class ProcessTree:
         logger.error("Processes do not die, or start others faster than they do: %s", sorted(self._members))
 
     def close(self) -> None:
-        """Give back the descriptors, and find nothing more."""
+        """Close the descriptors, and find nothing more."""
         self._blind = True
         for descriptor in self._members.values():
             os.close(descriptor)
@@ -165,9 +165,9 @@ class ProcessTree:
                 os.close(self._members.pop(pid))
 
     def _search(self, *, stop: bool = False) -> bool:
-        """Look through all processes of this user; return whether there were new ones of the tree.
+        """Search all processes of this user; return whether new ones of the tree were found.
 
-        One that ends before it is looked at may have started another meanwhile: it looks until none is new.
+        A process may start another and end before it is seen: the search repeats until it finds none.
 
         Args:
             stop: Whether to stop each at once.
@@ -184,7 +184,7 @@ class ProcessTree:
             if not new:
                 break
             known |= new
-            for pid in sorted(new, reverse=True):  # the latest are the first to be gone
+            for pid in sorted(new, reverse=True):  # the latest are the first to end
                 status = _status(pid) if _is_visible(pid) else None
                 if status is None or status.started < self._since:
                     continue
@@ -200,14 +200,14 @@ class ProcessTree:
         return found
 
     def _hold(self, pid: int, *, stop: bool = False) -> bool:
-        """Hold a process, where it belongs to the tree and is not held yet; return whether that is so."""
+        """Hold a process if it belongs to the tree and is not held; return whether that is so."""
         if pid in self._members or pid in self._roots:
             return False
         try:
             descriptor = os.pidfd_open(pid)
         except OSError:  # pragma: no cover - it has just ended, or there are no more descriptors
             return False
-        if self._belongs(pid):  # what it reads is of the very process that is held, or that one has ended
+        if self._belongs(pid):  # it reads the held process, or that one has ended
             self._members[pid] = descriptor
             if stop:
                 self._signal(signal.SIGSTOP, only=(pid,))
@@ -235,7 +235,7 @@ class ProcessTree:
         return False
 
     def _living_roots(self) -> list[int]:
-        """Return the roots whose numbers are still theirs."""
+        """Return the roots whose numbers were not reused."""
         statuses = {pid: _status(pid) for pid in self._roots}
         return [
             pid
@@ -255,7 +255,7 @@ class ProcessTree:
 
 
 def _can_find() -> bool:
-    """Return whether a process can be held, and /proc has the numbers by which this process knows others."""
+    """Return whether processes can be held, and /proc uses the same process numbers as this process."""
     try:
         descriptor = os.pidfd_open(os.getpid())
         try:
@@ -272,7 +272,7 @@ def _processes() -> set[int]:
 
 
 def _is_visible(pid: int) -> bool:
-    """Return whether a process can be looked into, which costs less than to do it."""
+    """Return whether a process can be inspected, which is cheaper than to do it."""
     try:
         return os.stat(f"/proc/{pid}").st_uid == os.geteuid()  # noqa: PTH116 - as above
     except OSError:  # pragma: no cover - it has just ended
@@ -288,13 +288,13 @@ def _children(pid: int) -> list[int]:
 
 
 def _is_ours(pid: int) -> bool:
-    """Return whether this user started a process, also where /proc shows another owner of its files."""
+    """Return whether this user started a process, even if /proc shows another owner of its files."""
     return _read(f"/proc/{pid}/status").partition(b"\nUid:")[2].split()[:1] == [b"%d" % os.getuid()]
 
 
 def _status(pid: int) -> _Status | None:
-    """Return what a process is; ``None``: there is none, not even one that waits to be reaped."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 20)  # a name may hold anything
+    """Return a process's status; ``None`` if it does not exist, not even unreaped."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 20)  # a name may contain anything
     if not fields:
         return None
     state, parent, _, session = fields[:4]
@@ -303,7 +303,7 @@ def _status(pid: int) -> _Status | None:
 
 def _read(path: str) -> bytes:
     data = b""
-    with suppress(OSError):  # the process has ended meanwhile, or is not for us to look into
+    with suppress(OSError):  # the process has ended, or we may not inspect it
         descriptor = os.open(path, os.O_RDONLY)
         try:
             while block := os.read(descriptor, 64 * 1024):
@@ -314,7 +314,7 @@ def _read(path: str) -> bytes:
 
 
 def _exists(descriptor: int) -> bool:
-    """Return whether a process is there, so that its number is not another's."""
+    """Return whether a process still exists, so that its number was not reused."""
     try:
         signal.pidfd_send_signal(descriptor, 0)
     except ProcessLookupError:  # pragma: no cover - it has just ended

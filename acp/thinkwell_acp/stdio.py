@@ -54,14 +54,14 @@ __all__ = (
 logger: logging.Logger = logging.getLogger("thinkwell.acp")
 
 STDERR_TAIL = 64 * 1024
-"""How much of the end of standard error is kept, in bytes."""
+"""Bytes of the end of standard error that are kept."""
 
 LAST_WORDS_GRACE = 0.5
-"""Seconds of silence after the process's end before its output counts as ended, though a grandchild keeps it
+"""Seconds of silence after the process's end before its output counts as ended, even if a grandchild keeps it
 open."""
 
 EXIT_STATUS_GRACE = 1.0
-"""Seconds after the end of the output in which the process should end too, so that the error can say how."""
+"""Seconds after the end of the output for the process to end too, so that the error has its exit code."""
 
 
 class StdioTransport:
@@ -84,9 +84,9 @@ class StdioTransport:
         self.command: tuple[str, ...] = tuple(command)
         """The command that runs, its program resolved."""
         self.on_stderr: Callable[[bytes], None] | None = None
-        """Called with what is read from standard error, as it comes; with nothing at its end."""
+        """Called with standard error as it is read; with nothing at its end."""
         self.ended_by: Ending | None = None
-        """What it took to end the process; ``None`` before `aclose` has seen it end."""
+        """The step that ended the process; ``None`` before `aclose` has seen it end."""
 
     @property
     def pid(self) -> int:
@@ -100,18 +100,18 @@ class StdioTransport:
 
     @property
     def stderr_tail(self) -> str:
-        """The end of what the agent wrote to standard error: whole lines, `STDERR_TAIL` bytes at most."""
+        """The end of the agent's standard error: whole lines, at most `STDERR_TAIL` bytes."""
         kept = b"".join(self._stderr)
         tail = kept[-STDERR_TAIL:]
         if self._stderr_dropped or len(kept) > len(tail):
-            tail = tail[tail.find(b"\n") + 1 :]  # half a line may be half a secret, of which no more is known
+            tail = tail[tail.find(b"\n") + 1 :]  # half a line may be half a secret, not recognisable
         return tail.decode("utf-8", "replace")
 
     async def receive(self) -> bytes:
         """Return the next output of the agent.
 
         Raises:
-            ProcessExited: There will be none, with the exit code and the end of standard error.
+            ProcessExited: The output has ended; with the exit code and the end of standard error.
             anyio.ClosedResourceError: `aclose` was called.
         """
         space = memoryview(bytearray(READ_SIZE))
@@ -140,7 +140,7 @@ class StdioTransport:
         """Send all the bytes to the agent's standard input.
 
         Raises:
-            anyio.BrokenResourceError: It reads no more.
+            anyio.BrokenResourceError: The agent has stopped reading.
         """
         try:
             await self._process.write_stdin(item)
@@ -148,29 +148,29 @@ class StdioTransport:
             raise anyio.BrokenResourceError from exc
 
     def send_now(self, item: bytes, /) -> int:
-        """Send the first bytes as far as the pipe takes them now, and return how many. Raises as `send`."""
+        """Send the first bytes, as many as the pipe accepts now, and return how many. Raises as `send`."""
         try:
             return self._process.write_stdin_now(item)
         except (OSError, ValueError) as exc:
             raise anyio.BrokenResourceError from exc
 
     def kill(self) -> None:
-        """Kill the process and everything that it started, now. `receive` tells of its end."""
+        """Kill the process and everything that it started, now. `receive` reports its end."""
         self._tree.look()
         self._process.signal("kill")
         self._tree.kill()
 
     def spare_daemons(self) -> None:
-        """Leave alone what has left the process's session by now, such as the browser of a login."""
+        """Leave alone processes that have left the process's session, such as the browser of a login."""
         self._tree.spare()
 
     async def aclose(self) -> None:
         """End the process and everything that it started: close its input, then SIGTERM, then SIGKILL.
 
-        Each step waits for a bounded time, and the first two are skipped where the process has ended. No
-        cancel scope shortens it; but Ctrl-C, and asyncio's own way to cancel a task, know no shields: then
-        the rest of the patience is left out. When this returns, nothing of the agent's process group runs,
-        and on Linux nothing else that it has started (see `process_tree`). Calling it again waits for that.
+        Each step waits for a bounded time, and the first two are skipped if the process has ended. No cancel
+        scope shortens it; but Ctrl-C, and asyncio's own task cancellation, ignore shields: they skip the rest
+        of the waits. When this returns, nothing of the agent's process group runs, and on Linux nothing else
+        that it has started (see `process_tree`). Calling it again waits for that.
         """
         if self._closing:
             await self._closed.wait()
@@ -215,7 +215,7 @@ class StdioTransport:
             pass
 
     async def attend(self) -> None:
-        """Drain standard error, watch for the end, and drain the output then. Only `aclose` stops it."""
+        """Drain standard error, watch for the end, and then drain the output. Only `aclose` stops it."""
         try:
             with self._attendants:
                 async with anyio.create_task_group() as tasks:
@@ -244,10 +244,10 @@ class StdioTransport:
     async def _watch(self) -> None:
         await self._process.wait()
         self._exited.set()
-        self._process.stdout.wake()  # to wait for the last words only
+        self._process.stdout.wake()  # to wait only for the last output
 
     async def _watch_unattended(self) -> None:
-        """Watch where it is the end of the event loop that closes: asyncio cancels all its tasks at once."""
+        """Watch for the end when the event loop closes: asyncio cancels all its tasks at once."""
         await self._unattended.wait()
         await self._watch()
 
@@ -255,10 +255,10 @@ class StdioTransport:
     def defer_ctrl_c(cls) -> None:
         """Let trio raise Ctrl-C where the program's main task waits, and nowhere else in a transport.
 
-        By itself it does so at any point of any task, also half-way into a block or the start of a task, and
-        then the agent's end is not noticed.
+        By default it does so at any point of any task, even half-way into a block or at the start of a task,
+        and then the agent's end is not noticed.
         """
-        if "trio" in sys.modules:  # else it cannot be running, and need not be there
+        if "trio" in sys.modules:  # otherwise trio is not running, and may not be installed
             from trio.lowlevel import enable_ki_protection
 
             attending = (
@@ -285,21 +285,21 @@ async def stdio_transport(
 ) -> AsyncGenerator[StdioTransport]:
     """Start an agent and talk to it over its standard input and output.
 
-    The agent leads a process group of its own. Leaving the block ends the group; on Linux it also ends what
-    the agent has started and has left the group.
+    The agent leads its own process group. Leaving the block ends the group; on Linux it also ends processes
+    that the agent has started and that have left the group.
 
     Args:
         command: Program and arguments; never a shell line.
-        env: The whole environment; ``None`` passes on the caller's.
+        env: The whole environment; ``None``: the caller's.
         cwd: The folder to start in.
-        exit_grace: Seconds to leave by itself once its standard input is closed.
-        terminate_grace: Seconds to leave after SIGTERM.
-        kill_grace: Seconds to be gone after SIGKILL.
-        keep_daemons: Leave alone what has left the group. On Windows it ends all the same.
+        exit_grace: Seconds to exit once its standard input is closed.
+        terminate_grace: Seconds to exit after SIGTERM.
+        kill_grace: Seconds to end after SIGKILL.
+        keep_daemons: Leave alone processes that have left the group. On Windows they end too.
 
     Raises:
-        ProgramNotFound: There is no such program or folder.
-        ProgramNotStarted: The system refuses to run it.
+        ProgramNotFound: The program or the folder does not exist.
+        ProgramNotStarted: The operating system refuses to run it.
     """
     resolved = find_program(command, env, cwd)
     tree = ProcessTree(keep_daemons=keep_daemons)
@@ -324,15 +324,15 @@ def find_program(
     """Return the command with its program's path, found as a shell would, and on Windows by PATHEXT too.
 
     Raises:
-        ProgramNotFound: There is no such program or folder.
-        ProgramNotStarted: It is no program, or this one would start itself by it.
+        ProgramNotFound: The program or the folder does not exist.
+        ProgramNotStarted: It is not a program, or this program would start itself.
     """
     if not command:
         raise ProgramNotFound(command, "the command is empty: name a program")
     refuse_itself(command)
     if cwd is not None and not Path(cwd).is_dir():
         raise ProgramNotFound(command, f"the folder {os.fspath(cwd)} to start {command[0]} in does not exist")
-    from shutil import which  # loads compressors, which `import thinkwell` does without
+    from shutil import which  # loads compressors, which `import thinkwell` avoids
 
     program = which(command[0], path=None if env is None else env.get("PATH"))
     if program is None:
@@ -357,7 +357,7 @@ class _OwnStdio:
         """Return the next input."""
         try:
             data = await read_descriptor(self._stdin)
-        except OSError as exc:  # a terminal that is gone
+        except OSError as exc:  # the terminal has closed
             raise anyio.BrokenResourceError from exc
         if not data:
             raise anyio.EndOfStream
@@ -371,7 +371,7 @@ class _OwnStdio:
             raise anyio.BrokenResourceError from exc
 
     async def aclose(self) -> None:
-        """Close both descriptors, and leave what they lead to as it was: others may use it, as a terminal."""
+        """Close both descriptors, and leave their files unchanged: others may use them."""
         if not self._closed:
             self._closed = True
             for descriptor in self._blocked:
@@ -384,8 +384,8 @@ class _OwnStdio:
 def own_stdio() -> Transport:
     """Return a transport over this process's standard input and output.
 
-    From then on ``print`` writes to standard error, and ``input`` reads nothing: no stray line can break the
-    protocol.
+    From then on ``print`` writes to standard error, and ``input`` reads nothing, so that no stray line can
+    break the protocol.
     """
     stdin, stdout = os.dup(0), os.dup(1)
     blocked: list[int] = []

@@ -1,6 +1,6 @@
-"""Steering: a message for an agent in the turn that runs.
+"""Steering: a message to an agent during its turn.
 
-No schema of the protocol has it: claude-agent-acp 0.101 and codex-acp 2.6 do, and advertise it as
+The protocol's schema does not have it. claude-agent-acp 0.101 and codex-acp 2.6 do, and advertise it as
 ``_meta.steering.supported`` in their answer to ``initialize``.
 """
 
@@ -16,9 +16,9 @@ METHOD: Final = "_session/steering"
 
 
 class SteeringRequest(s.Extensible, frozen=True, kw_only=True):
-    """Something for the agent to read in the turn that runs.
+    """A message for the agent to read during its turn.
 
-    An agent in no turn begins one that no response ends, unless `meta` has
+    Without a turn, the agent begins one that no response ends, unless `meta` has
     ``{"steering": {"idleBehavior": "promptRequired"}}``.
     """
 
@@ -27,7 +27,7 @@ class SteeringRequest(s.Extensible, frozen=True, kw_only=True):
 
 
 class SteeringResponse(s.Extensible, frozen=True, kw_only=True):
-    """What the agent does with it."""
+    """The agent's answer to a steering request."""
 
     outcome: str
     """``injected``, ``promptRequired``, ``startedNewTurn`` or ``failed``."""

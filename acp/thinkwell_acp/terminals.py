@@ -42,21 +42,21 @@ __all__ = (
 )
 
 OUTPUT_LIMIT = 1024 * 1024
-"""How much of a terminal's output is kept, in bytes, where the agent sets no limit or a larger one."""
+"""Bytes of a terminal's output that are kept, if the agent sets no limit or a larger one."""
 
 MAX_TERMINALS = 64
-"""How many terminals are kept."""
+"""Most terminals that are kept."""
 
 TERMINATE_GRACE = 1.0
-"""Seconds between SIGTERM and SIGKILL. It is half an agent's, which waits for that."""
+"""Seconds between SIGTERM and SIGKILL. It is half the agent's time, which waits for it."""
 
 LAST_OUTPUT_GRACE = 0.5
-"""Seconds to wait for the end of the output when a command has ended, so that who waits for the one finds the
-other complete. A grandchild may keep it open forever."""
+"""Seconds to wait for the end of the output when a command has ended, so that its output is complete for
+those who waited for its exit. A grandchild may keep it open forever."""
 
 
 class Terminal:
-    """A command that runs, or has run."""
+    """A command that is running, or has run."""
 
     def __init__(self, session_id: str, process: Process, limit: int) -> None:
         self.session_id = session_id
@@ -76,9 +76,9 @@ class Terminal:
         return self._process.pid
 
     async def attend(self) -> None:
-        """Read the output and notice the end, until `release`.
+        """Read the output and watch for the end, until `release`.
 
-        A grandchild may write on after the command's end.
+        A grandchild may write after the command's end.
         """
         try:
             with self._attending:
@@ -113,30 +113,30 @@ class Terminal:
         del self._output[:start]
 
     def output(self) -> s.TerminalOutputResponse:
-        """Return what there is. A character of which only a part was read is left for later."""
+        """Return the output so far. A character that was only partly read is left for later."""
         self._trim()
         final = self._status is not None
         text = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._output), final)
         return s.TerminalOutputResponse(output=text, truncated=self._truncated, exit_status=self._status)
 
     async def wait(self) -> s.TerminalExitStatus:
-        """Wait for the end and return how it came."""
+        """Wait for the end and return the exit status."""
         await self.exited.wait()
         assert self._status is not None
         return self._status
 
     async def end(self) -> None:
-        """End the command and everything that it started, cancelled or not; that takes a bounded time."""
+        """End the command and everything that it started, even if cancelled, in bounded time."""
         with anyio.CancelScope(shield=True):
             await end_process(self._process.signal, self.exited, Graces(0, TERMINATE_GRACE))
 
     async def release(self) -> None:
-        """End the command and give back what it holds, cancelled or not."""
+        """End the command and release its resources, even if cancelled."""
         with anyio.CancelScope(shield=True):
             await self.end()
             self._attending.cancel()
             await self._left.wait()
-            self._end(s.TerminalExitStatus(signal="SIGKILL"))  # news only where it is stuck in the kernel
+            self._end(s.TerminalExitStatus(signal="SIGKILL"))  # if the process is stuck in the kernel
             await self._process.release()
 
 
@@ -150,7 +150,7 @@ def _status(code: int) -> s.TerminalExitStatus:
 
 
 class Terminals(AsyncContextManagerMixin):
-    """Runs commands for an agent while its block runs, and ends all of them with it.
+    """Runs commands for an agent during its block, and ends all of them with it.
 
     A daemon that a command has started outlives the command's terminal: another command may use it. On Linux
     it ends with the block (see `process_tree`).
@@ -159,15 +159,15 @@ class Terminals(AsyncContextManagerMixin):
     ``terminal`` in the client's capabilities.
 
     Args:
-        cwd: Where commands run that name no folder.
-        env: The environment of the commands, to which each may add; ``None`` is the caller's.
-        shell_lines: Whether a command without arguments that is no program is run by the shell. Several
-            agents send a whole line that way; with it, the agent can run anything that a shell can.
-        output_limit: How much output of each terminal is kept at most, in bytes.
-        max_terminals: How many terminals are kept: agents were seen that release none. For one more, the
-            oldest that has ended is forgotten; where all of them run, the command is refused.
-        keep_daemons: Leave alone what has left the process group of its command. On Windows it ends all the
-            same, with its terminal.
+        cwd: The folder of commands that name none.
+        env: The environment of the commands, which each may extend; ``None``: the caller's.
+        shell_lines: Whether the shell runs a command without arguments that is not a program. Several agents
+            send a whole line that way; with it, the agent can run anything that a shell can.
+        output_limit: Most bytes of each terminal's output that are kept.
+        max_terminals: Most terminals that are kept: some agents never release any. For one more, the oldest
+            that has ended is forgotten; if all of them run, the command is refused.
+        keep_daemons: Leave alone processes that have left their command's process group. On Windows they end
+            with its terminal.
     """
 
     def __init__(
@@ -224,11 +224,11 @@ class Terminals(AsyncContextManagerMixin):
         """Start a command; its terminal's id is returned at once.
 
         Args:
-            request: What the agent asks for.
-            start_in: A name by which to enter the folder instead, such as that of an open descriptor.
+            request: The agent's request.
+            start_in: Another name for the folder, such as that of an open descriptor.
 
         Raises:
-            RpcError: It cannot be started.
+            RpcError: The command cannot be started.
         """
         cwd = request.cwd or self._cwd
         if not Path(cwd).is_absolute():
@@ -278,7 +278,7 @@ class Terminals(AsyncContextManagerMixin):
             return ["cmd", "/c", request.command] if os.name == "nt" else ["/bin/sh", "-c", request.command]
 
     async def terminal_output(self, request: s.TerminalOutputRequest) -> s.TerminalOutputResponse:
-        """Return the output so far, the latest where it is too much."""
+        """Return the output so far, or its end if it is too long."""
         return self._find(request.session_id, request.terminal_id).output()
 
     async def wait_for_terminal_exit(

@@ -1,4 +1,4 @@
-"""The pipe under a connection: what it has to do, and one made of memory.
+"""The transport under a connection: its protocol, and one in memory.
 
 Any `anyio.abc.ByteStream` is a `Transport` too: a TCP connection, a Unix socket, TLS.
 """
@@ -19,18 +19,18 @@ __all__ = (
 )
 
 MEMORY_PIPE_SIZE = 1024 * 1024
-"""How many bytes a memory transport holds before its sender has to wait."""
+"""Bytes that a memory transport buffers before its sender has to wait."""
 
 
 class Transport(Protocol):
-    """Carries bytes both ways. How they are cut into blocks means nothing."""
+    """Carries bytes both ways. The boundaries between blocks have no meaning."""
 
     async def receive(self) -> bytes:
         """Return the next bytes, at least one.
 
         Raises:
-            anyio.EndOfStream: The other side will send no more.
-            ConnectionBroken: The same, and why.
+            anyio.EndOfStream: The other side has ended.
+            ConnectionBroken: The same, with the reason.
         """
         ...
 
@@ -38,7 +38,7 @@ class Transport(Protocol):
         """Send all the bytes.
 
         Raises:
-            anyio.BrokenResourceError: The other side reads no more.
+            anyio.BrokenResourceError: The other side has stopped reading.
         """
         ...
 
@@ -48,10 +48,10 @@ class Transport(Protocol):
 
 
 class DirectTransport(Transport, Protocol):
-    """A transport that can do more, which spares copies and passes of the event loop.
+    """A transport with faster methods, which save copies and passes of the event loop.
 
-    A connection uses it where the transport's class has both methods. So what wraps another transport, and
-    passes on what it does not know itself, still sees all that goes through it.
+    A connection uses them if the transport's class has both methods. So a wrapper that passes on unknown
+    attributes still sees all bytes.
     """
 
     async def receive_into(self, space: memoryview, /) -> int:
@@ -59,7 +59,7 @@ class DirectTransport(Transport, Protocol):
         ...
 
     def send_now(self, item: bytes, /) -> int:
-        """Send the first bytes as far as that needs no wait, and return how many. Raises as `send`."""
+        """Send as many of the first bytes as fit without a wait, and return how many. Raises as `send`."""
         ...
 
 
@@ -88,7 +88,7 @@ class MemoryTransport:
         self._outgoing = outgoing
 
     async def receive(self) -> bytes:
-        """Return everything that the other end has sent since."""
+        """Return everything that the other end has sent since the last call."""
         await anyio.lowlevel.checkpoint()
         pipe = self._incoming
         while not (pipe.buffer or pipe.receiver_closed):
@@ -116,7 +116,7 @@ class MemoryTransport:
         pipe.changed()
 
     async def aclose(self) -> None:
-        """Close this end. What was sent before can still be received."""
+        """Close this end. Bytes that were sent before can still be received."""
         self._outgoing.sender_closed = True
         self._incoming.receiver_closed = True
         self._outgoing.changed()

@@ -1,1 +1,1 @@
-"""One program per measured client; each runs in a process of its own and prints one line of JSON."""
+"""One program per measured client; each runs in its own process and prints one line of JSON."""

@@ -1,4 +1,4 @@
-"""A Chromium without a window, told what to do over a pipe: the Chrome DevTools Protocol and nothing else."""
+"""A Chromium without a window, controlled over a pipe by the Chrome DevTools Protocol."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE = 90.0
 """Seconds after which a page does not answer."""
 
 PIPED = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1'
-"""Starts a program with the pipe where it looks for it: it reads descriptor 3 and writes 4."""
+"""Starts a program with its pipe on the right descriptors: it reads 3 and writes 4."""
 
 LOADED = """
 new Promise(done => document.readyState === "complete" ? done() : addEventListener("load", () => done()))
@@ -43,7 +43,7 @@ OPTIONS = (
 
 
 def find_chromium() -> str | None:
-    """Where a Chromium is; `None`: there is none."""
+    """The path of a Chromium; `None` if there is none."""
     found = (shutil.which(name) for name in NAMES)
     return os.environ.get(CHROMIUM) or next(filter(None, found), None)
 
@@ -63,7 +63,7 @@ class Tab:
         await self.value(LOADED)
 
     async def value(self, expression: str) -> Any:
-        """The value of an expression in the page; of a promise, when it is there."""
+        """The value of an expression in the page; of a promise, once it is resolved."""
         said = await self._browser.call(
             "Runtime.evaluate",
             self._session,
@@ -85,7 +85,7 @@ class Chromium:
         self._numbers = count(1)
 
     async def call(self, method: str, session: str | None = None, **params: Any) -> Any:
-        """Ask the browser for something, or one of its pages."""
+        """Call a method of the browser, or of one of its pages."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         number = next(self._numbers)
@@ -115,7 +115,7 @@ class Chromium:
 
 @asynccontextmanager
 async def started_chromium(program: str) -> AsyncGenerator[Chromium]:
-    """Have a browser, with nothing kept from one to the next."""
+    """Run a browser; no state is kept from one to the next."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         # As root it does not run in its sandbox.
         options = [*OPTIONS, f"--user-data-dir={folder}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]

@@ -1,4 +1,4 @@
-"""What the measured programs share: their order, their clocks, and how they report. Imports no client.
+"""The common part of the measured programs: their order, their clocks, and their reports. Imports no client.
 
 Each program is started as `python -m benchmarks.clients.NAME JSON`, where JSON is an `Order`. It measures
 itself and prints its figures as the last line of its output.
@@ -36,7 +36,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What one program is asked to measure."""
+    """What one program must measure."""
 
     action: str
     """stream, unread, round_trip, startup or idle."""
@@ -45,7 +45,7 @@ class Order:
     """Updates per session, requests, or seconds."""
     sessions: int = 1
     through: str = ""
-    """What else a stream goes through, of what only thinkwell has: filter, listener, budget or tools."""
+    """What else a stream goes through, of features only thinkwell has: filter, listener, budget or tools."""
     backend: str = "asyncio"
     rate: float = 0.0
     """Updates per second; 0: as fast as they are taken."""
@@ -80,10 +80,10 @@ class Reading(NamedTuple):
 
 
 class Inbox(Generic[T]):
-    """An `async for` over what a callback delivers, for clients that have none. As lean as it can be made.
+    """An `async for` over a callback's items, for clients that have none. As lean as possible.
 
-    The items that are there are handed out without suspending, and the waiting consumer is woken once per
-    batch, so that a peer's figures are its own and not those of a slow queue.
+    Available items are delivered without suspending, and the waiting consumer is woken once per batch, so
+    that a peer's figures are its own and not those of a slow queue.
     """
 
     def __init__(self, changed: asyncio.Event) -> None:
@@ -131,7 +131,7 @@ def peak_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """Memory that this process holds now; where the system does not say, the most it has held."""
+    """Memory that this process holds now; if the system does not report it, the most it has held."""
     gc.collect()
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -178,7 +178,7 @@ class Meter:
         }
 
     def unread(self, figures: Figures, readings: Sequence[Reading]) -> Figures:
-        """The same with what was read afterwards: nothing may be missing."""
+        """The same with the updates that were read afterwards: none may be missing."""
         characters = sum(r.characters for r in readings)
         return {**figures, "updates": self._checked(readings), "characters": characters}
 

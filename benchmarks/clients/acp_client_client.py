@@ -72,7 +72,7 @@ async def round_trip(task: common.Order, agent: Agent) -> common.Figures:
     await agent.start()
     for _ in range(common.WARM_UP + task.count):
         sent = perf_counter()
-        # It has no method for modes: this is what all of its requests go through.
+        # It has no method for modes: all of its requests go through this.
         await agent._request("session/set_mode", sessionId=agent.session, modeId="code")
         times.append(perf_counter() - sent)
     return common.round_trips(times[common.WARM_UP :])

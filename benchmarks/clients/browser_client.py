@@ -1,11 +1,11 @@
-"""A browser before a measured server: how late an update of the agent comes to a page.
+"""A browser on a measured server: how late an agent's update reaches a page.
 
     python -m benchmarks.clients.browser_client JSON
 
 For *browser* an empty page opens an `EventSource`. For *page* the text has to be in the document, and then in
-a frame: of thinkwell's own page, which draws once in each frame; beside that, the empty page before a loop
-appends each text as it comes, which is the least that shows it. Each update has the time at which the agent
-wrote it; the browser compares that with its own clock, which it gives out in steps of 0.1 ms.
+a frame: of thinkwell's own page, which draws once in each frame; beside that, the empty page on a loop
+appends each text as it comes, which is the minimum that shows it. Each update has the time at which the agent
+wrote it; the browser compares that with its own clock, which has steps of 0.1 ms.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ STEPS = """
 CLOCK = "performance.timeOrigin + performance.now()"
 
 SLACK = 0.25
-"""Milliseconds by which the browser's clock may seem wrong: what it is rounded to, twice."""
+"""Milliseconds by which the browser's clock may seem wrong: its rounding, twice."""
 
 
 def ahead() -> int:
-    """Nanoseconds by which the clock of the day is before the one that agents write down."""
+    """Nanoseconds by which the clock of the day is ahead of the agents' clock."""
     return time_ns() - monotonic_ns()
 
 
@@ -85,7 +85,7 @@ class BrowserMeasuring(Measuring):
         return figures
 
     async def watch_in(self, tab: Tab, run_id: str) -> None:
-        """Let a page watch a run. It has its first words when this returns."""
+        """Let a page watch a run. It has the first text when this returns."""
         serving, home = self.serving, f"http://127.0.0.1:{self.port}"
         is_page = serving.action == "page"
         is_own = is_page and not serving.is_loop
@@ -109,7 +109,7 @@ class BrowserMeasuring(Measuring):
 
 
 async def check_clock(tab: Tab) -> None:
-    """Look whether the browser's clock is ours."""
+    """Check that the browser's clock is ours."""
     for _ in range(10):
         before = time_ns() / 1e6
         said = await tab.value(CLOCK)

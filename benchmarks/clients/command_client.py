@@ -1,6 +1,6 @@
-"""The command `thinkwell` as a person starts it: how long until it says something, and until it is done.
+"""The command `thinkwell` as a user starts it: the time to its first output, and to its end.
 
-It runs in a terminal of its own, that is a pty, in which the measured agent is the only one there is.
+It runs in its own terminal, a pty, in which the measured agent is the only one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COMMANDS = {
     "thinkwell run --style lines": thinkwell("run", "--style", "lines", "--command", AGENT, "go"),
     "thinkwell run --quiet": thinkwell("run", "--quiet", "--command", AGENT, "go"),
 }
-"""What is measured. The first ones are what a program in Python cannot do without."""
+"""The measured programs. The first ones are what a Python program cannot do without."""
 
 
 def environment() -> dict[str, str]:
@@ -55,10 +55,10 @@ def environment() -> dict[str, str]:
 
 
 def measure(command: list[str]) -> common.Figures:
-    """Start a command in a terminal and read that to its end.
+    """Start a command in a terminal and read its output to the end.
 
     Raises:
-        SystemExit: The command has failed.
+        SystemExit: The command failed.
     """
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, SIZE)

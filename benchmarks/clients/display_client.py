@@ -1,6 +1,6 @@
-"""thinkwell with a display: a run that is read and drawn at once, on a terminal that takes what it is given.
+"""thinkwell with a display: a run that is read and drawn at once, on a terminal that accepts all output.
 
-The terminal is a pty that a program of its own empties and counts; what that costs is in no figure.
+The terminal is a pty that another program empties and counts; its cost is in no figure.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ while True:
     last = data[-7:]
 print(size, frames)
 """
-"""Reads the terminal to its end; counts characters and frames. A mark of eight bytes may fall apart."""
+"""Reads the terminal to its end; counts characters and frames. A mark of eight bytes may be split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """What one program is asked to show."""
+    """What one program must show."""
 
     mix: str
     count: int
@@ -73,7 +73,7 @@ class Show:
 
 @contextmanager
 def terminal(figures: common.Figures) -> Iterator[TextIO]:
-    """Open a terminal, and say afterwards how much was drawn."""
+    """Open a terminal, and report afterwards how much was drawn."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, SIZE)
     drain = subprocess.Popen([sys.executable, "-I", "-S", "-c", DRAIN], stdin=master, stdout=subprocess.PIPE)

@@ -1,6 +1,6 @@
 """thinkwell under load: a run whose events are not read, or slowly, with and without a bound.
 
-Prints what it costs while the run goes on, and checks that no text is lost that may not be lost.
+Prints the costs while the run is in progress, and checks that no text is lost that must be kept.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RESET_PEAK = Path("/proc/self/clear_refs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What one program is asked to bear."""
+    """The load for one program."""
 
     mix: Mix
     policy: Policy
@@ -58,7 +58,7 @@ class Load:
         return None if self.policy == "none" else Buffer(max_events=self.max_events, overflow=self.policy)
 
     def texts(self) -> dict[str, str]:
-        """What the agent says, by message."""
+        """The agent's texts, by message."""
         parts: dict[str, list[str]] = {}
         words = cycle([json.loads(f'"{word}"') for word in WORDS])
         if self.mix == "working":  # each hundredth update is no text, and the text begins again after it
@@ -71,7 +71,7 @@ class Load:
         return {key: "".join(pieces) for key, pieces in parts.items()}
 
     def is_told(self, texts: Sequence[str]) -> bool:
-        """Whether these are the messages; the beginnings of them where the run failed before its end."""
+        """Whether these are the messages; their beginnings if the run failed before its end."""
         whole = tuple(self.texts().values())
         if self.policy == "error":
             return all(text.startswith(part) for text, part in zip(whole, texts, strict=False))
@@ -80,7 +80,7 @@ class Load:
 
 @dataclass(slots=True)
 class Story:
-    """What one reader was told."""
+    """The events that one reader received."""
 
     texts: dict[str | None, list[str]] = field(default_factory=dict)
     events: int = 0
@@ -90,7 +90,7 @@ class Story:
     """Seconds between the arrival of an event and its delivery, plus what is the same for all."""
 
     def take(self, event: ThoughtEvent) -> None:
-        """Note an event."""
+        """Record an event."""
         if event.seq <= self.seq:
             raise SystemExit(f"event {event.seq} came after event {self.seq}")
         self.seq = event.seq
@@ -102,7 +102,7 @@ class Story:
             self.texts.setdefault(event.message_id, []).append(event.text)
 
     def check(self, load: Load, who: str) -> None:
-        """Make sure that nothing is missing that may not be."""
+        """Check that nothing is missing that must be kept."""
         if load.policy == "drop_oldest":
             complete = self.events + self.dropped == load.count
         else:

@@ -1,8 +1,8 @@
-"""The official Python SDK, agent-client-protocol, used as its documentation has it.
+"""The official Python SDK, agent-client-protocol, used as in its documentation.
 
-Its `session_update` callback puts the typed update into an inbox that the measured `async for` drains. Where
-its optional tracing packages are installed, as part of some other development tool, they are hidden: a plain
-installation of it has none, and it is half as fast again without them.
+Its `session_update` callback puts the typed update into an inbox that the measured `async for` drains. If its
+optional tracing packages are installed, as part of another development tool, they are hidden: a plain
+installation has none, and it is half as fast again without them.
 """
 
 from __future__ import annotations

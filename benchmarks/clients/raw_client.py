@@ -12,7 +12,7 @@ from benchmarks.clients import _common as common
 
 READ_SIZE = 1 << 18
 ANSWERS = 1
-"""Lines in the turn that are no updates: the answer to each prompt."""
+"""Lines in the turn that are not updates: the answer to each prompt."""
 
 
 def request(pipe: IO[bytes], number: int, method: str) -> None:

@@ -1,9 +1,9 @@
-"""Clients of a measured server: many connections in one process, which only keep what comes and when.
+"""Clients of a measured server: many connections in one process, which only record events and their times.
 
     python -m benchmarks.clients.serving_client JSON
 
-The server is another process, and so is its agent. What has come is looked at when all is over: every client
-has to have every event, in order.
+The server is another process, and so is its agent. The events are checked at the end: every client must have
+every event, in order.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ Action: TypeAlias = Literal["pour", "paced", "idle", "items", "browser", "page"]
 ROOT = Path(__file__).parents[2]
 
 LOOPS = ("each", "joined")
-"""The servers that are beside thinkwell's."""
+"""The servers besides thinkwell's."""
 
 AT_ONCE = 100
-"""Connections that are being opened at a time."""
+"""Connections that are opened at the same time."""
 
 WARM_UP = 20
-"""Clients that come and go before memory is looked at."""
+"""Clients that connect and leave before memory is measured."""
 
 ENDED = b"0\r\n\r\n"
-"""How a chunked body ends (RFC 9112, 7.1)."""
+"""The end of a chunked body (RFC 9112, 7.1)."""
 
 IDS = re.compile(rb"(?:^|\n)id: (\d+)\n")
 
 PATIENCE = 30.0
-"""Seconds after which a server does not come up."""
+"""Seconds for a server to start."""
 
 STAMPS = re.compile(f"{STAMP}([0-9]+){STAMP}".encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """What is measured of a server."""
+    """The measurement of a server."""
 
     kind: str
     action: Action
@@ -66,9 +66,9 @@ class Serving:
     """Updates of the agent."""
     rate: float = 0.0
     log: int = 0
-    """Updates that the run has when the clients come."""
+    """Updates that the run has when the clients connect."""
     mix: str = ""
-    """Which updates they are; empty: pieces of text, each with its time."""
+    """The mix of updates; empty: pieces of text, each with its time."""
 
     @property
     def is_loop(self) -> bool:
@@ -77,17 +77,17 @@ class Serving:
 
     @property
     def has_items(self) -> bool:
-        """Whether the clients are sent what the page shows, in place of events."""
+        """Whether clients get the items of the page, instead of events."""
         return self.kind == "items"
 
     @property
     def server(self) -> str:
-        """Which server they ask."""
+        """The server that they use."""
         return "memory" if self.has_items else self.kind
 
 
 class Watcher(asyncio.Protocol):
-    """Keeps what comes."""
+    """Records the input."""
 
     def __init__(self, request: bytes, *, keeps: bool) -> None:
         loop = asyncio.get_running_loop()
@@ -101,13 +101,13 @@ class Watcher(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask."""
+        """Send the request."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """Keep it, and see where it has got to."""
+        """Record the bytes, and count the events."""
         if self._keeps:
             self.pieces.append((monotonic_ns(), data))
         if not self.there.done():
@@ -120,7 +120,7 @@ class Watcher(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail those who wait for more."""
+        """Fail the tasks that wait for more."""
         for future in (self.there, self.over):
             if not future.done():
                 future.set_exception(ConnectionError(f"the server has hung up: {self.pieces[-1:]!r:.500}"))
@@ -131,17 +131,17 @@ class Watcher(asyncio.Protocol):
         self._transport.abort()
 
     def late(self, count: int) -> list[int]:
-        """Return how long each update has taken, in nanoseconds. The end repeats them all, as the result."""
+        """Return the delay of each update, in nanoseconds. The end repeats them all, as the result."""
         stamps = ((when, int(stamp)) for when, data in self.pieces for stamp in STAMPS.findall(data))
         return [when - stamp for when, stamp in islice(stamps, count)]
 
     @property
     def content(self) -> bytes:
-        """All that has come."""
+        """All bytes so far."""
         return b"".join(data for _, data in self.pieces)
 
     def check(self) -> int:
-        """Return how many events have come; all of them have to, in order."""
+        """Return the number of events; all must be there, in order."""
         numbers = [int(number) for number in IDS.findall(self.content)]
         if numbers != list(range(1, len(numbers) + 1)):
             raise SystemExit(f"a client did not get each event once: {numbers[:20]}")
@@ -178,7 +178,7 @@ class Measuring:
         self.go = go
 
     def head(self, method: str, path: str) -> str:
-        """The lines that every request begins with."""
+        """The first lines of every request."""
         lines = (
             f"{method} {path} HTTP/1.1",
             f"Host: 127.0.0.1:{self.port}",
@@ -187,7 +187,7 @@ class Measuring:
         return "\r\n".join([*lines, ""])
 
     async def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Ask the server something."""
+        """Send a request to the server."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         content = b"" if body is None else json.dumps(body).encode()
         head = self.head(method, path) + "Connection: close\r\n"
@@ -220,7 +220,7 @@ class Measuring:
         return run_id
 
     async def watch(self, run_id: str, number: int) -> list[Watcher]:
-        """Let some watch it. They have its first events when this returns."""
+        """Connect watchers. They have the first events when this returns."""
         what = "items" if self.serving.has_items else "events"
         request = (self.head("GET", f"/api/runs/{run_id}/{what}") + "\r\n").encode()
         limit = asyncio.Semaphore(AT_ONCE)
@@ -238,7 +238,7 @@ class Measuring:
         return list(await asyncio.gather(*(connect() for _ in range(number))))
 
     async def stream(self) -> Figures:
-        """Let the agent write, and all see it to the end."""
+        """Let the agent write, and all watchers read to the end."""
         watchers = await self.watch(await self.start(), self.serving.watchers)
         before = await self.ask("GET", "/figures")
         begun = monotonic_ns()
@@ -276,7 +276,7 @@ class Measuring:
         return figures
 
     async def idle(self) -> Figures:
-        """Let many watch a run that says nothing."""
+        """Let many watch a silent run."""
         run_id = await self.start(stays=True)
         for watcher in await self.watch(run_id, WARM_UP):
             watcher.close()

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from thinkwell.events import Include
 
 KINDS: Include = frozenset({"thought", "message", "tool_start", "tool_update", "tool_done", "plan", "usage"})
-"""Every kind of event that the mixes hold: the default six and the usage."""
+"""Every kind of event in the mixes: the default six and the usage."""
 
 MESSAGES = 8 / 20
-"""Share of messages in the mixed kinds, which are all that a filter lets through."""
+"""Share of messages in the mixed kinds, the only kind that the filter lets through."""
 
 Stream = ThoughtStream[str]
 
@@ -107,7 +107,7 @@ async def round_trip(task: common.Order) -> common.Figures:
 
 async def idle(task: common.Order) -> common.Figures:
     async with open_agent(command=task.command) as agent, agent.session():
-        await anyio.sleep(0.2)  # until what it begins with is over
+        await anyio.sleep(0.2)  # until its start is over
         before = common.cpu_seconds()
         await anyio.sleep(task.count)
         return common.idled(before)

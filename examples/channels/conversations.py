@@ -2,8 +2,8 @@
 
     python examples/channels/conversations.py
 
-Ada sees what is written to her while it is written, and Ben gets whole messages. Each has a session of their
-own with one turn at a time, and neither waits for the other.
+Ada sees messages while they are written, and Ben gets whole messages. Each has a separate session with one
+turn at a time, and neither waits for the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from thinkwell.channels import MessageRouter
 
 
 class Page:
-    """Shows a text while it grows. What a browser would show is kept here."""
+    """Shows a text while it grows. It keeps the text that a browser would show."""
 
     def __init__(self) -> None:
         self.shown: dict[str, str] = {}
@@ -30,15 +30,15 @@ class Page:
         self.shown[user_id] = ""
 
     async def on_stream_chunk(self, user_id: str, chunk: str) -> None:
-        """Let it grow."""
+        """Add a piece."""
         self.shown[user_id] += chunk
         self.pieces += 1
 
     async def on_stream_status(self, user_id: str, status: str) -> None:
-        """Tell what the agent does."""
+        """Show the agent's status."""
 
     async def on_stream_end(self, user_id: str, full_text: str) -> None:
-        """Show what it has come to."""
+        """Show the final text."""
         self.shown[user_id] = full_text
 
 

@@ -2,8 +2,8 @@
 
     python examples/channels/mail.py
 
-The result of the run is a value, and ``text=`` says how it reads in the mail. A real channel would give the
-message to a server (``smtplib.SMTP.send_message``, in a thread too, as it blocks).
+The result of the run is a value, and ``text=`` makes the mail's text from it. A real channel would pass the
+message to a server (``smtplib.SMTP.send_message``, in a thread too, because it blocks).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thinkwell.channels import DeliverySettings, deliver
 
 
 class Mail:
-    """Writes mails. The name of a user is the address."""
+    """Writes mails. A user's name is the address."""
 
     settings = DeliverySettings(stalled_after=600, attempts=10)  # a mail may take its time, and has to arrive
 
@@ -39,14 +39,14 @@ class Mail:
 
 
 class Review(BaseModel):
-    """What is asked for."""
+    """The result that we want."""
 
     title: str
     suggestions: list[str]
 
 
 def in_words(review: Review) -> str:
-    """Return what is to be read."""
+    """Return the text of the mail."""
     return "\n".join([review.title, "", *(f"- {suggestion}" for suggestion in review.suggestions)])
 
 

@@ -1,4 +1,4 @@
-"""Run an agent that speaks lines, hear what it says, and answer what it asks.
+"""Run an NDJSON agent, receive its messages, and answer its questions.
 
     python examples/line_agent/run.py             # agent.py
     python examples/line_agent/run.py agent.sh    # the same in a shell
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 
 
 class Listing(BaseModel):
-    """What the agent returns: the fields of its last message."""
+    """The agent's result: the fields of its last message."""
 
     text: str
     written: bool

@@ -1,9 +1,9 @@
-"""A host that drives an agent through the middleware, by typed handlers.
+"""A host that drives an agent through the middleware, with typed handlers.
 
     python examples/middleware/host.py            # an agent that plays cleaner.json
     python examples/middleware/host.py claude     # or any other
 
-It knows nothing of ACP: the middleware is to it a program that writes one JSON object a line.
+It does not use ACP: to it, the middleware is a program that writes one JSON object a line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ async def choose(question: AgentQuestion) -> str:
 
 @handlers.on("approval")
 async def approve(approval: AgentApproval) -> bool:
-    harmless = approval.command == "rm -rf build"  # not the description: the model has written that
+    harmless = approval.command == "rm -rf build"  # not the description: the model wrote it
     print(f"May I run {approval.command}?", "Yes." if harmless else "No.")
     return harmless
 

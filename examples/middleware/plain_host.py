@@ -1,9 +1,9 @@
-"""A host that has nothing but the standard library, and drives any agent through the middleware.
+"""A host that uses only the standard library, and drives any agent through the middleware.
 
     python examples/middleware/plain_host.py            # an agent that plays cleaner.json
     python examples/middleware/plain_host.py claude     # or any other
 
-All that it does is to write lines and to read lines, so it can be in any language.
+It only writes lines and reads lines, so it can be in any language.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLEANER = shlex.join(
 
 
 def answer(message: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer, where the message wants one."""
+    """Return the answer, if the message needs one."""
     match message["type"]:
         case "progress":
             print(f"[{message['stage']}] {message['message']}")
@@ -35,14 +35,14 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
             print(f"May I run {message.get('command')}?", "Yes." if harmless else "No.")
             return {"in_reply_to": "approval", "value": harmless}
         case "log" if message.get("level") == "error" and "id" in message:
-            print(message["message"], file=sys.stderr)  # the answer did not fit: then there is none
+            print(message["message"], file=sys.stderr)  # the answer did not fit, so there is none
             return {"in_reply_to": "question", "value": None}
         case "result":
             print(message["text"])
         case "error":
             print(f"It did not work: {message['message']}")
         case _:
-            pass  # partial, log, and whatever may come one day
+            pass  # partial, log, and future types
     return None
 
 
@@ -62,7 +62,7 @@ def main() -> None:
                 response = {"type": "response", **response, "id": message["id"]}
                 print(json.dumps(response), file=middleware.stdin, flush=True)
             if message["type"] in ("result", "error"):
-                middleware.stdin.close()  # there are no more prompts
+                middleware.stdin.close()  # no more prompts
 
 
 if __name__ == "__main__":

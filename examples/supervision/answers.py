@@ -1,4 +1,4 @@
-"""One model answers what another one asks.
+"""One model answers another one's questions.
 
     python examples/supervision/answers.py
 
@@ -20,7 +20,7 @@ WORKER = [sys.executable, str(Path(__file__).with_name("worker.py"))]
 
 
 def choice(question: AgentQuestion) -> JsonSchema:
-    """What an answer has to be: one of the options, where there are any."""
+    """The schema of an answer: one of the options, if there are any."""
     return JsonSchema({"type": "string", **({"enum": question.options} if question.options else {})})
 
 
@@ -35,7 +35,7 @@ async def main() -> None:
         @handlers.on("question", by="architect")
         async def answer(question: AgentQuestion) -> str:
             task = architect.think(choice(question))
-            # The author of the question is no judge of how it is answered: it is quoted.
+            # The author of the question must not influence the answer: the question is quoted.
             task = task.text("Choose what is best for this project.").quote(question.question)
             chosen = str(await task.run())
             print(f"{question.question} {chosen}.")
@@ -43,7 +43,7 @@ async def main() -> None:
 
         @handlers.on("approval")
         def approve(_: object) -> bool:
-            return False  # it may plan, and change nothing
+            return False  # it may plan, but change nothing
 
         print(await worker.think().text("Move auth to JWT.").listen(handlers))
 

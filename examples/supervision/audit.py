@@ -1,4 +1,4 @@
-"""Keep a record of what was asked: the answer, who gave it, why, and how long it took.
+"""Keep a record of questions: the answer, who gave it, why, and how long it took.
 
 python examples/supervision/audit.py
 """

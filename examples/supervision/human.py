@@ -1,9 +1,9 @@
-"""Programs answer what they can, and a person is asked for what is left.
+"""Programs answer what they can, and the user is asked for the rest.
 
     python examples/supervision/human.py
 
-Here the person sits at the terminal. In a program with a display, give ``on_question=wait_for_answer``: what
-is left then waits for ``stream.answer``, and `thinkwell.progress.show` asks with a key.
+Here the user is at the terminal. In a program with a display, pass ``on_question=wait_for_answer``: the rest
+then waits for ``stream.answer``, and `thinkwell.progress.show` asks with a key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ handlers = Handlers()
 def answer(question: AgentQuestion) -> str | None:
     if question.options and "tests" in question.question:
         return question.options[0]
-    return None  # the next handler has to know
+    return None  # the next handler decides
 
 
 @handlers.on("approval")
@@ -35,7 +35,7 @@ def approve(approval: AgentApproval) -> bool | None:
 
 
 def person(question: Question) -> Answer:
-    """Ask the person at the terminal. It is no ``async`` function, so it may wait; it runs in a thread."""
+    """Ask the user at the terminal. It is not an ``async`` function, so it may block; it runs in a thread."""
     try:
         said = input(f"{question.title} ").strip()
     except EOFError:

@@ -1,4 +1,4 @@
-"""Two agents work side by side under one supervisor.
+"""Two agents work in parallel under one supervisor.
 
 python examples/supervision/parallel.py
 """
@@ -19,7 +19,7 @@ TASKS = ("Move auth to JWT.", "Move billing to JWT.")
 
 
 def choice(question: AgentQuestion) -> JsonSchema:
-    """What an answer has to be: one of the options, where there are any."""
+    """The schema of an answer: one of the options, if there are any."""
     return JsonSchema({"type": "string", **({"enum": question.options} if question.options else {})})
 
 
@@ -29,7 +29,7 @@ async def work(worker: Agent, task: str, handlers: Handlers) -> None:
 
 async def main() -> None:
     transcript = Transcript()
-    handlers = Handlers(transcript=transcript)  # one for both: each run is heard by itself
+    handlers = Handlers(transcript=transcript)  # one for both: each run is handled separately
     async with AsyncExitStack() as stack:
         supervisor = await stack.enter_async_context(open_agent())
         workers = [

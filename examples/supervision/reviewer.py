@@ -1,4 +1,4 @@
-"""A strict reviewer decides what may be done: a typed verdict, and no unless it is sure.
+"""A strict reviewer decides what an agent may do: a typed verdict, and no unless it is sure.
 
 python examples/supervision/reviewer.py
 """
@@ -23,7 +23,7 @@ Nothing is deleted, published or installed. Whatever you are not sure of is not 
 
 
 class Verdict(BaseModel):
-    """What the reviewer says."""
+    """The reviewer's verdict."""
 
     allowed: bool
     why: str
@@ -47,7 +47,7 @@ async def main() -> None:
             )
             verdict = await task.run()
             print(f"{approval.description}: {'yes' if verdict.allowed else 'no'}")
-            return True if verdict.allowed else f"No: {verdict.why}"  # the agent may read why
+            return True if verdict.allowed else f"No: {verdict.why}"  # the agent gets the reason
 
         print(await worker.think().text("Move auth to JWT.").listen(handlers))
 

@@ -1,4 +1,4 @@
-"""Questions go to the agent that knows the topic: security, tests, and one for the rest.
+"""Questions go to the agent for their topic: security, tests, and one for the rest.
 
 python examples/supervision/specialists.py
 """
@@ -21,7 +21,7 @@ TOPICS = {
     "security": re.compile(r"\b(security|secret|token|password|auth)", re.IGNORECASE),
     "tests": re.compile(r"\btest", re.IGNORECASE),
 }
-"""The first topic that has one of its words in the question is whose it is."""
+"""A question belongs to the first topic with one of its words."""
 
 ROLES = {
     "security": "You answer for security. Choose what leaves an attacker the least.",
@@ -35,7 +35,7 @@ def topic_of(question: str) -> str:
 
 
 def choice(question: AgentQuestion) -> JsonSchema:
-    """What an answer has to be: one of the options, where there are any."""
+    """The schema of an answer: one of the options, if there are any."""
     return JsonSchema({"type": "string", **({"enum": question.options} if question.options else {})})
 
 

@@ -1,4 +1,4 @@
-"""Stages in a row, each with its own handlers: what the first comes to is what the second begins with.
+"""Stages in a row, each with its own handlers: the result of one is the start of the next.
 
 python examples/supervision/stages.py
 """
@@ -18,7 +18,7 @@ WORKER = [sys.executable, str(Path(__file__).with_name("worker.py"))]
 
 
 class Done(BaseModel):
-    """What the worker returns."""
+    """The worker's result."""
 
     text: str
     decisions: dict[str, str | None]
@@ -36,7 +36,7 @@ def decide(question: AgentQuestion) -> str | None:
 
 @planning.on("approval")
 def refuse(_: object) -> bool:
-    return False  # in this stage nothing is done
+    return False  # this stage changes nothing
 
 
 @working.on("question")

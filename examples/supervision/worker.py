@@ -1,7 +1,7 @@
-"""Stands for a coding agent, so that it asks the same each time: it speaks lines, and changes nothing.
+"""Plays a coding agent, so that it asks the same each time: it uses NDJSON, and changes nothing.
 
-It tells what it is at, asks three questions and for two approvals, and returns what was decided. Any agent
-can take its place: ``open_agent("claude", permissions="ask")``.
+It reports its progress, asks three questions and for two approvals, and returns the decisions. Any agent can
+take its place: ``open_agent("claude", permissions="ask")``.
 """
 
 import json

@@ -21,7 +21,7 @@ async def home(request: Request) -> PlainTextResponse:
 
 @asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-    async with runs:  # an application that is mounted has no lifespan of its own
+    async with runs:  # a mounted application has no lifespan
         yield
 
 

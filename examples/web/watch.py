@@ -1,4 +1,4 @@
-"""Start a run on a server and watch it: cut off in the middle, and going on behind the very same event.
+"""Start a run on a server and watch it: the connection is lost in the middle, and resumes at the next event.
 
 THINKWELL_URL=http://127.0.0.1:8283 THINKWELL_TOKEN=… python examples/web/watch.py
 """
@@ -16,7 +16,7 @@ PROMPT = "Which files are here, and what is in them?"
 
 
 async def events(client: httpx.AsyncClient, run: str, after: int) -> AsyncIterator[tuple[int, str, str]]:
-    """Yield number, name and data of each event behind a number, as they come."""
+    """Yield number, name and data of each event after a number, as they come."""
     number, name = after, "message"
     async with client.stream("GET", f"/api/runs/{run}/events", params={"after": after}) as response:
         response.raise_for_status()
@@ -52,7 +52,7 @@ async def main() -> None:
         seen, ended = 0, False
         while not ended:
             async for number, name, data in events(client, run, after=seen):
-                assert number == seen + 1  # nothing is lost, and nothing comes twice
+                assert number == seen + 1  # nothing is lost, and nothing is repeated
                 seen, ended = number, name == "end"
                 if not ended:
                     tell(data)

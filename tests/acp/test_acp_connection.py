@@ -263,7 +263,7 @@ async def test_an_abandoned_request_is_cancelled_at_the_peer_and_its_answer_swal
         assert log.entries == ["arrived sync", "request sync"]
         await wire.send(result(asked["id"], {}))
         await sync(wire)
-        assert "no open request" in str(log.entries[2])
+        assert "not an open request's" in str(log.entries[2])
         ours.abandon(asked["id"])
         ours.notify("last", {})
         await wire.expect("last")

@@ -24,7 +24,7 @@ PROGRAM = str(Path(__file__).parent / "programs" / "taken_for_python.py")
 REASONS = {
     "frozen": r"this program is frozen \(as by PyInstaller\), so .* is the program, not a Python interpreter",
     "embedded": "this program embeds Python, so /usr/bin/uwsgi is the program, not a Python interpreter",
-    "found out": r".* is no Python: it was started as one, and did not do -P -m thinkwell\.builtin",
+    "found out": r".* is not Python: started as Python, it did not run -P -m thinkwell\.builtin",
     "unknown": "this program embeds Python, and sys.executable is empty",
 }
 
@@ -72,7 +72,7 @@ async def test_no_command_for_python_is_started(reason: str, arguments: list[str
 
 async def test_a_command_does_not_start_what_was_started_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "orig_argv", ["python", "-P", "-m", "thinkwell.builtin"])
-    with pytest.raises(AgentStartFailed, match=r"by that very command.*\. Name a Python"):
+    with pytest.raises(AgentStartFailed, match=r"by the same command.*\. Name a Python"):
         async with open_agent(command=[sys.executable, "-P", "-m", "thinkwell.builtin"]):
             raise AssertionError("it started")
 
@@ -132,7 +132,7 @@ def test_a_program_that_does_not_know_what_it_is_finds_out(tmp_path: Path) -> No
     itself.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAM}" "{tmp_path}/starts" "$0" "$@"\n')
     itself.chmod(0o755)
     said = subprocess.run([str(itself)], capture_output=True, text=True, timeout=60, check=False)
-    assert "is no Python: it was started as one, and did not do -P -m thinkwell.builtin" in said.stderr
+    assert "is not Python: started as Python, it did not run -P -m thinkwell.builtin" in said.stderr
     assert len((tmp_path / "starts").read_text().splitlines()) == 3, "itself, and what it tried to start"
 
 

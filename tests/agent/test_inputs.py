@@ -128,7 +128,7 @@ def test_generators_are_no_tools(function: Any) -> None:
 
 
 def test_classes_are_no_tools() -> None:
-    with pytest.raises(TypeError, match=r"Person\(\) \(.*: it is a class; write a function that makes one"):
+    with pytest.raises(TypeError, match=r"Person\(\) \(.*: it is a class; write a function that creates one"):
         tool(Person)
 
 
@@ -136,9 +136,9 @@ def test_classes_are_no_tools() -> None:
 def test_names_of_tools(name: Any) -> None:
     def plain() -> None: ...
 
-    with pytest.raises(TypeError, match=f"{name!r} is no name for a tool"):
+    with pytest.raises(TypeError, match=f"{name!r} is not a valid name for a tool"):
         tool(plain, name=name)
-    with pytest.raises(TypeError, match=f"{name!r} is no name for a tool"):
+    with pytest.raises(TypeError, match=f"{name!r} is not a valid name for a tool"):
         tool(tool(plain), name=name)
 
 

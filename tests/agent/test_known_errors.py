@@ -151,8 +151,8 @@ def test_an_error_in_which_no_agent_says_anything_is_known_by_its_class_alone() 
         ({"error": "Agent"}, "error = 'Agent': give the name of a class of thinkwell.errors"),
         ({"error": "annotations"}, "error = 'annotations': give the name of a class"),
         ({"error": "AuthMethod"}, "error = 'AuthMethod': give the name of a class"),
-        ({"said": "("}, r"said = '\(' is no regular expression: "),
-        ({"said": "x*"}, r"said = 'x\*' is found in everything"),
+        ({"said": "("}, r"said = '\(' is not a regular expression: "),
+        ({"said": "x*"}, r"said = 'x\*' matches everything"),
     ],
 )
 def test_a_row_that_would_match_nothing_or_everything_is_refused(row: dict[str, str], wrong: str) -> None:

@@ -106,7 +106,7 @@ async def test_it_is_opened_once() -> None:
     opening = ScriptedAgent(script.says("Hello.")).open()
     async with opening as agent:
         assert await agent.think().text("Go.").run() == "Hello."
-        with pytest.raises(RuntimeError, match="opens scripted once"):
+        with pytest.raises(RuntimeError, match="opens scripted only once"):
             await opening.start()
 
 

@@ -136,9 +136,9 @@ async def test_what_is_no_image_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "picture.bmp"
     path.write_bytes(data)
     async with scripted(agent=capable(image=True)) as agent:
-        with pytest.raises(ValueError, match="the data is no PNG, JPEG, GIF or WebP"):
+        with pytest.raises(ValueError, match="the data is not a PNG, JPEG, GIF or WebP"):
             agent.think().image(data)
-        with pytest.raises(ValueError, match=r"picture\.bmp is no PNG"):
+        with pytest.raises(ValueError, match=r"picture\.bmp is not a PNG"):
             agent.think().image(path)
         with pytest.raises(FileNotFoundError):
             agent.think().image(tmp_path / "missing")

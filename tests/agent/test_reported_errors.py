@@ -181,7 +181,7 @@ async def test_the_body_of_an_http_error_is_searched_too() -> None:
 
 async def test_a_failure_without_a_message_is_a_failure() -> None:
     async with opened(ScriptedAgent(script.updates(status("systemError"))), find_agent("codex")) as agent:
-        with pytest.raises(AgentReported, match="the turn has failed; why is not said"):
+        with pytest.raises(AgentReported, match="the turn failed without a reason"):
             await agent.think().text("Go").run()
 
 

@@ -233,15 +233,17 @@ async def test_what_a_server_asks_is_answered(builtin: OpenBuiltin, odd: Odd) ->
     [
         ("dies at once", "it ended with exit code 3: no \ufffd[31mlicense."),
         ("closes its output", "it closed its output."),
-        ("wrong answer", "its answer to initialize makes no sense (Expected `object`, got `array`)."),
-        ("future", "it speaks MCP 2099-01-01\ufffd, which I do not."),
+        ("wrong answer", "its answer to initialize is malformed (Expected `object`, got `array`)."),
+        ("future", "it speaks MCP 2099-01-01\ufffd, and this client does not."),
         ("no list", "it refused tools/list."),
         pytest.param(
             "prints for ever",
             "it prints malformed output, such as no\ufffd[31mthing.",
             marks=pytest.mark.long,
         ),
-        pytest.param("asks for ever", "it asks, and does not read the answers.", marks=pytest.mark.long),
+        pytest.param(
+            "asks for ever", "it sends requests, and does not read the answers.", marks=pytest.mark.long
+        ),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_told_of(
@@ -282,7 +284,7 @@ async def test_a_program_that_is_none_is_told_of(builtin: OpenBuiltin, tmp_path:
             ],
         ),
         ("refuses", ["weigh does not help: not \ufffd[31mtoday"]),
-        ("wrong result", ["weigh does not help: its answer to tools/call makes no sense"]),
+        ("wrong result", ["weigh does not help: its answer to tools/call is malformed"]),
         ("long text", ["weigh answers: \ufffd[2Jxxxx"]),
         ("long line", ["weigh does not help: the other side sent a line of more than 16777216 bytes"]),
         (
@@ -372,7 +374,7 @@ class TestTheTimeOfACall:
                 clock.go()
                 await stream.result
                 assert anyio.current_time() - began == pytest.approx(120)
-                told = "weigh does not help: nothing was heard of the call for 120 seconds"
+                told = "weigh does not help: the call was silent for 120 seconds"
                 assert told in stream.view.thoughts
                 tasks.start_soon(clock.stand_still)
                 os.kill(odd.pid, signal.SIGKILL)

@@ -76,7 +76,7 @@ def test_every_error_on_the_way_has_an_example_and_documents_its_attributes() ->
         ),
         (ConversationBusy("ada", 8), "the conversation with 'ada' is busy, and 8 messages wait; try again"),
         (ConversationBusy("a" * 200, 0), f"with '{'a' * 99} is busy"),
-        (RouterClosed(), "use it inside of its block: async with MessageRouter(…)"),
+        (RouterClosed(), "use it inside its block: async with MessageRouter(…)"),
     ],
     ids=lambda value: type(value).__name__,
 )

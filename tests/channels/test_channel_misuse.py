@@ -162,9 +162,7 @@ async def test_a_user_without_a_name_is_refused(user_id: Any, error: type[Except
 
 async def test_a_class_is_no_channel() -> None:
     given: Any = Whole
-    with pytest.raises(
-        TypeError, match=r"^deliver\(channel=Whole\): that is a class; give an instance of it"
-    ):
+    with pytest.raises(TypeError, match=r"^deliver\(channel=Whole\): this is a class; give an instance"):
         await delivered(script.says("a"), given)
 
 
@@ -239,7 +237,7 @@ async def test_a_stop_that_is_awaited_synchronously_is_told_of() -> None:
             {"session": 5},
             r"session=5\): it must be a function, such as lambda agent, user_id: agent\.session",
         ),
-        ({"cwd": 5}, r"cwd=…\) is, or has returned, a int: give a folder, or a function that returns one"),
+        ({"cwd": 5}, r"cwd=…\) is, or returned, a int: give a folder, or a function that returns one"),
     ],
 )
 def test_a_router_refuses_options_of_another_type(options: dict[str, Any], said: str) -> None:
@@ -268,14 +266,14 @@ async def folder(user_id: str) -> str:
     [
         (
             {"middleware": nothing_of},
-            r"middleware=…\) has made a NoneType of a message; it must return the p",
+            r"middleware=…\) returned a NoneType; it must return the p",
         ),
         (
             {"middleware": later},
-            r"middleware=…\) has made a NoneType of a message; it must return the prompt",
+            r"middleware=…\) returned a NoneType; it must return the prompt",
         ),
-        ({"cwd": nothing_of}, r"cwd=…\) is, or has returned, a NoneType: give a folder, or a function"),
-        ({"cwd": folder}, r"cwd=…\) is, or has returned, a coroutine: give a folder, or a function"),
+        ({"cwd": nothing_of}, r"cwd=…\) is, or returned, a NoneType: give a folder, or a function"),
+        ({"cwd": folder}, r"cwd=…\) is, or returned, a coroutine: give a folder, or a function"),
         (
             {"session": five},
             r"session=…\) has returned a int, which async with does not take; give a fu",
@@ -326,9 +324,7 @@ async def test_a_message_that_is_no_text_is_refused() -> None:
 @pytest.mark.parametrize("prompt", ["", " \n"])
 async def test_a_blank_prompt_is_refused(prompt: str) -> None:
     async with MessageRouter(Echo().open) as router:
-        with pytest.raises(
-            ValueError, match=r"^the prompt is blank; say what is to be done, as in router\.invo"
-        ):
+        with pytest.raises(ValueError, match=r"^the prompt is blank; give one, as in router\.invo"):
             await router.invoke(prompt)
 
 
@@ -380,7 +376,7 @@ async def test_a_channel_that_only_asks_is_asked() -> None:
 
 UNHEARD = (
     "The agent asks something, and channel %s cannot ask it: it has no method ask. Unless "
-    "it is answered elsewhere, the question waits until its deadline. Give the channel async def ask(self, "
+    "it is answered elsewhere, it waits until its deadline. Give the channel async def ask(self, "
     "user_id, question), or open the agent with permissions that leave nothing to ask"
 )
 
@@ -424,7 +420,7 @@ async def test_what_cannot_succeed_is_not_tried_again(
     assert failed.value.__cause__ is error
     assert channel.calls["send"] == 1
     name = type(error).__name__
-    assert caplog.messages == [f"Channel Whole failed (attempt 1 of 4, and it is not tried again): {name}: x"]
+    assert caplog.messages == [f"Channel Whole failed (attempt 1 of 4, and it is not retried): {name}: x"]
 
 
 async def test_an_end_that_cannot_succeed_is_not_sent_again() -> None:
@@ -508,7 +504,7 @@ async def test_a_text_that_cannot_be_made_is_told_of_in_words(caplog: pytest.Log
 
     channel = Whole()
     delivery = await delivered(script.says("Look."), channel, text=make)
-    assert channel.texts == ["Look.\n\n⚠ The answer could not be made of what the agent has returned."]
+    assert channel.texts == ["Look.\n\n⚠ The answer could not be made from the agent's result."]
     assert delivery.status == "failed"
     assert isinstance(delivery.error, ZeroDivisionError)
     assert caplog.messages == ["The text of an answer could not be made: ZeroDivisionError: division by zero"]
@@ -522,4 +518,4 @@ async def test_a_text_that_is_made_asynchronously_is_told_of() -> None:
         return result  # pragma: no cover - it is not awaited
 
     delivery = await delivered(script.says("Look."), Whole(), text=later)
-    assert str(delivery.error) == "text= has made a coroutine of the result; it must return a str"
+    assert str(delivery.error) == "text= returned a coroutine; it must return a str"

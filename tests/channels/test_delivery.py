@@ -111,7 +111,7 @@ async def test_a_text_that_cannot_be_made_is_told_with_what_the_agent_said() -> 
     async with ScriptedAgent(script.says("Look.").returns([1, 2])).open() as agent:
         stream = agent.think(list[int]).text("Go.").stream()
         delivery = await deliver(stream, channel, "ann", text=lambda numbers: str(numbers[5]))
-    assert channel.texts == ["Look.\n\n⚠ The answer could not be made of what the agent has returned."]
+    assert channel.texts == ["Look.\n\n⚠ The answer could not be made from the agent's result."]
     assert delivery.status == "failed"
     assert isinstance(delivery.error, IndexError)
 
@@ -376,7 +376,7 @@ async def test_a_silent_run_is_given_up_and_marked() -> None:
     delivery = await delivered(script.says("So far.").hangs(), channel, DeliverySettings(stalled_after=30))
     assert delivery.status == "stalled"
     assert channel.ends == [delivery.text]
-    assert delivery.text.startswith("So far.\n\n⏳ Nothing was heard of the agent for 30s")
+    assert delivery.text.startswith("So far.\n\n⏳ The agent was silent for 30s")
     assert delivery.metrics.total == pytest.approx(30, abs=0.5)
 
 

@@ -157,7 +157,7 @@ async def test_a_delivery_that_is_cancelled_says_so_and_leaves_the_run_alone() -
         stream = agent.think().text("Go.").stream()
         with anyio.move_on_after(4):
             await deliver(stream, channel, "ann")
-        assert channel.ends == ["ab\n\n⏹ The delivery was broken off."]
+        assert channel.ends == ["ab\n\n⏹ The delivery was cancelled."]
         assert await stream.result == "abc"
 
 

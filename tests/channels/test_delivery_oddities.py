@@ -127,7 +127,7 @@ async def test_an_answer_that_never_fits_is_not_asked_for_without_end(asks: Scri
 
     delivery = await delivered(asks.says("Done."), Made())
     (error,) = delivery.channel_errors
-    assert str(error).startswith(("'made up' is none of the choices", "no answer fits 'pick': "))
+    assert str(error).startswith(("'made up' is not one of the", "no valid answer for 'pick': "))
     assert delivery.text == "Done."
 
 
@@ -269,7 +269,7 @@ async def test_a_text_that_is_none_is_told_of(made: Any) -> None:
         delivery = await deliver(agent.think().text("Go.").stream(), channel, "ann", text=lambda _: made)
     assert delivery.status == "failed"
     assert isinstance(delivery.error, TypeError)
-    assert f"text= has made a {type(made).__name__} of the result" in str(delivery.error)
+    assert f"text= returned a {type(made).__name__};" in str(delivery.error)
     assert channel.texts[0].startswith("Look.\n\n⚠ ")
 
 
@@ -307,16 +307,14 @@ async def test_a_text_maker_whose_error_cannot_be_shown_is_told_of() -> None:
     channel = Whole()
     async with ScriptedAgent(script.says("Look.")).open() as agent:
         await deliver(agent.think().text("Go.").stream(), channel, "ann", text=make)
-    assert channel.texts == ["Look.\n\n⚠ The answer could not be made of what the agent has returned."]
+    assert channel.texts == ["Look.\n\n⚠ The answer could not be made from the agent's result."]
 
 
 async def test_a_channel_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:
     channel = Streamed()
     channel.hangs = {"chunk"}
     await delivered(script.says("a").pauses(9), channel, DeliverySettings(timeout=3))
-    assert caplog.messages == [
-        "Channel Streamed failed: TimeoutError: on_stream_chunk has taken more than 3.0s"
-    ]
+    assert caplog.messages == ["Channel Streamed failed: TimeoutError: on_stream_chunk took more than 3.0s"]
 
 
 async def test_counts_that_fail_are_none() -> None:

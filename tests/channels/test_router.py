@@ -119,7 +119,7 @@ async def test_a_message_to_a_busy_conversation_is_refused_politely_where_that_i
             await echo.until_begun("one")
             assert await router.handle_user_message("two", "ada", chat) is None
             assert chat.texts == [
-                "I am still busy with what you wrote before. Please write again when I have answered."
+                "I am still busy with your last message. Please write again when I have answered."
             ]
             await router.handle_user_message("three", "grace", chat)  # another conversation is not busy
         await router.handle_user_message("four", "ada", chat)
@@ -223,8 +223,8 @@ async def test_a_handler_that_fails_is_logged_and_harms_nothing(caplog: pytest.L
     assert [event.type for event in told] == ["user_message", "agent_response"]
     failed = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert [record.getMessage() for record in failed] == [
-        "A handler of user_message has failed",
-        "A handler of agent_response has failed",
+        "A handler of user_message failed",
+        "A handler of agent_response failed",
     ]
     assert "the disk is full" in str(failed[0].exc_info)
 
@@ -385,7 +385,7 @@ async def test_a_router_is_used_in_its_block_and_once() -> None:
                 await router.__aenter__()
         with pytest.raises(RouterClosed):
             await router.handle_user_message("one", "ada", Whole())
-        with pytest.raises(RuntimeError, match="a router is used once"):
+        with pytest.raises(RuntimeError, match="a router can be used only once"):
             await router.__aenter__()
 
 

@@ -390,7 +390,7 @@ async def test_a_message_is_refused_beside_the_answer_that_is_written() -> None:
         await echo.until_begun("one")
         assert await router.handle_user_message("two", "ada", chat) is None
     assert chat.notices == [
-        ("ada", "I am still busy with what you wrote before. Please write again when I have answered.")
+        ("ada", "I am still busy with your last message. Please write again when I have answered.")
     ]
     assert chat.ends == ["session-1: one"]
 

@@ -477,7 +477,7 @@ async def test_an_answer_that_is_none_is_not_taken(out: io.StringIO, typist: Typ
     channel = TerminalChannel(out, read_line=typist.read_line)
     typist.type("", "once", "yes", "n")
     assert await channel.ask("me", ALLOW) == "n"
-    assert out.getvalue().count("That is none of the answers. Type one of: y, n\n> ") == 3
+    assert out.getvalue().count("That is not one of the answers. Type one of: y, n\n> ") == 3
 
 
 async def test_choices_that_are_no_keys_have_numbers(out: io.StringIO, typist: Typist) -> None:
@@ -600,7 +600,7 @@ def test_where_there_is_no_keyboard() -> None:
         timeout=30,
     )
     shown = ASKED.removesuffix("> ")
-    assert ran.stdout == 2 * f"{shown}[there is no keyboard to answer at]\nanswer: None\n"
+    assert ran.stdout == 2 * f"{shown}[there is no keyboard to answer with]\nanswer: None\n"
 
 
 # Files, pipes and terminals that take nothing

@@ -48,7 +48,7 @@ def test_an_agent_that_is_not_known(home: Path) -> None:
     assert (done.code, done.out) == (3, "")
     assert (
         done.err
-        == "Error: Agent 'claud' was not found: no agent of that name is known; did you mean 'claude'?\n"
+        == "Error: Agent 'claud' was not found: no known agent has that name; did you mean 'claude'?\n"
     )
     done = run_command("run", "go", "--agent", "nobody-at-all")
     assert done.err.endswith("Next, type: thinkwell agents\n")

@@ -319,7 +319,7 @@ def test_a_token_that_telegram_does_not_know(home: Path) -> None:
     with running(token="42:another-token-of-the-tests-it-is", ready=False) as bot:
         assert bot.end() == 2
         assert bot.told[0] == "Error: Telegram, getMe: Unauthorized (401)"
-        assert bot.told[1].startswith("Next: take the token that BotFather shows for the bot")
+        assert bot.told[1].startswith("Next: use the token that BotFather shows for the bot")
 
 
 def test_another_program_gets_the_messages(home: Path) -> None:

@@ -742,7 +742,7 @@ METHODS = (AuthMethod(id="key", name="An API key"), AuthMethod(id="web", name="B
         (
             errors.ThoughtTimeout(3, idle=True),
             "Nothing was heard of the agent for 3 seconds, and the run was cancelled",
-            "raise idle_timeout= where it needs longer",
+            "raise idle_timeout= if it needs longer",
             "",
         ),
         (errors.QuestionsStopped("enough", "q1"), "The run was ended over question q1: enough", "", ""),

@@ -214,7 +214,7 @@ async def test_an_agent_that_hangs_when_a_session_is_opened() -> None:
     session = check(diagnosis, "session")
     assert session.detail == "session/new was not answered within 90 seconds"
     assert session.seconds == pytest.approx(90, abs=1)
-    assert session.hint == "raise open_timeout= where it needs longer"
+    assert session.hint == "raise open_timeout= if it needs longer"
     assert failed(diagnosis) == ["session"]
     assert check(diagnosis, "login").status == "skipped"
     assert check(diagnosis, "tools over stdio").detail == "no session was opened"

@@ -100,11 +100,11 @@ def test_limits_are_called_by_their_option(home: Path) -> None:
     ran = doctor("--timeout", "0.5", "--command", shlex.join([sys.executable, ODD, "silent"]))
     assert ran.returncode == 1
     told = " ".join(ran.stdout.split())
-    assert "within 0.5 seconds. Raise --timeout where it needs longer" in told
+    assert "within 0.5 seconds. Raise --timeout if it needs longer" in told
     ran = doctor("--timeout", "2", "--command", shlex.join(sick("hangs")))
     assert ran.returncode == 1
     assert "session/new was not answered within 2 seconds" in " ".join(ran.stdout.split())
-    assert "-> raise --timeout where it needs longer" in ran.stdout
+    assert "-> raise --timeout if it needs longer" in ran.stdout
 
 
 def test_json_for_a_program(home: Path) -> None:

@@ -74,7 +74,7 @@ async def test_a_server_that_hangs() -> None:
     hangs = check(diagnosis, "server hangs")
     assert hangs.status == "failed"
     assert hangs.detail == "it starts, but does not list its tools within 4 seconds"
-    assert hangs.hint == "raise startup_timeout= where it needs longer"
+    assert hangs.hint == "raise startup_timeout= if it needs longer"
     assert not running(mark)
 
 

@@ -82,7 +82,7 @@ async def test_npx_that_is_not_there(tools: Path) -> None:
 async def test_an_agent_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     diagnosis = await examined_process("no-such-agent")
     assert failed(diagnosis) == ["found"]
-    assert check(diagnosis, "found").detail.startswith("no agent of that name is known")
+    assert check(diagnosis, "found").detail.startswith("no known agent has that name")
     assert diagnosis.agent == "no-such-agent"
     assert diagnosis.exit_code == 1
     monkeypatch.setenv("THINKWELL_AGENT", "no-such-agent")
@@ -194,7 +194,9 @@ async def test_a_file_that_is_no_program(tmp_path: Path) -> None:
 async def test_an_agent_that_does_not_answer() -> None:
     diagnosis = await examined_process(command=[sys.executable, ODD, "silent"], startup_timeout=0.5)
     skipped_behind(diagnosis, "starts")
-    assert "within 0.5 seconds. Raise startup_timeout= where" in check(diagnosis, "starts").detail
+    assert (
+        "within 0.5 seconds. Raise startup_timeout= if it needs longer" in check(diagnosis, "starts").detail
+    )
 
 
 async def test_another_version_of_the_protocol() -> None:

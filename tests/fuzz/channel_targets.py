@@ -98,7 +98,7 @@ async def check_question(given: tuple[str, str, list[str]]) -> None:
         tasks.start_soon(deliver, agent.think().text("Go.").stream(), stage.channel, "7")
         await anyio.sleep(30)
         messages = stage.chat.messages
-        refused = any("too long to be shown here whole" in post.text for post in messages)
+        refused = any("too long to be shown completely" in post.text for post in messages)
         parsed = [parse(post.html) for post in messages]
         shown = "".join(one.of(entity) for one in parsed for entity in one.entities if entity.type == "pre")
         await anyio.sleep(60)

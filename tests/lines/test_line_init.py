@@ -116,10 +116,10 @@ async def test_only_the_first_line_counts() -> None:
         ({"protocol": "ndjson", "prompt_format": "xml"}, ValueError, 'choose "text" or "json"'),
         ({"protocol": "ndjson", "init": "fast"}, TypeError, "a mapping of parameters"),
         ({"protocol": "ndjson", "init": {"at": object()}}, TypeError, "cannot be written as JSON"),
-        ({"protocol": "ndjson", "model": "m"}, ValueError, "such an agent knows nothing of that"),
-        ({"init": {}}, ValueError, 'init=…): that is for protocol="ndjson" alone'),
-        ({"prompt_format": "json"}, ValueError, 'prompt_format=…): that is for protocol="ndjson" alone'),
-        ({"protocol": "ndjson", "login": "key"}, ValueError, "knows nothing of that"),
+        ({"protocol": "ndjson", "model": "m"}, ValueError, "such an agent does not support that"),
+        ({"init": {}}, ValueError, 'init=…): only protocol="ndjson" supports that'),
+        ({"prompt_format": "json"}, ValueError, 'prompt_format=…): only protocol="ndjson" supports that'),
+        ({"protocol": "ndjson", "login": "key"}, ValueError, "does not support that"),
     ],
 )
 async def test_what_does_not_go_together(options: dict[str, Any], error: type[Exception], says: str) -> None:

@@ -273,7 +273,7 @@ async def test_other_parameters_need_defaults() -> None:
 async def test_what_is_no_function() -> None:
     await refused(3, "3 is no function")
     await refused(Data, "is no function")
-    await refused(max, r"handler max\(\): its parameters are not known; wrap it")
+    await refused(max, r"handler max\(\): its parameters are unknown; wrap it")
 
 
 async def test_generators_are_no_handlers() -> None:

@@ -164,7 +164,7 @@ def test_without_a_terminal_it_says_what_to_type(backend: str, tmp_path: Path) -
         f"{sys.executable} {PROGRAMS / 'login_agent.py'} console login 'a b'"
     )
     assert (
-        "needs a terminal in the foreground, and standard input is none. It offers:\n- console: Console "
+        "needs a terminal in the foreground, and standard input is not one. It offers:\n- console: Console "
         f'(asks for a key): `await thinkwell.login(…, "console")` in a terminal, or type there: {line}'
     ) in said
 

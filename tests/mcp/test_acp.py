@@ -241,7 +241,7 @@ class TestServer:
 
     def test_refuses_two_tools_of_one_name(self) -> None:
         server = Workbench().server
-        with pytest.raises(ValueError, match="two tools are called 'add'"):
+        with pytest.raises(ValueError, match="two tools have the name 'add'"):
             server.set_tools([ADD, OTHER, ADD])
         assert len(server.tools) == 8
 

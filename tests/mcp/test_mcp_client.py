@@ -113,9 +113,9 @@ async def test_a_tool_is_listed_and_called() -> None:
             "box: a\ufffd\ufffd[1mb\ufffd\ufffd\ufffd\ufffd\ufffdé\U0001f600\t\n!.",
         ),
         ({"initialize": RpcError(1, "")}, "box: it refused initialize."),
-        ({"initialize": {"protocolVersion": 7}}, "box: its answer to initialize makes no sense"),
-        ({"list": {"tools": {}}}, "box: its answer to tools/list makes no sense"),
-        ({"list": {"tools": [], "nextCursor": 7}}, "box: its answer to tools/list makes no sense"),
+        ({"initialize": {"protocolVersion": 7}}, "box: its answer to initialize is malformed"),
+        ({"list": {"tools": {}}}, "box: its answer to tools/list is malformed"),
+        ({"list": {"tools": [], "nextCursor": 7}}, "box: its answer to tools/list is malformed"),
     ],
 )
 async def test_what_is_no_answer_is_an_error(answers: dict[str, Any], told: str) -> None:

@@ -257,7 +257,7 @@ async def test_an_init_says_how_prompts_are_run(tmp_path: Path) -> None:
         ({"cwd": 1}, "cwd: it is 1; give the path of a folder"),
         ({"cwd": "no/such/folder"}, "there is no folder"),
         ({"schema": "x"}, "schema: it is 'x'; a JSON Schema is an object"),
-        ({"schema": {"type": "nothing"}}, "schema: this is no valid JSON Schema: 'nothing' is not valid"),
+        ({"schema": {"type": "nothing"}}, "schema: this is not a valid JSON Schema: 'nothing' is not valid"),
         ({"timeout": 0}, "timeout: timeout=0 must be positive"),
         ({"timeout": "soon"}, "must be a number of seconds"),
     ],
@@ -504,7 +504,7 @@ async def test_images_in_the_context_are_shown_to_the_agent() -> None:
 @pytest.mark.parametrize(
     ("context", "why"),
     [
-        ({"schema": {"type": "nothing"}}, "context: schema: this is no valid JSON Schema: 'nothing'"),
+        ({"schema": {"type": "nothing"}}, "context: schema: this is not a valid JSON Schema: 'nothing'"),
         ({"images": [{"data": "!"}]}, "base64"),
         ({"images": [{"data": "AAAA"}]}, "image"),
         ({"images": ["dot.gif"]}, "needs its `data` in base64"),

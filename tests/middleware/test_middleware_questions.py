@@ -145,7 +145,7 @@ async def test_an_answer_to_what_was_withdrawn_is_nobody_elses(
             await host.respond(second, value=False, by_id=by_id)
             await host.hear_end()
     assert worker.heard == {"first": "called off", "second": "x"}
-    assert f"approval {first['id']} is not open any more" in caplog.text
+    assert f"approval {first['id']} is no longer open" in caplog.text
 
 
 async def test_what_was_withdrawn_is_forgotten_with_its_turn() -> None:

@@ -71,7 +71,7 @@ def test_why_names_the_rule_and_its_reason() -> None:
     decision = policy.decide(edit("a/b"), cwd=CWD)
     assert decision.why == "rules[0]: deny kind edit or delete, path a/*: mine"
     decision = policy.decide(edit("b"), cwd=CWD)
-    assert (decision.why, decision.rule) == ("no rule fits; otherwise: deny", None)
+    assert (decision.why, decision.rule) == ("no rule matches; otherwise: deny", None)
 
 
 @pytest.mark.parametrize(("otherwise", "verdict"), [("deny", "deny"), ("ask", "ask"), ("allow", "ask")])
@@ -461,13 +461,13 @@ def test_rules_are_values() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"verdict": "yes", "kind": "read"}, ValueError, "verdict: 'yes' is none of allow, deny, ask"),
-        ({"verdict": "allow"}, ValueError, "a rule has to say what it is about: kind, tool, path"),
-        ({"verdict": "allow", "kind": "shell"}, ValueError, "kind: 'shell' is none of read, edit"),
+        ({"verdict": "yes", "kind": "read"}, ValueError, "verdict: 'yes' is not one of allow, deny, ask"),
+        ({"verdict": "allow"}, ValueError, "a rule needs a criterion: kind, tool, path"),
+        ({"verdict": "allow", "kind": "shell"}, ValueError, "kind: 'shell' is not one of read, edit"),
         ({"verdict": "allow", "path": ""}, ValueError, "path: an empty pattern"),
         ({"verdict": "allow", "path": (" ", "a")}, ValueError, "path: an empty pattern"),
-        ({"verdict": "allow", "tool": (3,)}, TypeError, "tool: 3 is no text"),
-        ({"verdict": "allow", "tool": "x", "why": 3}, TypeError, "why: 3 is no text"),
+        ({"verdict": "allow", "tool": (3,)}, TypeError, "tool: 3 is not a text"),
+        ({"verdict": "allow", "tool": "x", "why": 3}, TypeError, "why: 3 is not a text"),
     ],
 )
 def test_wrong_rules_are_refused(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -477,10 +477,10 @@ def test_wrong_rules_are_refused(arguments: dict[str, Any], error: type[Exceptio
 
 def test_wrong_policies_are_refused() -> None:
     rules: Any = ["allow"]
-    with pytest.raises(TypeError, match=r"rules\[0\]: 'allow' is no Rule"):
+    with pytest.raises(TypeError, match=r"rules\[0\]: 'allow' is not a Rule"):
         PermissionPolicy(rules=rules)
     otherwise: Any = "never"
-    with pytest.raises(ValueError, match="otherwise: 'never' is none of allow, deny, ask"):
+    with pytest.raises(ValueError, match="otherwise: 'never' is not one of allow, deny, ask"):
         PermissionPolicy(otherwise=otherwise)
 
 

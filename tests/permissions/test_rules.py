@@ -19,11 +19,11 @@ from thinkwell import PermissionPolicy, PermissionQuestion, PolicyError, Rule
 )
 def test_a_pattern_that_fits_nothing_is_refused(criterion: str, pattern: str) -> None:
     criteria: dict[str, Any] = {criterion: pattern}
-    with pytest.raises(ValueError, match="fits nothing"):
+    with pytest.raises(ValueError, match="matches nothing"):
         Rule("deny", **criteria)
     text = f"[[rules]]\nverdict = 'deny'\n{criterion} = {pattern!r}\n".replace("\\'", "'")
     if pattern.count("'") == 0:
-        with pytest.raises(PolicyError, match=r"rules\[0\].*fits nothing"):
+        with pytest.raises(PolicyError, match=r"rules\[0\].*matches nothing"):
             PermissionPolicy.from_toml(text)
 
 

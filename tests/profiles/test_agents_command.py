@@ -148,7 +148,7 @@ def test_what_is_no_newer_version_of_the_same_package_stays_out(
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
-    [(("show", "nobody"), "no agent of that name"), (("update", "nowhere.json"), "nowhere.json")],
+    [(("show", "nobody"), "no known agent has that name"), (("update", "nowhere.json"), "nowhere.json")],
 )
 def test_what_does_not_work_is_one_line_and_an_exit_code(
     arguments: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]

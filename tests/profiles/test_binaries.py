@@ -159,7 +159,7 @@ async def test_a_program_in_the_archive_comes_before_the_path(server: FileServer
 
 async def test_there_is_nothing_for_this_machine() -> None:
     nothing = Archive(archive="https://127.0.0.1/", cmd="x")
-    with pytest.raises(AgentNotFound, match=r"no program of it for .* \(there is: amiga-m68k, beos-ppc\)"):
+    with pytest.raises(AgentNotFound, match=r"it has no program for .* \(it has: amiga-m68k, beos-ppc\)"):
         await opened(Binary(version="1", archives={"beos-ppc": nothing, "amiga-m68k": nothing}))
 
 
@@ -171,7 +171,7 @@ async def test_there_is_nothing_for_this_machine() -> None:
         ("/bin/sh", "it has no file /bin/sh"),
         ("lib/\x1b[31m", r"it has no file 'lib/\\x1b\[31m'"),
         ("./lib", "it has no file ./lib"),
-        ("no-such-interpreter", "it has no program no-such-interpreter, and there is none on the PATH"),
+        ("no-such-interpreter", "it has no program no-such-interpreter, and none is on the PATH"),
     ],
 )
 async def test_an_archive_without_the_program(server: FileServer, cache: Path, cmd: str, reason: str) -> None:
@@ -187,7 +187,7 @@ async def test_a_program_that_was_removed(server: FileServer) -> None:
     program.unlink()
     with pytest.raises(AgentNotFound) as caught:
         await opened(agent)
-    assert f"or remove {program.parent}, and it is fetched again" in str(caught.value)
+    assert f"or remove {program.parent} to download it again" in str(caught.value)
 
 
 async def test_what_cannot_be_downloaded_or_unpacked(server: FileServer, cache: Path) -> None:
@@ -206,7 +206,7 @@ async def test_what_cannot_be_downloaded_or_unpacked(server: FileServer, cache: 
 async def test_a_cache_that_cannot_be_made(cache: Path) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text("a file")
-    with pytest.raises(AgentStartFailed, match="cannot be made: Not a directory"):
+    with pytest.raises(AgentStartFailed, match="cannot be created: Not a directory"):
         await opened(binary("https://127.0.0.1/"))
 
 

@@ -125,12 +125,12 @@ async def test_what_hangs(server: FileServer, tmp_path: Path) -> None:
     for path, parts in (("/none", ()), ("/some", (HEAD + b"Content-Length: 10\r\n\r\n", b"abc"))):
         url = server.raw(path, *parts, hang=True)
         reason = await fails(url, tmp_path / "file", read_timeout=0.1)
-        assert "nothing came for 0.1 seconds" in reason
+        assert "no data came for 0.1 seconds" in reason
 
 
 async def test_what_is_no_http(server: FileServer, tmp_path: Path) -> None:
     reason = await fails(server.raw("/file", b"\x1b[31mhello\r\n"), tmp_path / "file")
-    assert "is no HTTP, or was cut off (BadStatusLine)" in reason
+    assert "was not HTTP, or was cut off (BadStatusLine)" in reason
 
 
 async def test_answers_of_failure(server: FileServer, tmp_path: Path) -> None:
@@ -153,15 +153,15 @@ async def test_nobody_listens(tmp_path: Path) -> None:
     [
         ("http://example.invalid/a", "http is for this machine only"),
         ("http://127.0.0.1.example.invalid/a", "http is for this machine only"),
-        ("http://user@127.0.0.1/a", "user's name"),
+        ("http://user@127.0.0.1/a", "a user name"),
         ("ftp://127.0.0.1/a", "begin with https://"),
         ("file:///etc/passwd", "begin with https://"),
         ("data:,abc", "begin with https://"),
         ("https:///a", "begin with https://"),
         ("/a", "begin with https://"),
         ("", "begin with https://"),
-        ("https://[::1/a", "no address"),
-        ("https://127.0.0.1:port/a", "no address"),
+        ("https://[::1/a", "is not an address"),
+        ("https://127.0.0.1:port/a", "is not an address"),
         ("https://127.0.0.1/a b", "%XX"),
         ("https://127.0.0.1/\r\nX: y", "%XX"),
         ("https://127.0.0.1/\u00e4", "%XX"),
@@ -206,8 +206,8 @@ async def test_the_body_of_a_redirection_is_not_read(server: FileServer, tmp_pat
         ("http://example.invalid/a", "http is for this machine only"),
         ("ftp://127.0.0.1/a", "begin with https://"),
         ("file:///etc/passwd", "answered 302"),
-        ("http://127.0.0.1:port/", "no address"),
-        ("http://[::1/", "is no HTTP"),
+        ("http://127.0.0.1:port/", "is not an address"),
+        ("http://[::1/", "was not HTTP"),
     ],
 )
 async def test_redirections_that_are_refused(
@@ -517,7 +517,7 @@ async def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
 async def test_what_is_compressed_but_no_tar(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
     for data in (b"", b"x" * 5000):
         (tmp_path / "agent.tar.gz").write_bytes(compress(data))
-        assert "no tar is in it" in await refusal(tmp_path / "agent.tar.gz")
+        assert "but not a tar" in await refusal(tmp_path / "agent.tar.gz")
 
 
 BAD_PATHS = (
@@ -567,12 +567,12 @@ def test_names_that_windows_takes_for_what_they_are() -> None:
 
 @pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, b"V"])
 async def test_devices_and_the_like(tmp_path: Path, kind: bytes) -> None:
-    assert "no file, folder or link" in await refusal(tar(tmp_path / "a", [special("x", kind)]))
+    assert "not a file, folder or link" in await refusal(tar(tmp_path / "a", [special("x", kind)]))
 
 
 async def test_a_device_in_a_zip(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a", [(zip_member("x", stat.S_IFIFO | 0o644), b"")])
-    assert "no file, folder or link" in await refusal(archive)
+    assert "not a file, folder or link" in await refusal(archive)
 
 
 @pytest.mark.parametrize(
@@ -594,7 +594,7 @@ async def test_a_device_in_a_zip(tmp_path: Path) -> None:
     ],
 )
 async def test_links_that_lead_out(tmp_path: Path, members: list[Member]) -> None:
-    assert "a link in it leads to" in await refusal(tar(tmp_path / "a", members))
+    assert "a link in it points to" in await refusal(tar(tmp_path / "a", members))
 
 
 @pytest.mark.parametrize(
@@ -614,13 +614,13 @@ async def test_links_that_lead_out(tmp_path: Path, members: list[Member]) -> Non
     ],
 )
 async def test_what_is_there_twice(tmp_path: Path, members: list[Member]) -> None:
-    assert "is in it twice, or is a file and a folder" in await refusal(tar(tmp_path / "a", members))
+    assert "is in it twice, or as a file and a folder" in await refusal(tar(tmp_path / "a", members))
 
 
 async def test_a_zip_with_a_link_that_leads_out(tmp_path: Path) -> None:
     for target in (b"../y", b"\xff"):
         archive = zipped(tmp_path / "a", [(zip_member("x", 0o120777), target)])
-        assert "a link in it leads to" in await refusal(archive)
+        assert "a link in it points to" in await refusal(archive)
         archive.unlink()
 
 
@@ -635,7 +635,7 @@ async def test_a_hard_link_to_what_does_not_come_before(tmp_path: Path) -> None:
     secret.write_text("secret")
     for target in ("later", "a"):
         archive = tar(tmp_path / "a", [folder("a"), hard_link("x", target), file("later")])
-        assert "which is no file in it" in await refusal(archive)
+        assert "which is not a file in it" in await refusal(archive)
     assert await refusal(tar(tmp_path / "a", [hard_link("x", str(secret))]))
 
 
@@ -678,7 +678,7 @@ async def test_headers_that_have_no_end(tmp_path: Path) -> None:
         info, _ = file(str(number))
         info.pax_headers = {"comment": "y" * 500_000}
         long.append((info, b""))
-    assert "headers are longer than headers are" in await refusal(tar(tmp_path / "a", long))
+    assert "its headers are too long" in await refusal(tar(tmp_path / "a", long))
 
 
 async def test_headers_of_headers(tmp_path: Path) -> None:
@@ -694,7 +694,7 @@ async def test_a_header_that_leads_backwards(tmp_path: Path) -> None:
     block[148:156] = b"%06o\0 " % checksum
     (tmp_path / "a").write_bytes(gzip.compress(file("y")[0].tobuf() + bytes(block) + bytes(1024)))
     with anyio.fail_after(30):
-        assert "leads backwards" in await refusal(tmp_path / "a")
+        assert "points backwards" in await refusal(tmp_path / "a")
 
 
 async def test_a_table_of_contents_without_end(tmp_path: Path) -> None:
@@ -733,7 +733,7 @@ async def test_what_is_no_header_is_not_taken_for_the_end(tmp_path: Path) -> Non
     whole = tar(tmp_path / "a", [file("x", b"x"), file("y", b"y")], "tar").read_bytes()
     for garbage in (b"garbage".ljust(512, b"."), b"garbage"):
         (tmp_path / "a").write_bytes(whole[:1024] + garbage)
-        assert "what should be a header is none" in await refusal(tmp_path / "a")
+        assert "a header is missing" in await refusal(tmp_path / "a")
 
 
 async def test_a_zip_that_is_cut_or_has_a_wrong_bit(tmp_path: Path) -> None:
@@ -757,18 +757,20 @@ async def test_an_encrypted_zip_and_a_strange_one(tmp_path: Path) -> None:
     data[at + 8] &= ~1
     data[at + 10] = data[8] = 99
     archive.write_bytes(data)
-    assert "compressed in a way" in await refusal(archive)
+    assert "has an unsupported compression" in await refusal(archive)
     data[at + 10] = data[8] = zipfile.ZIP_DEFLATED
     data[at + 6] = data[4] = 99  # the version of the program that can read it
     archive.write_bytes(data)
-    assert "not known here" in await refusal(archive)
+    assert "of an unknown format" in await refusal(archive)
 
 
 @pytest.mark.parametrize("way", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 async def test_a_zip_of_which_too_much_comes_out_at_once(tmp_path: Path, way: int) -> None:
     info = zip_member("x")
     info.compress_type = way
-    assert "compressed in a way" in await refusal(zipped(tmp_path / "a", [(info, bytes(1_000_000))]))
+    assert "has an unsupported compression" in await refusal(
+        zipped(tmp_path / "a", [(info, bytes(1_000_000))])
+    )
 
 
 async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -780,7 +782,7 @@ async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 async def test_a_place_that_cannot_be_made(tmp_path: Path) -> None:
     archive = tar(tmp_path / "a", [file("x")])
     for into in (archive / "into", archive):
-        with pytest.raises(ArchiveError, match="cannot be made"):
+        with pytest.raises(ArchiveError, match="cannot be created"):
             await extract(archive, into)
     assert names(tmp_path) == ["a"]
 

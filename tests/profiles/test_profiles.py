@@ -118,7 +118,7 @@ def test_all_known_agents_are_there_in_order() -> None:
     ],
 )
 def test_what_is_no_name(name: str) -> None:
-    with pytest.raises(AgentNotFound, match="no name of an agent") as caught:
+    with pytest.raises(AgentNotFound, match="not the name of an agent") as caught:
         find_agent(name)
     assert caught.value.agent == name
     assert str(caught.value).isprintable()
@@ -150,10 +150,10 @@ def test_a_version_is_no_address(version: str) -> None:
 def test_a_version_that_nobody_can_choose(user: Path) -> None:
     (user / "mine.toml").write_text('[program]\ncommand = ["mine"]\n', "utf-8-sig")
     assert find_agent("mine").version is None
-    assert "@1.2.3 is for agents that npx or uvx fetch; this one is installed by you" in str(
+    assert "@1.2.3 works for agents that npx or uvx download; this one you install yourself" in str(
         wrong("mine@1.2.3")
     )
-    assert "@latest is for agents that npx or uvx fetch" in str(wrong("builtin@latest"))
+    assert "@latest works for agents that npx or uvx download" in str(wrong("builtin@latest"))
 
 
 def test_a_version_of_what_uvx_fetches(user: Path) -> None:
@@ -255,7 +255,7 @@ async def test_the_folder_that_the_agent_works_in_does_not_choose_what_is_starte
     work = tmp_path / "work"
     work.mkdir()
     (work / "pyproject.toml").write_text(f"[tool.thinkwell.agents.evil]\n{RUNS}")
-    with pytest.raises(AgentNotFound, match="no agent of that name"):
+    with pytest.raises(AgentNotFound, match="no known agent has that name"):
         async with open_agent("evil", cwd=work):
             pass
 
@@ -350,8 +350,8 @@ async def test_agents_that_only_the_registry_knows(tmp_path: Path, project: Path
         ("title = 'a'\ntitle = 'b'", "it cannot be read: "),
         ("titel = 'x'\n[npx]\npackage = 'x'", "unknown field `titel`"),
         ("[npx]\npackage = 'x'\npin = '1'", "unknown field `pin` - at `$.npx`"),
-        ("name = 'x'\n[npx]\npackage = 'x'", "there is no key 'name'"),
-        ("files = ['x']\n[npx]\npackage = 'x'", "there is no key 'files'"),
+        ("name = 'x'\n[npx]\npackage = 'x'", "a profile has no key 'name'"),
+        ("files = ['x']\n[npx]\npackage = 'x'", "a profile has no key 'files'"),
         ("title = 'x'", "give exactly one of npx, uvx, program, binary"),
         ("[npx]\npackage = 'x'\n[uvx]\npackage = 'x'", "give exactly one of npx, uvx, program, binary"),
         ("[npx]\nversion = '1'", "missing required field `package` - at `$.npx`"),
@@ -394,7 +394,7 @@ async def test_agents_that_only_the_registry_knows(tmp_path: Path, project: Path
         ),
         (
             "[npx]\npackage = 'x'\n[[errors]]\nhint = 'x'\nversion = '1'\nseen = 2026-11-22\nsaid = '('",
-            "said = '(' is no regular expression",
+            "said = '(' is not a regular expression",
         ),
     ],
 )
@@ -451,7 +451,7 @@ def test_a_link_to_nowhere(user: Path) -> None:
 def test_a_project_that_makes_no_sense(text: str, key: str, project: Path) -> None:
     project.write_text(text)
     error = wrong("claude")
-    assert f"{key} is no table" in str(error)
+    assert f"{key} is not a table" in str(error)
     assert error.files == (str(project),)
     with pytest.raises(ProfileError):
         known_agents()
@@ -466,10 +466,10 @@ def test_a_project_that_is_no_toml(project: Path) -> None:
 
 def test_an_agent_of_the_project_that_is_no_table(project: Path, caplog: pytest.LogCaptureFixture) -> None:
     project.write_text("[tool.thinkwell.agents]\nmine = 'x'\n")
-    assert "[tool.thinkwell.agents.mine] is no table" in str(wrong("mine"))
+    assert "[tool.thinkwell.agents.mine] is not a table" in str(wrong("mine"))
     assert find_agent("claude").name == "claude"
     assert "claude" in [profile.name for profile in known_agents()]
-    assert "[tool.thinkwell.agents.mine] is no table" in caplog.text
+    assert "[tool.thinkwell.agents.mine] is not a table" in caplog.text
 
 
 def test_where_a_profile_comes_from_is_logged(user: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -561,10 +561,10 @@ def test_what_is_said_of_nobody_is_passed_over_aloud(
     )
     known_agents()
     for part in (
-        "there is no [tool.thinkwell.agent]",
-        "'Our Agent' is passed over: names are made of small letters",
-        "'Ours_X' is passed over",
-        "'builtin' is passed over: nothing of the built-in one can be changed",
+        "[tool.thinkwell.agent] is unknown",
+        "'Our Agent' is ignored: use small letters",
+        "'Ours_X' is ignored",
+        "'builtin' is ignored: the built-in agent cannot be changed",
     ):
         assert part in caplog.text
 
@@ -644,7 +644,7 @@ async def test_a_command_of_yours_for_a_known_agent_has_what_is_known_of_it(user
 
 
 async def test_an_agent_that_is_not_known_is_not_started_by_a_command(user: Path) -> None:
-    with pytest.raises(AgentNotFound, match="no agent of that name is known"):
+    with pytest.raises(AgentNotFound, match="no known agent has that name"):
         async with open_agent("cluade", command="x"):
             pass
 

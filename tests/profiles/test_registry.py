@@ -138,34 +138,40 @@ async def test_how_it_is_started(way: dict[str, object], expected: object) -> No
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"id": "Odd"}, "its id Odd is none"),
-        ({"id": "../odd"}, "its id ../odd is none"),
+        ({"id": "Odd"}, "its id Odd is invalid"),
+        ({"id": "../odd"}, "its id ../odd is invalid"),
         ({"id": "o\ndd"}, "'o\\ndd'"),
-        ({"version": "latest version"}, "its version latest version is none"),
-        ({"version": "../../1"}, "its version ../../1 is none"),
+        ({"version": "latest version"}, "its version latest version is invalid"),
+        ({"version": "../../1"}, "its version ../../1 is invalid"),
         ({"version": 1}, "Expected `str`, got `int` - at `$.version`"),
-        ({"name": "O\x1b[31mdd"}, "has characters that cannot be shown"),
-        ({"distribution": {}}, "neither by npx nor by uvx nor as a binary"),
-        ({"distribution": {"binary": {}}}, "neither by npx nor by uvx nor as a binary"),
-        ({"distribution": {"docker": {}}}, "neither by npx nor by uvx nor as a binary"),
+        ({"name": "O\x1b[31mdd"}, "has unprintable characters"),
+        ({"distribution": {}}, "neither npx nor uvx nor binary"),
+        ({"distribution": {"binary": {}}}, "neither npx nor uvx nor binary"),
+        ({"distribution": {"docker": {}}}, "neither npx nor uvx nor binary"),
         ({"distribution": {"npx": {}}}, "missing required field `package`"),
-        ({"distribution": {"npx": {"package": ""}}}, "is no package"),
-        ({"distribution": {"npx": {"package": "--package=evil"}}}, "is no package"),
-        ({"distribution": {"npx": {"package": "-c"}}}, "is no package"),
-        ({"distribution": {"npx": {"package": "git+https://example.invalid/x"}}}, "is no package"),
-        ({"distribution": {"npx": {"package": "../x"}}}, "is no package"),
-        ({"distribution": {"npx": {"package": "x@^1.0"}}}, "is no package"),
-        ({"distribution": {"npx": {"package": "x@1; rm"}}}, "is no package"),
-        ({"distribution": {"uvx": {"package": "--from=x"}}}, "is no package"),
-        ({"distribution": {"uvx": {"package": "x @ https://example.invalid/x"}}}, "is no package"),
-        ({"distribution": {"npx": {"package": "x", "args": ["a\0b"]}}}, "'a\\x00b' has characters"),
+        ({"distribution": {"npx": {"package": ""}}}, "is not a package"),
+        ({"distribution": {"npx": {"package": "--package=evil"}}}, "is not a package"),
+        ({"distribution": {"npx": {"package": "-c"}}}, "is not a package"),
+        ({"distribution": {"npx": {"package": "git+https://example.invalid/x"}}}, "is not a package"),
+        ({"distribution": {"npx": {"package": "../x"}}}, "is not a package"),
+        ({"distribution": {"npx": {"package": "x@^1.0"}}}, "is not a package"),
+        ({"distribution": {"npx": {"package": "x@1; rm"}}}, "is not a package"),
+        ({"distribution": {"uvx": {"package": "--from=x"}}}, "is not a package"),
+        ({"distribution": {"uvx": {"package": "x @ https://example.invalid/x"}}}, "is not a package"),
+        (
+            {"distribution": {"npx": {"package": "x", "args": ["a\0b"]}}},
+            "'a\\x00b' has unprintable characters",
+        ),
         ({"distribution": {"npx": {"package": "x", "args": "a"}}}, "Expected `array`"),
-        ({"distribution": {"npx": {"package": "x", "env": {"A=B": ""}}}}, "A=B cannot be the name of a"),
-        ({"distribution": {"npx": {"package": "x", "env": {"A": "\n"}}}}, "has characters"),
+        ({"distribution": {"npx": {"package": "x", "env": {"A=B": ""}}}}, "A=B is not a valid name of a"),
+        ({"distribution": {"npx": {"package": "x", "env": {"A": "\n"}}}}, "has unprintable characters"),
         ({"distribution": {"npx": {"package": "x", "env": {"A": 1}}}}, "Expected `str`"),
-        ({"distribution": {"binary": {"a-b": {**TARGET, "cmd": "\0"}}}}, "has characters"),
-        ({"distribution": {"binary": {"a-b": {**TARGET, "archive": "https://\n"}}}}, "has characters"),
-        ({"distribution": {"binary": {"a\nb": TARGET}}}, "has characters"),
+        ({"distribution": {"binary": {"a-b": {**TARGET, "cmd": "\0"}}}}, "has unprintable characters"),
+        (
+            {"distribution": {"binary": {"a-b": {**TARGET, "archive": "https://\n"}}}},
+            "has unprintable characters",
+        ),
+        ({"distribution": {"binary": {"a\nb": TARGET}}}, "has unprintable characters"),
         ({"distribution": {"binary": {"a-b": {"cmd": "x"}}}}, "missing required field `archive`"),
     ],
     ids=str,
@@ -182,7 +188,7 @@ async def test_entries_that_are_none() -> None:
     read = await update(None, {}, {"id": 3}, ONE, ONE, {"id": "half"}, {"id": "a\nb"})
     assert (read.total, read.added) == (1, ("odd",))
     assert [skipped.id for skipped in read.skipped] == ["#1", "#2", "#3", "odd", "half", "'a\\nb'"]
-    assert read.skipped[3].reason == "there is another entry of this id before it"
+    assert read.skipped[3].reason == "an earlier entry has the same id"
 
 
 @pytest.mark.parametrize(
@@ -195,9 +201,9 @@ async def test_entries_that_are_none() -> None:
 )
 async def test_what_is_no_registry(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_bytes(data)
-    with pytest.raises(RegistryError, match=r"it is no registry of agents: .") as caught:
+    with pytest.raises(RegistryError, match=r"it is not a registry of agents: .") as caught:
         await update_agents(tmp_path / "none.json")
-    assert "no agent in it can be used" not in caught.value.reason
+    assert "it has no usable agent" not in caught.value.reason
 
 
 async def test_an_entry_of_great_depth_is_no_registry(tmp_path: Path) -> None:
@@ -252,7 +258,7 @@ async def test_the_names_of_machines(
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     nothing = AgentProfile(name="odd", binary=Binary(version="1", archives={}))
-    with pytest.raises(AgentNotFound, match=f"no program of it for {expected} "):
+    with pytest.raises(AgentNotFound, match=f"it has no program for {expected} "):
         async with open_agent(nothing):
             raise AssertionError("it started")
 
@@ -321,10 +327,10 @@ async def test_what_cannot_be_used_does_not_replace_the_copy(
     for source, reason in (
         (tmp_path / "none", "No such file"),
         (tmp_path, "Is a directory"),
-        (empty, "no agent in it can be used (bad: Object missing required field"),
+        (empty, "it has no usable agent (bad: Object missing required field"),
         (server.url("/none"), "answered 404 Not Found"),
-        (server.file("/page", b"<html>"), "it is no registry of agents: "),
-        (server.file("/empty", registry()), "no agent in it can be used. Check the address; https://cdn."),
+        (server.file("/page", b"<html>"), "it is not a registry of agents: "),
+        (server.file("/empty", registry()), "it has no usable agent. Check the address; https://cdn."),
         ("http://example.invalid/registry.json", "http is for this machine only"),
     ):
         with pytest.raises(RegistryError) as caught:

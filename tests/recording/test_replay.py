@@ -367,7 +367,7 @@ async def test_a_cut_after_the_result_keeps_the_result(tmp_path: Path) -> None:
     await again.wait()
     assert isinstance(again.view.error, RecordingCut)
     assert str(again.view.error).endswith(
-        f"is cut: it ends with line {index + 1}. What stands before that was replayed"
+        f"is cut: it ends with line {index + 1}. Everything before that was replayed"
     )
 
 
@@ -439,14 +439,14 @@ def line(type_: str, **fields: object) -> bytes:
 @pytest.mark.parametrize(
     ("failure", "text"),
     [
-        ({"name": "ValueError", "message": "no"}, "by ValueError: no"),
+        ({"name": "ValueError", "message": "no"}, "with ValueError: no"),
         (
             {"name": "LoginRequired", "message": "log in", "fields": {"agent": "a", "methods": 5}},
-            "by LoginReq",
+            "with LoginReq",
         ),
-        ({"name": "AgentReported", "message": "odd"}, "by AgentReported: odd"),
-        ({"name": "annotations", "message": "odd"}, "by annotations: odd"),
-        ({"name": "AuthMethod", "message": "odd"}, "by AuthMethod: odd"),
+        ({"name": "AgentReported", "message": "odd"}, "with AgentReported: odd"),
+        ({"name": "annotations", "message": "odd"}, "with annotations: odd"),
+        ({"name": "AuthMethod", "message": "odd"}, "with AuthMethod: odd"),
     ],
 )
 async def test_errors_of_no_known_class(tmp_path: Path, failure: object, text: str) -> None:

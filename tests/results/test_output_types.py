@@ -300,7 +300,9 @@ async def test_a_reference_that_leads_somewhere_is_fine() -> None:
 @pytest.mark.parametrize("where", ["https://example.com/schema.json", "file:///etc/passwd", "other.json"])
 async def test_a_schema_is_never_fetched_from_anywhere(where: str) -> None:
     async with ScriptedAgent(script).open() as agent:
-        with pytest.raises(TypeError, match=f"refers to {where}, which it does not hold; nothing is fetched"):
+        with pytest.raises(
+            TypeError, match=f"refers to {where}, which it does not contain; nothing is fetched"
+        ):
             agent.think(JsonSchema({"type": "array", "items": {"$ref": where}}))
 
 

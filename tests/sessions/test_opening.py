@@ -345,8 +345,8 @@ async def test_lists_deletions_forks_and_folders_are_refused_where_not_advertise
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"load": "a", "resume": "b"}, ValueError, "load=…, resume=….*one of them"),
-        ({"resume": "a", "fork": "b"}, ValueError, "one of them"),
+        ({"load": "a", "resume": "b"}, ValueError, "load=…, resume=….*give only one"),
+        ({"resume": "a", "fork": "b"}, ValueError, "give only one"),
         ({"load": 7}, TypeError, "load=7.*id of a session"),
         ({"additional_directories": "src"}, TypeError, "a list of folders"),
         ({"additional_directories": ["/nowhere/at/all"]}, NotADirectoryError, "additional_directories"),
@@ -466,7 +466,7 @@ async def test_a_list_without_an_end_is_ended(
         with anyio.fail_after(30):
             assert [info.id for info in await agent.list_sessions()] == ["s0", "s1"]
     assert len(handler.asked) == pages
-    assert "lists sessions without an end" in caplog.text
+    assert "lists sessions without end" in caplog.text
 
 
 # After the end

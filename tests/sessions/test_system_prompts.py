@@ -173,10 +173,10 @@ async def test_an_explanation_shows_it() -> None:
     [
         ({"system": " "}, ValueError, "session.* the system prompt is empty"),
         ({"system": b"x"}, TypeError, "session.*give a str, not bytes"),
-        ({"system": "x", "system_mode": "override"}, ValueError, "'override' is no mode"),
-        ({"system": "x", "system_fallback": "drop"}, ValueError, "'drop' is no fallback"),
-        ({"system_mode": "replace"}, ValueError, "give it too where you give"),
-        ({"system_fallback": "prompt"}, ValueError, "give it too where you give"),
+        ({"system": "x", "system_mode": "override"}, ValueError, "'override' is not a mode"),
+        ({"system": "x", "system_fallback": "drop"}, ValueError, "'drop' is not a fallback"),
+        ({"system_mode": "replace"}, ValueError, "it is required with system_mode= or system_fallback="),
+        ({"system_fallback": "prompt"}, ValueError, "it is required with system_mode= or system_fallback="),
     ],
 )
 async def test_what_is_no_system_prompt_is_refused(

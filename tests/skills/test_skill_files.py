@@ -144,7 +144,7 @@ async def test_what_is_no_regular_file(tmp_path: Path) -> None:
         answers = await read(folder, "references", "pipe", "socket", "a.md/b")
     said = [text(answer, is_error=True) for answer in answers]
     assert said[0].startswith("path: 'references' is a folder; name a file in it")
-    assert said[1].startswith("path: 'pipe' is no regular file")
+    assert said[1].startswith("path: 'pipe' is not a regular file")
     assert said[2].startswith("path: 'socket' cannot be read: ")
     assert "'a.md/b' leads through a symbolic link, or through a file" in said[3]
 
@@ -217,9 +217,9 @@ async def test_a_way_out_is_called_so(tmp_path: Path) -> None:
     said = [text(answer, is_error=True).split(". It must")[0] for answer in answers]
     linked = "leads through a symbolic link, or through a file; links are not followed"
     assert said == [
-        "path: '../x' leads out of the skill; give a path below its folder",
-        "path: '/x' leads out of the skill; give a path below its folder",
-        "path: 'C:\\\\x' is no path of a file; put / between folders",
+        "path: '../x' points out of the skill; give a path below its folder",
+        "path: '/x' points out of the skill; give a path below its folder",
+        "path: 'C:\\\\x' is not a path of a file; put / between folders",
         f"path: 'folder-link/secret.txt' {linked}",
         f"path: 'file-link' {linked}",
         "path: '.' names no file",
@@ -274,7 +274,7 @@ async def test_another_folder_in_the_place_of_the_skill(tmp_path: Path) -> None:
     folder.unlink()
     (tmp_path / "outside").rename(folder)
     (said,) = await read(skill, "secret.txt")
-    assert "the skill's folder is not the one any more" in text(said, is_error=True)
+    assert "the skill's folder is no longer the one" in text(said, is_error=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")

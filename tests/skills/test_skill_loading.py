@@ -154,10 +154,10 @@ def test_line_ends_and_a_byte_order_mark_of_windows(tmp_path: Path) -> None:
         ("---\nname: notes\n---\n", "line 1: it has no description"),
         ("---\nname: notes\ndescription: ''\n---\n", "line 3: it has no description"),
         ("---\nname: notes\ndescription: null\n---\n", "line 3: it has no description"),
-        ("---\nname: Notes\ndescription: x\n---\n", "line 2: 'Notes' is no name for a skill; use up to 64"),
-        ("---\nname: notes\nnonsense\n---\n", "line 3: 'nonsense' is no `key: value`"),
-        ("---\n  name: notes\n---\n", "line 2: 'name: notes' is no `key: value`"),
-        ("---\n\tname: notes\n---\n", "line 2: there is a tab at its beginning"),
+        ("---\nname: Notes\ndescription: x\n---\n", "line 2: 'Notes' is not a valid name; use up to 64"),
+        ("---\nname: notes\nnonsense\n---\n", "line 3: 'nonsense' is not `key: value`"),
+        ("---\n  name: notes\n---\n", "line 2: 'name: notes' is not `key: value`"),
+        ("---\n\tname: notes\n---\n", "line 2: it begins with a tab"),
         ("---\nname: a\n# x\nname: b\n---\n", "line 4: 'name' was given before, in line 2"),
         (
             "---\nname: a\ndescription: [a]\n---\n",
@@ -175,10 +175,13 @@ def test_line_ends_and_a_byte_order_mark_of_windows(tmp_path: Path) -> None:
             "---\nname: a\ndescription: |\n    a\n  b\n---\n",
             "line 5: it is indented less than the first line",
         ),
-        (FRONT.replace("---\n", "---\nallowed-tools: [a\n", 1), "line 2: '[a' is no list of texts"),
-        (FRONT.replace("---\n", "---\nallowed-tools: [a, {b}]\n", 1), "line 2: '[a, {b}]' is no list"),
+        (FRONT.replace("---\n", "---\nallowed-tools: [a\n", 1), "line 2: '[a' is not a list of texts"),
+        (FRONT.replace("---\n", "---\nallowed-tools: [a, {b}]\n", 1), "line 2: '[a, {b}]' is not a list"),
         (FRONT.replace("---\n", "---\nallowed-tools: [b, 'a]\n", 1), 'line 2: "[b, \'a]" is no'),
-        (FRONT.replace("---\n", "---\nallowed-tools:\n- a\n  b\n", 1), "line 4: 'b' is no item of a list"),
+        (
+            FRONT.replace("---\n", "---\nallowed-tools:\n- a\n  b\n", 1),
+            "line 4: 'b' is not an item of a list",
+        ),
         (f"---\nname: a\ndescription: {'x' * 1025}\n---\n", "line 3: its description has 1,025 characters"),
     ],
 )
@@ -188,9 +191,9 @@ def test_what_cannot_be_read_says_where(tmp_path: Path, front: str, reason: str)
 
 @pytest.mark.parametrize("name", ["A", "a b", "-a", "a-", "a--b", "a_b", "a" * 65, "../a", "a/b", "a.b"])
 def test_names_that_are_none(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SkillError, match="is no name for a skill"):
+    with pytest.raises(SkillError, match="is not a valid name"):
         Skill(name, "Does it.")
-    assert "is no name" in refused(tmp_path, f"---\nname: {name}\ndescription: x\n---\n")
+    assert "is not a valid name" in refused(tmp_path, f"---\nname: {name}\ndescription: x\n---\n")
 
 
 @pytest.mark.parametrize("name", ["a", "7z", "pdf-forms", "größe", "a" * 64])
@@ -279,9 +282,9 @@ def test_what_no_skill_can_be_made_of() -> None:
         Skill("sums", "Adds.", files={1: "x"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match=r"files=\{'a': …\}\): give a str, not int"):
         Skill("sums", "Adds.", files={"a": 1})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(SkillError, match=r"files=: '\\udcff' is no path of a file"):
+    with pytest.raises(SkillError, match=r"files=: '\\udcff' is not a path of a file"):
         Skill("sums", "Adds.", files={"\udcff": "x"})
-    with pytest.raises(SkillError, match=r"files=: '\.\./a' leads out of the skill"):
+    with pytest.raises(SkillError, match=r"files=: '\.\./a' points out of the skill"):
         Skill("sums", "Adds.", files={"../a": "x"})
     with pytest.raises(
         ValueError, match=r"skill 'sums': tool add\(\) .* and tool .*<lambda>.* are both called"

@@ -109,7 +109,7 @@ async def test_the_names_of_the_three_tools_are_taken() -> None:
     async with scripted() as agent:
         with pytest.raises(ValueError, match="skill 'sums' needs the name 'activate_skill'"):
             agent.think().tool(mine).skill(SUMS)
-        with pytest.raises(ValueError, match="there is a tool called 'activate_skill' already"):
+        with pytest.raises(ValueError, match="another tool is already called 'activate_skill'"):
             agent.think().skill(SUMS).tool(mine)
         assert agent.think().tool(mine).explain().tools[0]["name"] == "activate_skill"
 

@@ -114,7 +114,7 @@ def test_a_result_that_is_not_there_in_time() -> None:
     gate = Gate()
     with playing(script.calls("gate").says("Done.")) as agent:
         stream = agent.think().text("Go.").tool(gate.gate).stream()
-        with pytest.raises(TimeoutError, match=r"run-\d+ has no result after 0.01 seconds; it goes on"):
+        with pytest.raises(TimeoutError, match=r"run-\d+ has no result after 0.01 seconds; it continues"):
             stream.result(timeout=0.01)
         with pytest.raises(TimeoutError, match="is not over after 0 seconds"):
             stream.wait(timeout=0)

@@ -77,7 +77,7 @@ def test_a_session_without_a_block_is_closed_with_its_agent() -> None:
 
 def test_a_session_that_cannot_be_opened() -> None:
     with playing(script.says("a")) as agent:
-        with pytest.raises(ValueError, match="give one of them"):
+        with pytest.raises(ValueError, match="give only one"):
             agent.session(load="a", resume="b").start()
         with pytest.raises(CapabilityMissing):
             agent.session(resume="a").start()

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.virtual_time
 MENU = """\
 Write to me, and an agent answers.
 
-/new – Begin a new conversation
+/new – Start a new conversation
 /stop – Stop the answer that I am writing
 /id – Show your number, and that of this chat
 /help – Show what you can do here"""
@@ -161,7 +161,7 @@ async def test_a_new_conversation() -> None:
         bot.stage.ada.says("Hello")
         await bot.until_said("session-1: Hello")
         bot.stage.ada.says("/new")
-        await bot.until_said("session-1: Hello", "What you write next begins a new conversation.")
+        await bot.until_said("session-1: Hello", "Your next message starts a new conversation.")
         bot.stage.ada.says("Again")
         await bot.stage.until(lambda: bot.texts[2:] == ["session-2: Again"])
         bot.stage.ada.says("/new\nWith a message")
@@ -298,7 +298,7 @@ async def test_an_answer_is_given_up_after_an_hour(caplog: pytest.LogCaptureFixt
         bot.stage.ada.says("Hello")
         await bot.stage.until(lambda: bool(bot.deliveries))
         with anyio.fail_after(20_000):
-            while "An answer to 7 is given up" not in caplog.text:
+            while "Giving up an answer to 7" not in caplog.text:
                 await bot.stage.api.changed()
                 await anyio.sleep(60)
 
@@ -313,7 +313,7 @@ async def test_an_answer_is_given_up_where_the_bot_is_blocked_meanwhile(
         bot.stage.api.no_trouble()
         bot.stage.ada.blocks()
         await anyio.sleep(120)
-        assert "An answer to 7 is given up" in caplog.text
+        assert "Giving up an answer to 7" in caplog.text
 
 
 async def test_a_bot_that_ends_waits_for_no_network() -> None:
@@ -330,7 +330,7 @@ async def test_what_a_command_says_and_cannot_be_sent_is_logged(caplog: pytest.L
     async with running(Echo().open) as bot:
         bot.stage.ada.says("/id")
         bot.stage.ada.blocks()
-        await bot.stage.until(lambda: "Something could not be said to 7: " in caplog.text)
+        await bot.stage.until(lambda: "A notice could not be sent to 7: " in caplog.text)
         bot.stage.ada.unblocks()
         bot.stage.ada.says("/id")
         await bot.stage.until(lambda: len(bot.texts) == 1)
@@ -365,13 +365,13 @@ async def test_a_handler_of_deliveries_that_fails_harms_nothing(caplog: pytest.L
         for number in range(1, 3):
             stage.ada.says(f"{number}")
             await stage.until(partial(said, f"session-1: {number}"))
-    assert caplog.text.count("of a delivery has failed") == 2
+    assert caplog.text.count("The on_delivery callback failed") == 2
 
 
 # How it ends
 
 
-ENDING = "I am being switched off, and did not get to what you wrote last. Please write again later."
+ENDING = "I am shutting down, and could not answer your last message. Please write again later."
 
 
 async def test_what_is_written_when_it_ends_is_delivered() -> None:

@@ -277,8 +277,8 @@ async def test_a_topic_of_a_forum_is_a_chat_of_its_own() -> None:
 async def test_what_is_no_chat_is_refused() -> None:
     async with staged() as stage:
         for user_id in ("ada", "", "7:", "7:x"):
-            with pytest.raises(ValueError, match="is no chat"):
+            with pytest.raises(ValueError, match="is not a chat"):
                 await stage.channel.on_stream_start(user_id)
-            with pytest.raises(ValueError, match="is no chat"):
+            with pytest.raises(ValueError, match="is not a chat"):
                 await stage.channel.send(user_id, "x")
         assert stage.idle

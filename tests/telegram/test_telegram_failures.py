@@ -223,7 +223,7 @@ async def test_a_fault_of_the_channel_itself_ends_no_other_answer(caplog: pytest
         delivery = await delivered(stage, script.says("Hello").pauses(5).says(" there"))
         assert stage.chat.texts == ["Hello there"]
         assert delivery.streamed
-    assert "A task of a Telegram channel has failed: RuntimeError" in caplog.text
+    assert "A task of a Telegram channel failed: RuntimeError" in caplog.text
 
 
 # The end

@@ -167,7 +167,7 @@ async def test_a_stranger_is_told_the_number_once_an_hour() -> None:
             stage.bob.says("Hello?")
         await quiet(stage)
         (told,) = stage.bob.chat.texts
-        assert told.startswith("Sorry, I answer only to people whom my owner has allowed.")
+        assert told.startswith("Sorry, I only answer users whom my owner has allowed.")
         assert told.endswith("your number: 8")
         await anyio.sleep(3_601)
         stage.bob.says("Hello?")
@@ -203,7 +203,7 @@ NAMES: Collection[Any] = ["@ada", True, None, 7.0]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_people_are_allowed_by_number(name: Any) -> None:
-    with pytest.raises(TypeError, match="give numbers of people"):
+    with pytest.raises(TypeError, match="give users' numbers"):
         TelegramChannel(TOKEN, allowed=[name])
 
 
@@ -325,7 +325,7 @@ async def test_who_the_bot_is_is_asked_once_and_waited_for(caplog: pytest.LogCap
         assert at == [0, 1, 10, 14]
         assert (await stage.channel.bot()).username == "test_bot"
         assert len(stage.api.calls_of("getMe")) == 4
-    assert "Asking who the bot is did not work; again in 9.0 s" in caplog.text
+    assert "getMe failed; retrying in 9.0 s" in caplog.text
 
 
 async def test_a_wrong_token_ends_the_iteration() -> None:
@@ -389,7 +389,7 @@ async def test_a_press_without_its_message_is_answered() -> None:
             stage.api.update({"callback_query": {"id": "1", "from": ada, "chat_instance": "1", **more}})
         await stage.until(lambda: len(stage.api.calls_of("answerCallbackQuery")) == 2)
         texts = {call.parameters["text"] for call in stage.api.calls_of("answerCallbackQuery")}
-        assert texts == {"This has come to its end already."}
+        assert texts == {"This has already ended."}
 
 
 # What it declares

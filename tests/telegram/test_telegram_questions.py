@@ -415,7 +415,7 @@ async def test_a_button_counts_once() -> None:
         assert await asking.answered() == "n"
         await stage.until(lambda: stage.api.query_answer(second) is not None)
         assert (stage.api.query_answer(first) or {})["text"] == "no"
-        assert (stage.api.query_answer(second) or {})["text"] == "This question is not open any more."
+        assert (stage.api.query_answer(second) or {})["text"] == "This question is no longer open."
 
 
 async def test_buttons_of_questions_that_are_gone_do_nothing() -> None:
@@ -426,7 +426,7 @@ async def test_buttons_of_questions_that_are_gone_do_nothing() -> None:
         old = ask.history[0]
         asking.scope.cancel()
         await stage.settled()
-        assert ask.text == "May it?\n\n→ not open any more"
+        assert ask.text == "May it?\n\n→ no longer open"
         other = await asked(stage, question("And this?"))
         ask.history.append(old)
         query = stage.api.press(ask, "once")
@@ -606,7 +606,7 @@ async def test_closing_the_channel_withdraws_what_is_asked() -> None:
         watch = Stopwatch()
     assert answers == [None]
     assert watch.seconds < 5
-    assert stages[0].chat.texts == ["May it?\n\n→ not open any more"]
+    assert stages[0].chat.texts == ["May it?\n\n→ no longer open"]
     assert stages[0].post.buttons == []
     with pytest.raises(RuntimeError, match="the channel is closed"):
         await stages[0].channel.ask("7", question())

@@ -91,7 +91,7 @@ async def test_a_button_that_was_pressed_goes_before_the_end() -> None:
         await stage.until(lambda: stage.post.buttons == [])
         await stage.until(lambda: stage.api.query_answer(second) is not None)
         assert (stage.api.query_answer(first) or {})["text"] == "Stopping…"
-        assert (stage.api.query_answer(second) or {})["text"] == "This has come to its end already."
+        assert (stage.api.query_answer(second) or {})["text"] == "This has already ended."
         with anyio.fail_after(1):
             await stage.channel.wait_stop("7")  # for that run, it is so
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_what_is_no_token_is_refused_and_not_repeated(token: str) -> None:
-    with pytest.raises(ValueError, match="take it from BotFather") as caught:
+    with pytest.raises(ValueError, match="copy it from BotFather") as caught:
         TelegramApi(token)
     assert "cret" not in str(caught.value)
 

@@ -188,7 +188,7 @@ async def test_a_client_whose_tools_make_no_sense() -> None:
     played = ScriptedAgent(script)
     async with played.connect() as transport, open_connection(transport, Confused()) as connection:
         await connection.request("initialize", {"protocolVersion": 1})
-        with pytest.raises(RpcError, match="its answer to tools/list makes no sense"):
+        with pytest.raises(RpcError, match="its answer to tools/list is malformed"):
             await connection.request("session/new", {"cwd": "/", "mcpServers": servers})
 
 

@@ -404,7 +404,7 @@ async def test_what_explain_says_is_what_is_sent() -> None:
 async def test_two_tools_of_one_name_are_refused_with_both_lines() -> None:
     async with scripted() as agent:
         builder = agent.think().tool(shown)
-        with pytest.raises(ValueError, match="there is a tool called 'shown' already") as caught:
+        with pytest.raises(ValueError, match="another tool is already called 'shown'") as caught:
             builder.tool(hidden, name="shown")
         for function in (shown, hidden):
             assert f"{__file__}:{function.__code__.co_firstlineno}" in str(caught.value)

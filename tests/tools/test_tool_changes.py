@@ -167,7 +167,7 @@ async def test_where_that_is_not_advertised_nothing_is_sent(sessions: s.SessionC
     handler = Played([returns_by_the_prompt], capabilities=capabilities(sessions))
     async with scripted(agent=handler) as agent, agent.session() as session:
         assert await session.think(Answer).text("Go").run() == Answer(value=1)
-        with pytest.raises(CapabilityMissing, match="has not fetched the changed list") as caught:
+        with pytest.raises(CapabilityMissing, match="did not fetch the changed list") as caught:
             await session.think(int).text("Go").tool(two).run()
         assert caught.value.capability == "sessionCapabilities.close and sessionCapabilities.resume"
         assert len(handler.sent.prompts) == 1

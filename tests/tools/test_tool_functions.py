@@ -408,12 +408,12 @@ REFUSED: list[tuple[Callable[..., object], dict[str, Any], str]] = [
     (positional, {}, "must be one that can be passed by its name"),
     (unknown_name, {}, "name 'Nowhere' is not defined. Import the name where the function can see it"),
     (no_schema, {}, "pydantic cannot make a schema"),
-    (grüße, {}, "'grüße' is no name for a tool"),
-    (given, {"name": "with space"}, "'with space' is no name for a tool"),
-    (given, {"name": "x" * 65}, "is no name for a tool"),
-    (lambda: 1, {}, "'<lambda>' is no name for a tool"),
+    (grüße, {}, "'grüße' is not a valid name for a tool"),
+    (given, {"name": "with space"}, "'with space' is not a valid name for a tool"),
+    (given, {"name": "x" * 65}, "is not a valid name for a tool"),
+    (lambda: 1, {}, "'<lambda>' is not a valid name for a tool"),
     (given, {"input_schema": {"type": "string"}}, 'its "type" must be "object"'),
-    (given, {"input_schema": {"type": "objekt"}}, "no valid JSON Schema"),
+    (given, {"input_schema": {"type": "objekt"}}, "not a valid JSON Schema"),
     (given, {"input_schema": {"type": "object", "properties": {"z": {}, "x": {}}}}, "has no parameter 'z'"),
     (
         given,
@@ -450,12 +450,12 @@ def test_a_class_and_an_object_are_refused_with_their_lines() -> None:
 
 @pytest.mark.parametrize("wrong", [5, "plain", ["list"]])
 def test_what_cannot_be_called_is_no_tool(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="a tool is made of a function"):
+    with pytest.raises(TypeError, match="a tool needs a function"):
         tool(wrong)
 
 
 def test_a_function_that_hides_its_parameters() -> None:
-    with pytest.raises(TypeError, match=r"tool max\(\): its parameters are not known; wrap it"):
+    with pytest.raises(TypeError, match=r"tool max\(\): its parameters are unknown; wrap it"):
         tool(max)
 
 

@@ -155,7 +155,7 @@ async def test_an_agent_that_never_looks_again_is_told_apart() -> None:
         with pytest.raises(CapabilityMissing) as caught:
             await session.think(int).text("Go").tool(one).run()
     assert caught.value.capability == "tools/list"
-    assert "not when the session was reopened either" in str(caught.value)
+    assert "not even when the session was reopened" in str(caught.value)
     assert not handler.sent.prompts
 
 

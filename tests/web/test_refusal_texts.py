@@ -161,12 +161,12 @@ STARTED: Final[tuple[tuple[JsonValue, str], ...]] = (
     ),
     (
         {"prompt": "x", "output": {"$ref": "#/$defs/a"}},
-        "output: this JSON Schema refers to /$defs/a, which it does not hold; nothing is fetched",
+        "output: this JSON Schema refers to /$defs/a, which it does not contain; nothing is fetched",
     ),
     ({"prompt": "x", "output": {"pattern": "(?=a)b"}}, COSTLY),
     (
         {"prompt": "x", "output": {"patternProperties": {}}},
-        "output: patternProperties cannot be used here; name the properties, or take any",
+        "output: patternProperties cannot be used here; name the properties, or allow any",
     ),
 )
 """Requests for runs, and what is said of each."""

@@ -8,7 +8,7 @@
             ...
         review = await stream.result
 
-The names are loaded when the first of them is used: the help and the completion of the command need none.
+The names are loaded on first use: the command's help and completion need none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name) from None
 
     def __dir__() -> list[str]:
-        """Return what there is, for completion at a prompt."""
+        """Return all names, for completion at a prompt."""
         _load()
         return list(globals())
 

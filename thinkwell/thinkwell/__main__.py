@@ -1,4 +1,4 @@
-"""The command ``thinkwell``: it runs, and says so, where what it needs is missing."""
+"""The command ``thinkwell``, or a message if its dependencies are missing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Let standard streams that are closed be empty: the next file or socket would take their number."""
+    """Open closed standard streams as empty ones: the next file or socket would take their number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             file = os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free

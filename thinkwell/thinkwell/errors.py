@@ -1,4 +1,4 @@
-"""What can go wrong with a run, as one tree.
+"""The errors of a run, as one tree.
 
     ThinkwellError
     ├── AgentError              a problem with the agent
@@ -8,15 +8,15 @@
     │   ├── AgentClosed             open_agent was left; also a ThoughtCancelled
     │   │   └── SessionClosed           a session's block was left
     │   ├── SessionUnusable         a cancelled turn of the session never ended
-    │   ├── LoginRequired           it wants a login first
+    │   ├── LoginRequired           it requires a login first
     │   ├── LoginFailed             a login failed
     │   ├── CapabilityMissing       it does not support this; nothing was sent
     │   ├── ModelNotOffered         it does not offer that model; no prompt was sent
     │   ├── AgentReported           it answered with an error
     │   │   ├── SessionNotOpened        when asked to open a session
-    │   │   ├── Overloaded              its model service has too much to do
+    │   │   ├── Overloaded              its model service is overloaded
     │   │   ├── QuotaExhausted          its quota or credit is used up
-    │   │   ├── ContextFull             the model takes no longer conversation
+    │   │   ├── ContextFull             the conversation is too long for the model
     │   │   ├── ModelNotFound           its model service does not have the model
     │   │   └── LoginExpired            its login has expired; also a LoginRequired
     │   ├── SessionOpenTimeout      it did not open a session in time
@@ -37,7 +37,7 @@
     ├── QuestionsStopped        a question handler ended the run
     ├── MessageInvalid          a message of the agent does not fit its handler
     ├── AnswerInvalid           an answer does not fit its question
-    ├── QuestionNotOpen         the question does not exist, or has its answer
+    ├── QuestionNotOpen         the question does not exist, or is answered
     ├── PolicyError             a permission policy cannot be read
     ├── ProfileError            the profile of an agent cannot be read
     ├── BufferOverflow          the run's buffer is full, and its policy is "error"
@@ -124,7 +124,7 @@ __all__ = (
 
 
 MODELS_NAMED = 30
-"""How many of an agent's models an error names. All of them are in its attribute."""
+"""Most of an agent's models that an error names. All of them are in its attribute."""
 
 
 class ThinkwellError(Exception):
@@ -137,12 +137,12 @@ class ThinkwellError(Exception):
     __match_args__: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        # Pickles and copies are made of these.
+        # Pickles and copies are made from these.
         self.args: tuple[object, ...] = tuple(getattr(self, name) for name in self.__match_args__)
 
 
 class AgentError(ThinkwellError):
-    """Something is wrong with the agent, or with the connection to it."""
+    """A problem with the agent, or with the connection to it."""
 
 
 @dataclass(eq=False, repr=False)
@@ -278,7 +278,7 @@ class AuthMethod(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoginRequired(AgentError):
-    """The agent wants a login first.
+    """The agent requires a login first.
 
     Attributes:
         agent: The agent's name.
@@ -330,7 +330,7 @@ class LoginFailed(AgentError):
     def __str__(self) -> str:
         return (
             f"The login {self.method!r} of agent {self.agent!r} failed: {self.reason}. "
-            "Try again, or go another way"
+            "Try again, or use another method"
         )
 
 
@@ -351,11 +351,11 @@ class CapabilityMissing(AgentError):
 
 
 class ModelNotOffered(AgentError):
-    """The agent does not offer the model that was asked for. No prompt was sent.
+    """The agent does not offer the requested model. No prompt was sent.
 
     Attributes:
-        model: What was asked for.
-        models: The ids of the models that the agent offers; empty where it offers no choice.
+        model: The requested model.
+        models: The ids of the models that the agent offers; empty if it offers no choice.
     """
 
     def __init__(self, model: str, models: Sequence[str] = ()) -> None:
@@ -404,13 +404,13 @@ class AgentReported(AgentError):
 
 @dataclass(eq=False, repr=False)
 class Overloaded(AgentReported):
-    """The agent's model service has too much to do, for anyone or for this account. Try again later.
+    """The agent's model service is overloaded, for all or for this account. Try again later.
 
     Attributes:
-        code: JSON-RPC or ACP error code; ``None`` where it was a message.
-        message: What the agent says.
-        data: Whatever it added, as JSON.
-        retry_after: Seconds to wait, where the agent says that; most do not.
+        code: JSON-RPC or ACP error code; ``None`` for an error that came as a message.
+        message: The agent's message.
+        data: Any further data from the agent, as JSON.
+        retry_after: Seconds to wait, if the agent says so; most do not.
     """
 
     _: KW_ONLY
@@ -426,10 +426,10 @@ class QuotaExhausted(AgentReported):
     """The quota or the credit of the agent's account is used up.
 
     Attributes:
-        code: JSON-RPC or ACP error code; ``None`` where it was a message.
-        message: What the agent says.
-        data: Whatever it added, as JSON.
-        resets_at: When it is renewed, in seconds since 1970, where the agent says that; most do not.
+        code: JSON-RPC or ACP error code; ``None`` for an error that came as a message.
+        message: The agent's message.
+        data: Any further data from the agent, as JSON.
+        resets_at: When it is renewed, in seconds since 1970, if the agent says so; most do not.
     """
 
     _: KW_ONLY
@@ -445,12 +445,12 @@ class QuotaExhausted(AgentReported):
 
 @dataclass(eq=False, repr=False)
 class ContextFull(AgentReported):
-    """The conversation has become longer than the model takes. Another turn in the session fails, too.
+    """The conversation is too long for the model. Another turn in the session fails, too.
 
     Attributes:
-        code: JSON-RPC or ACP error code; ``None`` where it was a message.
-        message: What the agent says.
-        data: Whatever it added, as JSON.
+        code: JSON-RPC or ACP error code; ``None`` for an error that came as a message.
+        message: The agent's message.
+        data: Any further data from the agent, as JSON.
     """
 
     def __str__(self) -> str:
@@ -462,9 +462,9 @@ class ModelNotFound(AgentReported):
     """The agent's model service does not have the model, or not for this account.
 
     Attributes:
-        code: JSON-RPC or ACP error code; ``None`` where it was a message.
-        message: What the agent says.
-        data: Whatever it added, as JSON.
+        code: JSON-RPC or ACP error code; ``None`` for an error that came as a message.
+        message: The agent's message.
+        data: Any further data from the agent, as JSON.
     """
 
     def __str__(self) -> str:
@@ -472,14 +472,14 @@ class ModelNotFound(AgentReported):
 
 
 class LoginExpired(AgentReported, LoginRequired):
-    """The agent's model service does not take its login or key, or not any more.
+    """The agent's model service no longer accepts its login or key.
 
     Attributes:
-        code: JSON-RPC or ACP error code; ``None`` where it was a message.
-        message: What the agent says.
-        data: Whatever it added, as JSON.
+        code: JSON-RPC or ACP error code; ``None`` for an error that came as a message.
+        message: The agent's message.
+        data: Any further data from the agent, as JSON.
         agent: The agent's name.
-        methods: The ways to log in that it offers.
+        methods: The login methods that it offers.
         reason: The same as `message`.
     """
 
@@ -543,7 +543,7 @@ class SessionOpenTimeout(AgentError):
     def __str__(self) -> str:
         return (
             f"{_opening(self.how, self.session_id)} took longer than {self.seconds:g} seconds; "
-            "raise open_timeout= where the agent needs longer"
+            "raise open_timeout= if the agent needs longer"
         )
 
 
@@ -559,7 +559,7 @@ class SessionInUse(AgentError):
 
     def __str__(self) -> str:
         return (
-            f"Session {self.session_id!r} is open already; use the Session that you have, or leave its block "
+            f"Session {self.session_id!r} is already open; use the Session that you have, or leave its block "
             "first. A copy is made by fork"
         )
 
@@ -579,8 +579,8 @@ class SessionIdReused(AgentError):
     def __str__(self) -> str:
         return (
             f"Agent {self.agent!r} gave the same session id twice: {self.session_id!r} is that of another "
-            "open session, so nothing tells what belongs to which. That is a fault of the agent: have one "
-            "session open at a time, or open the agent once for each"
+            "open session, so their messages cannot be distinguished. That is a fault of the agent: open one "
+            "session at a time, or open the agent once for each"
         )
 
 
@@ -647,7 +647,7 @@ class ResultMissing(ResultError):
 
     Attributes:
         stop_reason: Why the turn ended, in the protocol's words, such as ``end_turn`` or ``max_tokens``.
-        text: What the agent said instead.
+        text: The agent's message instead.
         denied: The titles of its denied permission requests, which may be the cause.
     """
 
@@ -673,7 +673,7 @@ class ResultInvalid(ResultError):
 
     Attributes:
         raw: The last value.
-        errors: What is wrong with it, one line each.
+        errors: Its problems, one line each.
         attempts: How often the agent tried.
     """
 
@@ -696,7 +696,7 @@ class ResultRefused(ResultError):
     """The model refused.
 
     Attributes:
-        text: What it said.
+        text: Its message.
     """
 
     text: str
@@ -710,7 +710,7 @@ class ToolsNotSeen(ResultError):
 
     Attributes:
         via: The transports that were tried: ``acp``, ``http``, ``stdio``.
-        text: What the agent said instead.
+        text: The agent's message instead.
     """
 
     def __init__(self, via: Sequence[str], text: str = "") -> None:
@@ -743,7 +743,7 @@ class ThoughtTimeout(ThinkwellError):
         if self.idle:
             return (
                 f"Nothing was heard of the agent for {self.seconds:g} seconds, and the run was cancelled; "
-                "raise idle_timeout= where it needs longer"
+                "raise idle_timeout= if it needs longer"
             )
         return f"The run took longer than {self.seconds:g} seconds and was cancelled"
 
@@ -767,7 +767,7 @@ class BudgetExceeded(ThinkwellError):
         used = min(self.spent, self.limit) if self.what == "tool_calls" else self.spent
         return (
             f"The budget is used up: {used:g} of {self.limit:g} {self.what.replace('_', ' ')}; "
-            "give the run another Budget to go on"
+            "give the run another Budget to continue"
         )
 
 
@@ -790,7 +790,7 @@ class RunEnded(ThinkwellError, RuntimeError):
 
 @dataclass(eq=False, repr=False)
 class SteeringUnsupported(ThinkwellError):
-    """The agent does not advertise that it takes a message while it works. Nothing was sent.
+    """The agent does not advertise that it accepts a message while it works. Nothing was sent.
 
     Attributes:
         agent: Name of the agent.
@@ -826,7 +826,7 @@ class MessageInvalid(ThinkwellError, ValueError):
 
     Attributes:
         type: The type of the message, such as ``question``.
-        errors: What is wrong, by the name of the field; ``""`` for the whole message.
+        errors: The problems, by the name of the field; ``""`` for the whole message.
         agent: The agent's name.
         handler: The handler, with its source location.
     """
@@ -850,7 +850,7 @@ class MessageInvalid(ThinkwellError, ValueError):
         return (
             f"A message {self.type!r:.100} of {who} does not fit the annotation of {self.handler}: "
             f"{_by_field(self.errors)}. "
-            "Annotate it with what the agent sends, or take a mapping, which is not checked"
+            "Annotate it with the fields that the agent sends, or use a mapping, which is not checked"
         )
 
 
@@ -859,7 +859,7 @@ class AnswerInvalid(ThinkwellError, ValueError):
 
     Attributes:
         question_id: The id of the question.
-        errors: What is wrong, by the name of the form's field; ``""`` for the whole answer.
+        errors: The problems, by the name of the form's field; ``""`` for the whole answer.
     """
 
     def __init__(self, question_id: str, errors: Mapping[str, str]) -> None:
@@ -911,7 +911,7 @@ class PolicyError(ThinkwellError, ValueError):
     """A permission policy cannot be read.
 
     Attributes:
-        problem: What is wrong, and what would be right.
+        problem: The problem, and how to fix it.
         source: The file; ``None`` if the policy was a text.
         where: The key, such as ``rules[1].kind``; empty if the text is not TOML.
     """
@@ -930,7 +930,7 @@ class ProfileError(ThinkwellError, ValueError):
 
     Attributes:
         agent: The agent's name.
-        reason: What is wrong, and what would be right.
+        reason: The problem, and how to fix it.
         files: The files it was read from, the most general first.
     """
 
@@ -951,7 +951,7 @@ class RecordingError(ThinkwellError):
 
     Attributes:
         path: The file.
-        reason: What is wrong with it.
+        reason: The problem.
     """
 
     path: str
@@ -970,7 +970,7 @@ class RecordingCut(RecordingError):
     """
 
     def __str__(self) -> str:
-        return f"The recording {self.path} is cut: {self.reason}. What stands before that was replayed"
+        return f"The recording {self.path} is cut: {self.reason}. Everything before that was replayed"
 
 
 @dataclass(eq=False, repr=False)
@@ -986,7 +986,7 @@ class RecordedFailure(ThinkwellError):
     message: str
 
     def __str__(self) -> str:
-        return f"The recorded run failed by {self.name}: {self.message}"
+        return f"The recorded run failed with {self.name}: {self.message}"
 
 
 @dataclass(eq=False, repr=False)
@@ -1012,7 +1012,7 @@ class McpServerError(ThinkwellError, ValueError):
     The error contains no values of variables, headers or arguments.
 
     Attributes:
-        problem: What is wrong, and what to do.
+        problem: The problem, and what to do.
         server: The server's name; ``None`` if the problem is the whole file.
         source: The file; ``None`` if the server does not come from a file.
         where: The key in the file, such as ``mcpServers.files.env.TOKEN``.
@@ -1035,7 +1035,7 @@ class SkillError(ThinkwellError):
 
     Attributes:
         skill: The path of the skill, or its name if it has no file.
-        reason: What is wrong with it, and what to do.
+        reason: The problem, and what to do.
     """
 
     skill: str
@@ -1050,25 +1050,25 @@ class ToolError(ThinkwellError):
 
 
 def _opening(how: str, session_id: str | None) -> str:
-    """Return what was tried, in words."""
+    """Return a description of the request."""
     return "session/new" if session_id is None else f"session/{how} of {session_id!r}"
 
 
 def _how_it_ended(exit_code: int | None) -> str:
-    """Return what an agent's process did, in words."""
+    """Return a description of the end of an agent's process."""
     if exit_code is None:
         return "closed the connection"
     return f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with code {exit_code}"
 
 
 def _way(method: AuthMethod) -> str:
-    """Return what to say of a way to log in."""
+    """Return the line of a login method."""
     text = f" ({method.description})" if method.description else ""
     return f"\n- {method.id}: {method.name}{text}: {_how_to_log_in(method)}"
 
 
 def _how_to_log_in(method: AuthMethod) -> str:
-    """Return what a person does, or a program."""
+    """Return how to use a login method."""
     if method.type == "agent":
         return f"`await agent.authenticate({_string(method.id)})`, or open_agent(login={_string(method.id)})"
     if not method.command:
@@ -1078,9 +1078,9 @@ def _how_to_log_in(method: AuthMethod) -> str:
 
 
 def _login_line(method: AuthMethod) -> str:
-    """Return what to type for a terminal login; empty where it is not known.
+    """Return the command of a terminal login; empty if it is unknown.
 
-    All of it is quoted, the names of variables too: an agent wrote it, and people paste it into shells.
+    All of it is quoted, even names of variables: an agent wrote it, and users paste it into shells.
     """
     variables = ["env", *(f"{name}={value}" for name, value in method.env.items())] if method.env else []
     return shlex.join([*variables, *method.command]) if method.command else ""
@@ -1092,7 +1092,7 @@ def _string(text: str) -> str:
 
 
 def _denied(titles: Sequence[str]) -> str:
-    """Return what to say of permissions that were denied."""
+    """Return a note about denied permissions."""
     if not titles:
         return ""
     first = ", ".join(f"{title[:80]!r}" for title in titles[:3])
@@ -1105,7 +1105,7 @@ def _by_field(errors: Mapping[str, str]) -> str:
 
 
 def _utc(seconds: float) -> str:
-    """Return a time in words; what an agent gave may be none."""
+    """Return a time as text; an agent's value may be invalid."""
     try:
         return time.strftime(" on %Y-%m-%d at %H:%M UTC", time.gmtime(seconds))
     except (OverflowError, OSError, ValueError):

@@ -240,34 +240,34 @@ class UserMessage(TextEvent, frozen=True, kw_only=True, tag="user_message"):
 
 
 class Steered(Event, frozen=True, kw_only=True, tag="steered"):
-    """You have told the agent something while it worked: `ThoughtStream.steer`."""
+    """You told the agent something while it worked: `ThoughtStream.steer`."""
 
     type: ClassVar[Literal["steered"]] = "steered"
 
     text: str
     outcome: Literal["injected", "interrupted", "queued", "refused"]
-    """The outcome: the agent reads it in its turn, in a new turn of the run, or in a run behind this one;
-    or it did not take it."""
+    """The outcome: the agent reads it in its turn, in a new turn of the run, or in a run after this one;
+    or it refused it."""
     reason: str = ""
     """Why it was refused."""
 
 
 class BackgroundWork(Event, frozen=True, kw_only=True, tag="background"):
-    """What the agent goes on with in the background has changed."""
+    """The agent's background work has changed."""
 
     type: ClassVar[Literal["background"]] = "background"
 
     tools: tuple[str, ...] = ()
-    """The ids of all tool calls that have ended only for show: their commands go on."""
+    """The ids of all tool calls that only seem to have ended: their commands continue."""
 
 
 class AgentCycle(Event, frozen=True, kw_only=True, tag="agent_cycle"):
-    """The agent has worked without a prompt; what it said stands before this, in the run or behind it."""
+    """The agent has worked without a prompt. Its text is before this, in the run or after it."""
 
     type: ClassVar[Literal["agent_cycle"]] = "agent_cycle"
 
     origin: str
-    """What for, in the agent's words: ``task-notification`` where a command in the background has ended."""
+    """The reason, in the agent's words: ``task-notification`` when a command in the background has ended."""
 
 
 class UsageUpdate(Event, frozen=True, kw_only=True, tag="usage"):
@@ -414,7 +414,7 @@ class PhaseChanged(Event, frozen=True, kw_only=True, tag="phase"):
     detail: str = ""
     """Details, such as ``npm package @google/gemini-cli@0.61.0``."""
     seconds: float | None = None
-    """How long it took, if known, as for the agent's launch; else the next phase tells by its time."""
+    """Its duration, if known, as for the agent's launch; otherwise the time of the next phase shows it."""
     cut: str | None = None
     """Why a completed run ended before its turn did; see `thinkwell.view.RunView.cut`."""
 
@@ -686,7 +686,7 @@ def event_from_json(data: bytes | str) -> ThoughtEvent:
         return _decoder().decode(data)
     except msgspec.ValidationError:
         raise
-    except (ValueError, RecursionError) as exc:  # no JSON, no UTF-8, nested too deep
+    except (ValueError, RecursionError) as exc:  # not JSON, not UTF-8, nested too deep
         raise msgspec.ValidationError(str(exc)) from exc
 
 

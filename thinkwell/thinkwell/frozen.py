@@ -55,7 +55,7 @@ def freeze_support() -> None:
 
 
 def _program(name: str) -> Callable[[], object]:
-    """Return what a helper runs. By these imports, what makes frozen programs finds the modules."""
+    """Return the main function of a helper. These imports let tools for frozen programs find the modules."""
     match name:
         case "thinkwell.builtin":
             from thinkwell.builtin.__main__ import main as builtin

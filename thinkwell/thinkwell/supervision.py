@@ -28,18 +28,18 @@ Reviews: TypeAlias = Literal["open", "all"]
 """``open``: what the policy leaves open. ``all``: also what it allows, which can then only be denied."""
 
 REASON_LENGTH: Final = 500
-"""Characters of a judge's reason, or of its failure, to log."""
+"""Most characters of a judge's reason, or of its failure, in the log."""
 
 TITLE_LENGTH: Final = 100
-"""Characters of a question's title in the reason for a run's end."""
+"""Most characters of a question's title in the reason for a run's end."""
 
 RUNS_KEPT: Final = 1000
-"""Runs whose denials and judges are remembered: a supervisor does not learn when a run ends."""
+"""Runs whose denials and judges are remembered: a supervisor is not notified when a run ends."""
 
 
 def _shown(text: str, length: int) -> str:
     """Return a text as one clean line for a log."""
-    from thinkwell._display.brief import shown  # `import thinkwell` does without it
+    from thinkwell._display.brief import shown  # not needed by `import thinkwell`
 
     return shown(text, length)
 
@@ -129,7 +129,7 @@ class Supervisor:
             return Reply(None, f"agent {self._agent.name} does not judge what it asks while it judges")
         try:
             return await self._reply(question, involved)
-        except Exception as exc:  # whatever it is, it allows nothing
+        except Exception as exc:  # any failure allows nothing
             return Reply(None, _shown(f"there is no verdict: {type(exc).__name__}: {exc}", REASON_LENGTH))
 
     async def _reply(self, question: Question, involved: WeakSet[Agent]) -> Reply:

@@ -223,8 +223,8 @@ class RunView:
     stop_reason: str | None = None
     """Why the last turn ended, in the protocol's words; ``None`` before that."""
     background: tuple[str, ...] = ()
-    """What the agent goes on with in the background, by the titles of its tool calls; after the end, what
-    it went on with then."""
+    """The agent's work in the background, by the titles of its tool calls; after the end, the work that was
+    left then."""
     error: Exception | None = None
     """Why the run failed; ``None`` if it has not."""
     cut: str | None = None
@@ -238,7 +238,7 @@ class RunView:
         with the ``name`` of its class and its ``message``. Secrets are not removed.
         """
         plain: dict[str, ev.JsonValue] = json.loads(json.dumps(msgspec.to_builtins(self, enc_hook=_plain)))
-        return plain  # with lists for tuples
+        return plain  # with lists instead of tuples
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunView) and _compared(self) == _compared(other)
@@ -255,7 +255,7 @@ def _values(view: RunView) -> dict[str, Any]:
 
 
 def _compared(view: RunView) -> dict[str, Any]:
-    """Return what is compared: of an error its class and arguments, since each is equal to itself alone."""
+    """Return the values to compare: for an error its class and arguments, as it only equals itself."""
     error = view.error
     return _values(view) | {"error": error and (type(error), error.args)}
 
@@ -268,4 +268,4 @@ def _restored(values: dict[str, Any]) -> RunView:
 def _plain(value: object) -> object:
     if isinstance(value, Exception):
         return {"name": type(value).__name__, "message": str(value)}
-    return dict(cast("Mapping[str, object]", value))  # nothing else in a view is unknown to msgspec
+    return dict(cast("Mapping[str, object]", value))  # msgspec supports everything else in a view

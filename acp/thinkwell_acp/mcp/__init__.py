@@ -1,8 +1,8 @@
-"""An MCP server that offers tools, lives in this process, and has three ways to an agent.
+"""An MCP server for tools in this process, with three transports to an agent.
 
-`ToolServer` knows the tools and nothing of the way. A host carries many servers to one agent: `AcpToolHost`
-over the ACP connection itself, `HttpToolHost` over loopback HTTP, `ShimToolHost` over a small program that
-the agent starts.
+`ToolServer` has the tools and is independent of the transport. A host carries many servers to one agent:
+`AcpToolHost` over the ACP connection itself, `HttpToolHost` over loopback HTTP, `ShimToolHost` over a small
+program that the agent starts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = (
 
 
 def __getattr__(name: str) -> object:
-    """Load the ways over HTTP and over a program when you ask for them."""
+    """Import the hosts for HTTP and for a program on first use."""
     if name == "HttpToolHost":
         from thinkwell_acp.mcp._http_host import HttpToolHost
 

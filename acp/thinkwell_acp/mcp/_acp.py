@@ -1,6 +1,6 @@
-"""The way over the ACP connection itself (`mcp/connect`, `mcp/message`, `mcp/disconnect`; unstable).
+"""Tools over the ACP connection itself (`mcp/connect`, `mcp/message`, `mcp/disconnect`; unstable).
 
-The messages of MCP travel without their envelope: the outer request's id, result and error are also the inner
+MCP messages are sent without their envelope: the outer request's id, result and error are also the inner
 ones.
 """
 
@@ -48,8 +48,8 @@ class AcpToolHost(AsyncContextManagerMixin):
     """Makes tool servers reachable through an ACP connection. Its methods serve that connection's requests.
 
     Args:
-        send: Sends the agent progress and changes of the tools. What it raises is logged: a connection that
-            is gone ends the host from elsewhere.
+        send: Sends the agent progress and changes of the tools. Its exceptions are logged: a closed
+            connection ends the host from elsewhere.
     """
 
     def __init__(self, send: SendMessage) -> None:
@@ -69,13 +69,13 @@ class AcpToolHost(AsyncContextManagerMixin):
                     self._drop(server_id)
 
     def add(self, server: ToolServer) -> McpServerAcp:
-        """Make a server reachable, and return what to tell the agent. It can be reached at once."""
+        """Make a server reachable at once, and return its declaration for the agent."""
         server_id = os.urandom(12).hex()
         self._servers[server_id] = server
         return McpServerAcp(name=server.name, server_id=server_id)
 
     def remove(self, server: ToolServer) -> None:
-        """End the server's sessions here, and accept no more. A server that is not here is ignored."""
+        """End the server's sessions here, and accept no more. An unknown server is ignored."""
         for server_id in [id_ for id_, known in self._servers.items() if known is server]:
             self._drop(server_id)
 
@@ -83,7 +83,7 @@ class AcpToolHost(AsyncContextManagerMixin):
         """Serve `mcp/connect`: open a session.
 
         Raises:
-            McpError: There is no such server.
+            McpError: The server is unknown.
         """
         server = self._servers.get(request.server_id)
         if server is None:
@@ -95,8 +95,8 @@ class AcpToolHost(AsyncContextManagerMixin):
     async def message(self, request: MessageMcpRequest, request_id: RequestId = None) -> JsonValue:
         """Serve `mcp/message` as a request and return the bare result. Cancelling it cancels the tool.
 
-        The tools count as listed when this returns: the connection has to queue its answer before anything
-        that a waiter of `ToolServer.wait_listed` sends, which it does when it does not suspend in between.
+        The tools count as listed when this returns. The connection must queue the answer before anything that
+        a waiter of `ToolServer.wait_listed` sends: it does so if it does not suspend in between.
 
         Args:
             request: The parameters.
@@ -104,7 +104,7 @@ class AcpToolHost(AsyncContextManagerMixin):
                 opens.
 
         Raises:
-            McpError: The MCP request failed, or there is no such session.
+            McpError: The MCP request failed, or the session is unknown.
         """
         session = self._session(request.connection_id)
         notify = partial(self._notify, request.connection_id)
@@ -116,7 +116,7 @@ class AcpToolHost(AsyncContextManagerMixin):
         return result
 
     async def notification(self, notification: MessageMcpNotification) -> None:
-        """Serve `mcp/message` as a notification. One for an unknown session is ignored."""
+        """Serve `mcp/message` as a notification. Those of unknown sessions are ignored."""
         session = self._sessions.get(notification.connection_id)
         if session is not None:
             session.notification(notification.method, notification.params or {})
@@ -125,7 +125,7 @@ class AcpToolHost(AsyncContextManagerMixin):
         """Serve `mcp/disconnect`: end a session.
 
         Raises:
-            McpError: There is no such session.
+            McpError: The session is unknown.
         """
         self._session(request.connection_id).close()
         del self._sessions[request.connection_id]
@@ -148,7 +148,7 @@ class AcpToolHost(AsyncContextManagerMixin):
         self._outbox.put(MessageMcpNotification(connection_id=connection_id, method=method, params=params))
 
     async def _flush(self) -> None:
-        """Return when what was queued before is sent: a result must not overtake its progress."""
+        """Return when the queue so far is sent: a result must not overtake its progress."""
         mark = anyio.Event()
         self._outbox.put(mark)
         await mark.wait()

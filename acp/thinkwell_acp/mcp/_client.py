@@ -1,8 +1,8 @@
-"""An MCP client for agents: it lists the tools of a server and calls them, whatever carries the messages.
+"""An MCP client for agents: it lists a server's tools and calls them, over any transport.
 
-Nothing that a server sends is trusted. What it names, says and answers is bounded in size and freed of
-control characters, what makes no sense is an error like any other, and no wait is without an end but that for
-a client's own tools, which the client ends itself.
+The server is not trusted. Its names and texts are limited in size and freed of control characters, a
+malformed answer is an error like any other, and every wait is limited, except calls of a client's own tools,
+which the client ends itself.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REVISION: Final = "2025-06-18"
-"""The revision of MCP that is asked for."""
+"""The requested revision of MCP."""
 
 MAX_PAGES: Final = 20
-"""How many pages of a list of tools are fetched."""
+"""Most pages of a list of tools."""
 
 MAX_TOOLS: Final = 1000
-"""How many tools of a server are known."""
+"""Most tools of a server."""
 
 MAX_NAME: Final = 128
-"""Characters of a tool's name (MCP 2025-11-25, server/tools)."""
+"""Most characters of a tool's name (MCP 2025-11-25, server/tools)."""
 
 MAX_TEXT: Final = 100_000
-"""Characters of text that are taken of one answer."""
+"""Most characters of text that are kept of one answer."""
 
 MAX_DATA: Final = 1024 * 1024
-"""Bytes of an answer up to which its structured part is taken."""
+"""Most bytes of an answer whose structured part is kept."""
 
 MAX_REASON: Final = 300
-"""Characters of the server's words in a reason."""
+"""Most characters of the server's words in a reason."""
 
 ANSWER_TIMEOUT: Final = 60.0
-"""Seconds for the answer to any request but a call of a tool. Servers that are still being installed when
-they are started were seen to take half of that."""
+"""Seconds for the answer to any request except a tool call. Servers that are still being installed when they
+are started were seen to take half of that."""
 
 DISCONNECT_TIMEOUT: Final = 1.0
-"""Seconds for the answer to ``mcp/disconnect``, after which nothing depends on it."""
+"""Seconds for the answer to ``mcp/disconnect``. Nothing depends on it."""
 
 _UNPRINTABLE: Final = re.compile(r"[^\n\t\x20-\x7e\xa0-\u2027\u202f-\u2065\u206a-\U0010ffff]|[\ud800-\udfff]")
 
 
 class McpTrouble(AcpError):  # noqa: N818 - says what happened
-    """A server did not do what was asked of it. The text is fit to be shown: a part of a sentence."""
+    """A server failed to do what was asked. The text can be shown, as part of a sentence."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -80,11 +80,11 @@ class McpLink(Protocol):
     """Carries messages to a server."""
 
     async def request(self, method: str, params: JsonObject) -> Raw:
-        """Send a request and return its result. A caller who is cancelled takes it back.
+        """Send a request and return its result. Cancelling the call withdraws the request.
 
         Raises:
-            AcpError: It fails, or there will be no answer.
-            TimeoutError: There was none in time.
+            AcpError: The request failed, or there will be no answer.
+            TimeoutError: The answer took too long.
         """
         ...
 
@@ -93,21 +93,21 @@ class McpLink(Protocol):
         ...
 
     def ended(self, error: AcpError) -> str:
-        """Return the words for the end of the link."""
+        """Return a text for the end of the link."""
         ...
 
 
 class ToolInfo(Struct, frozen=True, kw_only=True):
-    """A tool that a server offers."""
+    """A tool of a server."""
 
     name: str
     description: str
     schema: JsonObject
-    """JSON Schema of the arguments, as the server has it."""
+    """JSON Schema of the arguments, unchanged from the server."""
 
 
 class ToolOutcome(Struct, frozen=True, kw_only=True):
-    """What a call came to."""
+    """The outcome of a call."""
 
     text: str
     failed: bool
@@ -145,9 +145,9 @@ class McpClient:
     """A conversation with one MCP server.
 
     Args:
-        name: What the server is called.
+        name: The server's name.
         link: Carries the messages.
-        identity: Name and version of the program that asks.
+        identity: Name and version of this program.
     """
 
     def __init__(self, name: str, link: McpLink, identity: JsonObject) -> None:
@@ -159,10 +159,10 @@ class McpClient:
         """The tools as last listed."""
 
     async def start(self, *, lists: bool = True) -> None:
-        """Shake hands and, unless told otherwise, list the tools.
+        """Shake hands and, unless `lists` is false, list the tools.
 
         Raises:
-            McpTrouble: The server does not do it.
+            McpTrouble: The server failed.
         """
         params: JsonObject = {
             "protocolVersion": REVISION,
@@ -171,17 +171,19 @@ class McpClient:
         }
         answer = await self._ask("initialize", params, _Initialized)
         if answer.revision not in (None, *HANDSHAKE_REVISIONS):
-            raise McpTrouble(f"it speaks MCP {printable(answer.revision or '', 20)}, which I do not")
+            raise McpTrouble(
+                f"it speaks MCP {printable(answer.revision or '', 20)}, and this client does not"
+            )
         self._lists = answer.capabilities is None or "tools" in answer.capabilities
         self._link.notify("notifications/initialized", {})
         if lists:
             await self.list_tools()
 
     async def list_tools(self) -> None:
-        """Fetch the list of tools: `MAX_TOOLS` of them. Those without a name that can be shown are left out.
+        """Fetch the list of tools, at most `MAX_TOOLS`. Those whose name cannot be shown are left out.
 
         Raises:
-            McpTrouble: The server does not give it.
+            McpTrouble: The server failed.
         """
         found: dict[str, ToolInfo] = {}
         params: JsonObject = {}
@@ -200,7 +202,7 @@ class McpClient:
         """Call a tool.
 
         Raises:
-            McpTrouble: The server does not run it.
+            McpTrouble: The server failed to run it.
         """
         raw = await self._request("tools/call", {"name": name, "arguments": arguments})
         result = _read(raw, _Result, "tools/call")
@@ -219,7 +221,7 @@ class McpClient:
             raise McpTrouble(f"it did not answer {method} within {ANSWER_TIMEOUT:g} seconds") from None
 
     async def _request(self, method: str, params: JsonObject) -> Raw:
-        """Send a request: here what a link or a server does becomes an error of this module."""
+        """Send a request, and translate all failures into `McpTrouble`."""
         try:
             return await self._link.request(method, params)
         except RpcError as exc:
@@ -234,11 +236,11 @@ def _read(raw: Raw, kind: type[T], method: str) -> T:
     try:
         return msgspec.json.decode(raw, type=kind)
     except (ValueError, RecursionError) as exc:
-        raise McpTrouble(f"its answer to {method} makes no sense ({printable(str(exc), 100)})") from exc
+        raise McpTrouble(f"its answer to {method} is malformed ({printable(str(exc), 100)})") from exc
 
 
 def _read_tool(raw: Raw) -> ToolInfo | None:
-    """Return a tool, where it has a name that can be called and shown."""
+    """Return a tool, if its name can be called and shown."""
     try:
         tool = msgspec.json.decode(raw, type=_Tool)
     except (ValueError, RecursionError):
@@ -251,15 +253,15 @@ def _read_tool(raw: Raw) -> ToolInfo | None:
 
 
 def printable(text: str, limit: int) -> str:
-    """Return a text of others as it can be shown: no longer than the limit, without control characters."""
+    """Return a foreign text in a form to show: limited in length, without control characters."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", cut.replace("\r\n", "\n"))
 
 
 class AcpLink:
-    """The way over the ACP connection itself (`mcp/connect`, `mcp/message`, `mcp/disconnect`; unstable).
+    """The link over the ACP connection itself (`mcp/connect`, `mcp/message`, `mcp/disconnect`; unstable).
 
-    The other end is the client itself, so a call takes as long as the client lets it.
+    The other end is the client itself, so the client limits the time of a call.
     """
 
     def __init__(self, connection: Connection, connection_id: str) -> None:
@@ -268,10 +270,10 @@ class AcpLink:
 
     @classmethod
     async def connect(cls, connection: Connection, server: McpServerAcp) -> AcpLink:
-        """Open a way to a server of the client's.
+        """Open a link to a server of the client.
 
         Raises:
-            McpTrouble: The client refuses, or is gone.
+            McpTrouble: The client refuses, or has closed the connection.
         """
         request = ConnectMcpRequest(server_id=server.server_id)
         try:
@@ -293,11 +295,11 @@ class AcpLink:
         self._connection.notify("mcp/message", message)
 
     def ended(self, error: AcpError) -> str:
-        """Return the words for the end of the link."""
+        """Return a text for the end of the link."""
         return printable(str(error), MAX_REASON)
 
     async def close(self) -> None:
-        """End the conversation, cancelled or not. A client that does not know how is no error."""
+        """End the conversation, even if cancelled. A client that does not support it is not an error."""
         request = DisconnectMcpRequest(connection_id=self.connection_id)
         with anyio.move_on_after(DISCONNECT_TIMEOUT, shield=True):
             try:

@@ -1,4 +1,4 @@
-"""One HTTP connection: h11 parses, a byte stream carries, and every wait that a client causes has a limit."""
+"""One HTTP connection: h11 parses, a byte stream carries, and every wait for a client is limited."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ if TYPE_CHECKING:
 
 READ_SIZE = 64 * 1024
 MAX_HEAD = 32 * 1024
-"""Limit for the head of a request, in bytes."""
+"""Most bytes of a request's head."""
 MAX_PIPELINED = 64 * 1024
-"""What a client may send ahead while its request is served, in bytes. It sends no more than that, or is not
-listened to."""
+"""Most bytes that a client may send ahead while its request is served. It sends no more, or we stop reading
+and cannot notice when it leaves."""
 LINGER = 1.0
-"""Seconds for which a refused request is read on: closing at once would reset the connection and lose the
+"""Seconds for which a refused request is still read: closing at once would reset the connection and lose the
 answer."""
 
 Header = tuple[str, str]
 
 
 class HttpLimits(Struct, frozen=True, kw_only=True):
-    """What a client may cost."""
+    """The limits of a client."""
 
     request_time: float = 30.0
-    """Seconds that a request may take to arrive, head and body each, and that a new connection may say
-    nothing."""
+    """Seconds for a request to arrive, head and body each, and for the first bytes of a new connection."""
     write_time: float = 60.0
-    """Seconds that a client may take to read what it is sent."""
+    """Seconds for a client to read an answer."""
     max_body: int = 64 * 1024 * 1024
-    """Bytes of a request's body."""
+    """Most bytes of a request's body."""
     max_connections: int = MAX_CONNECTIONS
-    """Connections that are open at once. Beyond it new ones are closed at once."""
+    """Most open connections. Further ones are closed at once."""
 
 
 class HttpError(Exception):
@@ -54,7 +53,7 @@ class HttpError(Exception):
 
 
 class HttpRequest(Struct, frozen=True):
-    """The head of a request. Names of headers are lower case; repeated ones are joined by a comma."""
+    """The head of a request. Names of headers are lower case; repeated headers are joined by a comma."""
 
     method: str
     target: str
@@ -66,7 +65,7 @@ class HttpRequest(Struct, frozen=True):
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def accepts(self, kind: str) -> bool:
-        """Whether the client takes this type of content. One that does not say takes anything."""
+        """Whether the client accepts a type of content. A client that does not say accepts everything."""
         accept = self.headers.get("accept", "*/*")
         ranges = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
         return not ranges.isdisjoint((kind, kind.partition("/")[0] + "/*", "*/*"))
@@ -83,13 +82,13 @@ class HttpConnection:
         self._length = 0
 
     async def next_request(self, idle: float | None) -> HttpRequest | None:
-        """Return the head of the next request, or ``None`` where none comes.
+        """Return the head of the next request, or ``None`` if there is no more.
 
         Args:
-            idle: Seconds until it has to begin.
+            idle: Seconds for it to begin.
 
         Raises:
-            HttpError: It is no HTTP, too long, or too slow.
+            HttpError: It is not HTTP, too long, or too slow.
         """
         if self._h11.their_state is h11.DONE:
             self._h11.start_next_cycle()
@@ -114,7 +113,7 @@ class HttpConnection:
         """Return the body of the request.
 
         Raises:
-            HttpError: It is too long or too slow, or the client is gone.
+            HttpError: It is too long or too slow, or the client has left.
         """
         if self._length > self._limits.max_body:
             raise HttpError(413, "The body is too long")
@@ -136,7 +135,7 @@ class HttpConnection:
     async def respond(self, status: int, body: bytes = b"", *headers: Header) -> bool:
         """Answer the request, and return whether the connection can serve another one."""
         if self._h11.their_state is h11.SEND_BODY:
-            # A request without a body is complete by this, and its connection can be kept.
+            # This completes a request without a body, and its connection can be kept.
             with contextlib.suppress(h11.RemoteProtocolError):
                 self._h11.next_event()
         fields = [*headers, ("content-length", str(len(body)))]
@@ -166,7 +165,7 @@ class HttpConnection:
         await self._send(h11.Data(data=b"event: message\ndata: %b\n\n" % message.rstrip(b"\n")))
 
     async def send_comment(self) -> None:
-        """Send what an event stream's reader ignores, so that the connection is not silent."""
+        """Send a comment, which readers of event streams ignore, so that the connection is not silent."""
         await self._send(h11.Data(data=b": still here\n\n"))
 
     async def end_events(self) -> bool:
@@ -175,7 +174,7 @@ class HttpConnection:
         return self._reusable
 
     async def wait_gone(self) -> None:
-        """Return when the client is gone. What it sends meanwhile is kept for the next request."""
+        """Return when the client has left. Bytes that it sends meanwhile are kept for the next request."""
         try:
             while len(self._h11.trailing_data[0]) < MAX_PIPELINED:
                 if not await self._fill():
@@ -185,7 +184,7 @@ class HttpConnection:
         await anyio.sleep_forever()
 
     async def linger(self) -> None:
-        """End our side of the connection, and read on a little so that the last answer arrives."""
+        """End our side of the connection, and read on briefly so that the last answer arrives."""
         with anyio.move_on_after(LINGER):
             await self._stream.send_eof()
             while True:
@@ -204,7 +203,7 @@ class HttpConnection:
         raise HttpError(408, "The request took too long")
 
     async def _fill(self) -> bool:
-        """Read on, and return whether there was something."""
+        """Read more, and return whether there was any."""
         try:
             data = await self._stream.receive(READ_SIZE)
         except anyio.EndOfStream:

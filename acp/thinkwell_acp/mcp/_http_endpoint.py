@@ -1,6 +1,6 @@
-"""A tool server behind one path: what streamable HTTP means for it (MCP 2025-11-25, basic/transports).
+"""A tool server behind one path: streamable HTTP (MCP 2025-11-25, basic/transports).
 
-A reply to a JSON-RPC request is always HTTP status 200, errors included: every client reads that.
+A reply to a JSON-RPC request always has HTTP status 200, even for errors: every client reads that.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ Lines: TypeAlias = "Outbox[bytes | Answer]"
 
 
 class HttpTimes(Struct, frozen=True, kw_only=True):
-    """When a slow answer becomes a stream of events, and how often that says that it lives. In seconds."""
+    """When a slow answer becomes a stream of events, and how often a comment is sent on it. In seconds."""
 
     patience: float
     keepalive: float
 
 
 class _Client:
-    """A client that shook hands: its session, and the stream of events that it opened by GET, if it did."""
+    """A client that shook hands: its session, and the stream of events that it opened by GET, if any."""
 
     def __init__(self, server: ToolServer) -> None:
         self.session = ToolSession(server, self._notify)
         self._stream: Lines | None = None
 
     def open_stream(self) -> Lines:
-        """Return what to send on a new stream. An older stream ends: a message goes to one stream only."""
+        """Return the queue of a new stream. An older stream ends: a message goes to one stream only."""
         if self._stream is not None:
             self._stream.close()
         self._stream = Outbox()
@@ -79,7 +79,7 @@ class HttpEndpoint:
 
         Raises:
             HttpError: The request cannot be served.
-            anyio.EndOfStream: The client went away.
+            anyio.EndOfStream: The client left.
         """
         match request.method:
             case "POST":
@@ -89,8 +89,8 @@ class HttpEndpoint:
             case "DELETE" if SESSION_HEADER in request.headers:
                 return await self._delete(http, request)
             case _:
-                # Some agents probe with GET or HEAD whether there is a stream; this answer sends them on to
-                # POST.
+                # Some agents probe with GET or HEAD whether there is a stream; with this answer they continue
+                # with POST.
                 raise HttpError(405, "POST, or GET and DELETE of a session", ("allow", "POST, GET, DELETE"))
 
     async def _post(self, http: HttpConnection, request: HttpRequest) -> bool:
@@ -137,7 +137,7 @@ class HttpEndpoint:
         session: ToolSession,
         *headers: Header,
     ) -> bool:
-        """Serve a request while watching its client: one that goes away cancels it."""
+        """Serve a request while watching its client: if it leaves, the request is cancelled."""
         lines: Lines = Outbox()
 
         def notify(method: str, params: JsonObject) -> None:
@@ -157,7 +157,7 @@ class HttpEndpoint:
     async def _reply(
         self, http: HttpConnection, request: HttpRequest, lines: Lines, *headers: Header
     ) -> tuple[bool, int | None]:
-        """Send the answer: plainly if it comes soon and first, else as the last event of a stream."""
+        """Send the answer: plain if it comes soon and first, else as the last event of a stream."""
         first: bytes | Answer | None = None
         if request.accepts(JSON_TYPE):
             with anyio.move_on_after(self._times.patience if request.accepts(EVENTS_TYPE) else None):
@@ -170,7 +170,7 @@ class HttpEndpoint:
         return await http.end_events(), answer.listed
 
     async def _send_events(self, http: HttpConnection, lines: Lines) -> Answer:
-        """Send events up to the answer, and a comment whenever there was none for a while.
+        """Send events up to the answer, and a comment after each pause.
 
         Raises:
             anyio.EndOfStream: There will be no answer.
@@ -189,7 +189,7 @@ class HttpEndpoint:
                     await http.send_event(item)
 
     async def _get(self, http: HttpConnection, request: HttpRequest) -> bool:
-        """Stream messages but answers until the client leaves, opens another stream, or its session ends."""
+        """Stream messages except answers until the client leaves or reopens it, or its session ends."""
         if not request.accepts(EVENTS_TYPE):
             raise HttpError(406, f"Accept has to allow {EVENTS_TYPE}")
         client = self._client(request)

@@ -1,4 +1,4 @@
-"""The way over loopback HTTP: a listener on 127.0.0.1 that only who knows the secret can use."""
+"""Tools over loopback HTTP: a listener on 127.0.0.1 that requires a secret."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class HttpToolHost(AsyncContextManagerMixin):
 
     Args:
         patience: Seconds after which the reply to a running call becomes a stream of events.
-        keepalive: Seconds between signs of life on a stream of events.
-        limits: What a client may cost.
+        keepalive: Seconds between comments on a stream of events.
+        limits: The limits of a client.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class HttpToolHost(AsyncContextManagerMixin):
                 self._endpoints.clear()
 
     def add(self, server: ToolServer) -> McpServerHttp:
-        """Make a server reachable, and return what to tell the agent. It can be reached at once."""
+        """Make a server reachable at once, and return its declaration for the agent."""
         endpoint = HttpEndpoint(server, self._times)
         self._count += 1
         path = f"/{self._count}/mcp"
@@ -69,7 +69,7 @@ class HttpToolHost(AsyncContextManagerMixin):
         return McpServerHttp(name=server.name, url=f"http://127.0.0.1:{self._port}{path}", headers=(header,))
 
     def remove(self, server: ToolServer) -> None:
-        """End the server's sessions here, and accept no more. A server that is not here is ignored."""
+        """End the server's sessions here, and accept no more. An unknown server is ignored."""
         for path, endpoint in tuple(self._endpoints.items()):
             if endpoint.server is server:
                 del self._endpoints[path]
@@ -85,7 +85,7 @@ class HttpToolHost(AsyncContextManagerMixin):
                 if request is None:
                     return
                 endpoint = self._admit(request)
-                # Who knows the secret may be silent for as long as it likes: closing would race with its next
+                # A client that knows the secret may be silent for any time: closing would race with its next
                 # request.
                 idle = None
                 reusable = await endpoint.serve(http, request)
@@ -95,14 +95,14 @@ class HttpToolHost(AsyncContextManagerMixin):
         await http.linger()
 
     def _admit(self, request: HttpRequest) -> HttpEndpoint:
-        """Return the endpoint that the request is for.
+        """Return the endpoint of a request.
 
         Raises:
-            HttpError: It comes from a web page, asks for nothing that is here, or does not know the secret.
+            HttpError: It comes from a web page, has an unknown path, or lacks the secret.
         """
         hosts = {f"127.0.0.1:{self._port}", f"localhost:{self._port}"}
-        # A page whose name was rebound to 127.0.0.1 gives itself away by these two (MCP, security of
-        # streamable HTTP).
+        # These two reveal a page whose name was rebound to 127.0.0.1 (MCP, security of streamable
+        # HTTP).
         if request.headers.get("host", "").lower() not in hosts:
             raise HttpError(403, "Host is not this server")
         origin = request.headers.get("origin")

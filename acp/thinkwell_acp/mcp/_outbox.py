@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Outbox(Generic[T]):
-    """What one task puts in without waiting, and another takes out in order."""
+    """A queue: one task adds items without waiting, another takes them out in order."""
 
     def __init__(self) -> None:
         self._items: deque[T] = deque()
@@ -19,13 +19,13 @@ class Outbox(Generic[T]):
         self._closed = False
 
     def put(self, item: T) -> None:
-        """Add an item. After `close` it is dropped: it would not be taken."""
+        """Add an item. After `close` it is dropped."""
         if not self._closed:
             self._items.append(item)
             self._changed.set()
 
     def close(self) -> None:
-        """Take no more items. Those inside can still be taken out."""
+        """Accept no more items. Those inside can still be taken out."""
         self._closed = True
         self._changed.set()
 

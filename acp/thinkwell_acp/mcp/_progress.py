@@ -1,4 +1,4 @@
-"""One call of a tool, as its handler sees it."""
+"""The context of one tool call, for its handler."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Notify: TypeAlias = Callable[[str, JsonObject], None]
 """Sends a notification (method, params) to a client. It never waits and never raises."""
 
 _STEP = 1e-6
-"""What a sign of life adds to the last progress: too small to show, and MCP wants progress to rise every
-time."""
+"""The increment of a sign of life over the last progress: too small to show, and MCP requires progress to
+rise every time."""
 
 
 class CallContext:
-    """A running call: what the caller added to it, and a way to tell how far it is."""
+    """A running call: the caller's additions to it, and a way to report progress."""
 
     meta: JsonObject
-    """The ``_meta`` of the request; empty where there was none."""
+    """The ``_meta`` of the request; may be empty."""
 
     def __init__(self, meta: JsonObject, notify: Notify) -> None:
         self.meta = meta
@@ -36,13 +36,13 @@ class CallContext:
         self._over = False
 
     def report(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the caller how far the call is, if it asked to be told. Nothing is sent after the call's end.
+        """Report progress to the caller, if it asked for it. Nothing is sent after the call's end.
 
         Args:
-            progress: How much is done, in any unit. It rises from report to report; where it does not, a
+            progress: How much is done, in any unit. It must rise from report to report; if it does not, a
                 little is added.
-            total: How much there is to do, where that is known.
-            message: What is being done.
+            total: The amount in all, if known.
+            message: A text about the current step.
         """
         if self._token is None or self._over:
             return
@@ -57,13 +57,13 @@ class CallContext:
         self._notify("notifications/progress", params)
 
     def finish(self) -> None:
-        """Send nothing from now on: progress that comes after its result would be an error."""
+        """Send nothing from now on: progress after the result would be an error."""
         self._over = True
 
     async def keep_alive(self, interval: float) -> None:
-        """Give a sign of life whenever nothing was reported for `interval` seconds. Runs until cancelled.
+        """Send a sign of life after `interval` seconds without a report. Runs until cancelled.
 
-        Clients that reset their time limit at progress give up a silent call after one to five minutes.
+        Clients that reset their time limit on progress give up a silent call after one to five minutes.
         """
         if self._token is None:
             return

@@ -1,4 +1,4 @@
-"""The tool server: its tools, who is connected, and who has seen what."""
+"""The tool server: its tools, its sessions, and which tools they have seen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ silence."""
 
 
 class ServerSession(Protocol):
-    """A client's session, as the server knows it."""
+    """A client's session, as seen by the server."""
 
     def announce(self) -> None:
         """Tell the client that the tools have changed."""
@@ -33,22 +33,22 @@ class ServerSession(Protocol):
 
 
 class ToolServer:
-    """Offers tools to MCP clients, whichever way they come. A host of this package makes it reachable.
+    """Offers tools to MCP clients over any transport. A host of this package makes it reachable.
 
     Args:
-        name: What the server is called in ``serverInfo``.
-        call: Runs a tool. Several calls run at once.
+        name: The server's name in ``serverInfo``.
+        call: Runs a tool. Several calls may run at once.
         tools: The tools at first.
         version: The version in ``serverInfo``.
         instructions: Advice to the model on how to use the server.
         keepalive: Seconds between signs of life of a running call, for callers that gave a progress token.
         discover: Whether to answer ``server/discover``, by which a client of MCP 2026-07-28 finds out that it
-            may leave out the handshake. Without it such a client takes its next older revision. Both are
-            served.
+            may leave out the handshake. Without an answer, such a client uses its next older revision. Both
+            are served.
         on_reached: Called whenever a client begins a session.
 
     Raises:
-        ValueError: Two tools have one name.
+        ValueError: Two tools have the same name.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ToolServer:
         self._listed_generation = 0
         self._listed_names: frozenset[str] = frozenset()
         self._asked: dict[int, frozenset[str]] = {}
-        """Names of the sets of tools that were asked for, and may be sent yet."""
+        """The names in each set of tools that was requested and may still be sent."""
         self._list_count = 0
         self._sessions: set[ServerSession] = set()
         self._reached = False
@@ -85,14 +85,14 @@ class ToolServer:
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools that are offered now."""
+        """The currently offered tools."""
         return tuple(self._tools.values())
 
     def set_tools(self, tools: Sequence[ToolSpec]) -> None:
-        """Offer these tools from now on, and tell every client that can hear it. Equal tools are no change.
+        """Replace the offered tools, and notify every client that can be notified. Equal tools are no change.
 
         Raises:
-            ValueError: Two tools have one name.
+            ValueError: Two tools have the same name.
         """
         new = _by_name(tools)
         if tuple(new.values()) == self.tools:
@@ -104,12 +104,12 @@ class ToolServer:
 
     @property
     def generation(self) -> int:
-        """Which set of tools is offered: 1 at first, one more at every change."""
+        """The number of the current set of tools: 1 at first, one more at every change."""
         return self._generation
 
     @property
     def listed_generation(self) -> int:
-        """The latest set of tools that an agent was sent by ``tools/list``; 0 where none was."""
+        """The latest set of tools that was sent to an agent by ``tools/list``; 0 for none."""
         return self._listed_generation
 
     @property
@@ -119,7 +119,7 @@ class ToolServer:
 
     @property
     def list_count(self) -> int:
-        """How many answers to ``tools/list`` were sent."""
+        """The number of answers to ``tools/list``."""
         return self._list_count
 
     @property
@@ -128,7 +128,7 @@ class ToolServer:
         return self._reached
 
     async def wait_listed(self) -> None:
-        """Return when an agent has been sent the tools that are offered now. The caller limits the wait."""
+        """Return when an agent has received the current tools. The caller limits the wait."""
         wanted = self._generation
         while self._listed_generation < wanted:
             await self._changed.wait()
@@ -139,22 +139,22 @@ class ToolServer:
         return self._closed
 
     def close(self) -> None:
-        """Cancel the running calls, end every session, and refuse what comes later. Return at once."""
+        """Cancel the running calls, end every session, and refuse later ones. Return at once."""
         self._closed = True
         for session in tuple(self._sessions):
             session.close()
 
     async def aclose(self) -> None:
-        """Close, and return when no tool's handler runs any more."""
+        """Close, and return when no tool's handler is running."""
         self.close()
         while self._running:
             await self._changed.wait()
 
     def find(self, name: str) -> ToolSpec:
-        """Return the tool of that name.
+        """Return the tool with a name.
 
         Raises:
-            McpError: There is none; the message says which there are.
+            McpError: The tool is unknown; the message names the offered ones.
         """
         if name in self._tools:
             return self._tools[name]
@@ -162,16 +162,16 @@ class ToolServer:
         raise McpError(INVALID_PARAMS, f"Unknown tool: {name}. Tools offered now: {known}.", {"tool": name})
 
     def identity(self) -> JsonObject:
-        """Return what the server says of itself (``serverInfo``)."""
+        """Return the server's description of itself (``serverInfo``)."""
         return {"name": self.name, "version": self.version}
 
     def listing(self) -> tuple[int, JsonObject]:
-        """Return the set of tools that is offered now, and the answer to ``tools/list``."""
+        """Return the number of the current set of tools, and the answer to ``tools/list``."""
         self._asked[self._generation] = frozenset(self._tools)
         return self._generation, {"tools": [tool.wire() for tool in self._tools.values()]}
 
     def listed(self, generation: int) -> None:
-        """Note that an agent was sent this set of tools."""
+        """Record that an agent received this set of tools."""
         if generation > self._listed_generation:
             self._listed_generation = generation
             self._listed_names = self._asked[generation]
@@ -180,19 +180,19 @@ class ToolServer:
         self._wake()
 
     def join(self, session: ServerSession) -> None:
-        """Add a session, which hears of changes from now on."""
+        """Add a session, which is notified of later changes."""
         self._sessions.add(session)
         self._reached = True
         if self._on_reached is not None:
             self._on_reached()
 
     def leave(self, session: ServerSession) -> None:
-        """Remove a session that is over."""
+        """Remove an ended session."""
         self._sessions.discard(session)
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Count a call of a tool while the block runs."""
+        """Count a tool call during the block."""
         self._running += 1
         try:
             yield
@@ -209,6 +209,6 @@ def _by_name(tools: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
     named: dict[str, ToolSpec] = {}
     for tool in tools:
         if tool.name in named:
-            raise ValueError(f"two tools are called {tool.name!r}")
+            raise ValueError(f"two tools have the name {tool.name!r}")
         named[tool.name] = tool
     return named

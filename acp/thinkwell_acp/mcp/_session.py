@@ -1,8 +1,8 @@
-"""One MCP client of a tool server: the protocol, whatever carries it.
+"""One MCP client of a tool server: the protocol, over any transport.
 
-Two families of revisions are served. Up to 2025-11-25 a client shakes hands (``initialize``) and hears of
-changes by plain notifications. Revision 2026-07-28 has no handshake: every request says its revision in
-``_meta``, results are stamped, and who wants to hear of changes asks by ``subscriptions/listen``.
+Two families of revisions are served. Up to 2025-11-25 a client shakes hands (``initialize``) and gets
+changes as plain notifications. Revision 2026-07-28 has no handshake: every request has its revision in
+``_meta``, results are stamped, and a client subscribes to changes with ``subscriptions/listen``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ logger = logging.getLogger("thinkwell.acp")
 
 
 class CallCancelledError(McpError):
-    """The client took its request back, or the session ended under it."""
+    """The client withdrew its request, or its session ended."""
 
     def __init__(self) -> None:
         super().__init__(REQUEST_CANCELLED, "The request was cancelled")
@@ -64,7 +64,7 @@ class Reply(Struct, frozen=True):
 
     result: Raw
     listed: int | None = None
-    """The set of tools in it, where it is the answer to ``tools/list``."""
+    """The set of tools in it, if it is the answer to ``tools/list``."""
 
 
 class Answer(Struct, frozen=True):
@@ -73,7 +73,7 @@ class Answer(Struct, frozen=True):
     line: bytes
     listed: int | None = None
     cancelled: bool = False
-    """The client took the request back, and need not be answered."""
+    """Whether the client withdrew the request, and needs no answer."""
 
 
 class _Params(Struct):
@@ -102,7 +102,7 @@ class ToolSession:
 
     Args:
         server: The server.
-        notify: Sends the client what is not part of an answer. ``None`` where there is no way to.
+        notify: Sends the client notifications outside answers; ``None``: not possible.
     """
 
     def __init__(self, server: ToolServer, notify: Notify | None) -> None:
@@ -117,16 +117,15 @@ class ToolSession:
 
     @property
     def stale(self) -> bool:
-        """Whether the client knows a list of tools that is not the present one."""
+        """Whether the client has an outdated list of tools."""
         return 0 < self._listed < self.server.generation
 
     async def answer(self, request: rpc.Request, notify: Notify) -> Answer:
-        """Serve a request and return the line to send. Call `sent` when it was sent.
+        """Serve a request and return the line to send. Call `sent` after sending it.
 
         Args:
             request: The request.
-            notify: Sends the client what belongs to this request. It may be called until the answer is
-                returned.
+            notify: Sends the client notifications that belong to this request, until the answer is returned.
         """
         try:
             if request.id is None:
@@ -140,7 +139,7 @@ class ToolSession:
         return Answer(rpc.encode_result(request.id, bytes(reply.result)), reply.listed)
 
     def sent(self, listed: int | None) -> None:
-        """Note that an answer, with this set of tools in it or none, is on its way."""
+        """Record that an answer, with this set of tools or none, was sent."""
         if listed is not None:
             self.server.listed(listed)
 
@@ -150,12 +149,11 @@ class ToolSession:
         Args:
             method: The MCP method.
             params: Its parameters.
-            id_: The request's id; ``None`` where what carries it has none, so that nothing can refer to the
-                request.
-            notify: Sends the client what belongs to this request.
+            id_: The request's id; ``None`` if the transport has none, so that it cannot be referred to.
+            notify: Sends the client notifications that belong to this request.
 
         Raises:
-            McpError: It fails.
+            McpError: The request failed.
         """
         if self.server.closed or self.closed.is_set():
             raise McpError(SERVER_CLOSED, "This tool server is closed")
@@ -179,7 +177,7 @@ class ToolSession:
                 raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}", {"method": method})
 
     def notification(self, method: str, params: JsonObject) -> None:
-        """Take a notification. One that is unknown or makes no sense is ignored."""
+        """Handle a notification. Unknown and malformed ones are ignored."""
         if method == "notifications/initialized":
             self._ready = True
             if self.stale:
@@ -193,14 +191,14 @@ class ToolSession:
                 scope.cancel()
 
     def announce(self) -> None:
-        """Tell the client that the tools have changed, where it is ready to hear it."""
+        """Tell the client that the tools have changed, if it is ready."""
         if self._ready and self._notify is not None:
             self._notify(_LIST_CHANGED, {})
         for id_, notify in self._listening.items():
             notify(_LIST_CHANGED, {"_meta": {_SUBSCRIPTION_KEY: id_}})
 
     def close(self) -> None:
-        """End the session: cancel its calls, let its subscriptions end, refuse what comes later."""
+        """End the session: cancel its calls, end its subscriptions, refuse later requests."""
         self.server.leave(self)
         self.closed.set()
         for id_, scope in self._running.items():
@@ -208,7 +206,7 @@ class ToolSession:
                 scope.cancel()
 
     def _stamp(self, meta: JsonObject) -> JsonObject:
-        """Return what the request's revision adds to every result. It is empty for those with a handshake."""
+        """Return the stamp of the request's revision for every result; empty with a handshake."""
         revision = meta.get(_REVISION_KEY)
         if revision is None or revision in HANDSHAKE_REVISIONS:
             return {}
@@ -256,20 +254,21 @@ class ToolSession:
         raise outcome or CallCancelledError
 
     async def _run(self, call: _Call, context: CallContext, stamp: JsonObject) -> Reply | McpError:
-        """Run the handler. What goes wrong in it is the agent's to know, and ends nothing but this call."""
+        """Run the handler. Its failure is reported to the agent, and ends only this call."""
         try:
             output = await self.server.call(call.name, call.arguments or {}, context)
             return _reply(output.wire() | stamp)
         except McpError as exc:
             return exc
         except Exception as exc:
-            logger.warning("Tool %s raised %s, of which the agent was told", call.name, type(exc).__name__)
+            logger.warning("Tool %s raised %s; the agent received the error", call.name, type(exc).__name__)
             logger.debug("Tool %s raised", call.name, exc_info=True)
             failed = str(exc) or type(exc).__name__
         except anyio.get_cancelled_exc_class():
             if anyio.current_effective_deadline() == -math.inf:
                 raise
-            # This call was not cancelled: its handler let out the cancellation of what it waited for.
+            # This call was not cancelled: its handler raised the cancellation of something that it waited
+            # for.
             failed = "The tool was cancelled"
         return _reply(ToolOutput.text(failed, is_error=True).wire() | stamp)
 
@@ -289,7 +288,7 @@ class ToolSession:
 
     @contextmanager
     def _known(self, id_: object, scope: anyio.CancelScope) -> Generator[None]:
-        """Let the client take the request back while the block runs."""
+        """Let the client withdraw the request during the block."""
         self._running[id_] = scope
         try:
             yield
@@ -310,7 +309,7 @@ def decode_params(raw: Raw) -> JsonObject:
     """Read the parameters of a request or notification.
 
     Raises:
-        McpError: They are no JSON object.
+        McpError: They are not a JSON object.
     """
     try:
         return msgspec.json.decode(raw, type=JsonObject | None) or {}
@@ -324,7 +323,7 @@ def notification_line(method: str, params: JsonObject) -> bytes:
 
 
 def malformed_line(reason: str) -> bytes:
-    """Return the answer to what was no message."""
+    """Return the answer to malformed input."""
     return rpc.encode_failure(None, rpc.ErrorObject(PARSE_ERROR, f"Not a JSON-RPC message: {reason}"))
 
 

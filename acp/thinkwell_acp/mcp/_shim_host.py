@@ -1,4 +1,4 @@
-"""The way over pipes: a small program, started by the agent, carries bytes to a private socket."""
+"""Tools over pipes: a small program, started by the agent, connects to a private socket."""
 
 from __future__ import annotations
 
@@ -31,24 +31,23 @@ if TYPE_CHECKING:
 SHIM = Path(__file__).with_name("shim.py")
 SECRET_VARIABLE = "THINKWELL_MCP_SECRET"  # noqa: S105 - the name of the variable
 MAX_PATH = 100
-"""Bytes of a Unix socket's path. The narrowest system takes 103."""
+"""Most bytes of a Unix socket's path. The strictest system allows 103."""
 GREETING_TIME = 10.0
-"""Seconds that a connection has to say the secret. The shim says it at once."""
+"""Seconds for a connection to send the secret. The shim sends it at once."""
 MAX_GREETING = 256
-"""Bytes of what a connection says first."""
+"""Most bytes of a connection's greeting."""
 
 
 class ShimToolHost(AsyncContextManagerMixin):
     """Makes tool servers reachable for agents that start their MCP servers. It listens while its block runs.
 
-    The socket is in a folder that only this user can enter; where there are no Unix sockets it is a loopback
-    port. Either way a connection has to say the server's secret first, which travels in the shim's
-    environment.
+    The socket is in a folder that only this user can enter; without Unix sockets it is a loopback port.
+    Either way, a connection must first send the server's secret, which is passed in the shim's environment.
 
     Args:
-        unix: Whether to use a Unix socket. Without it, and where the path would be too long, a loopback port
-            is used.
-        greeting_time: Seconds that a connection has to say the secret.
+        unix: Whether to use a Unix socket. Otherwise, or if the path would be too long, a loopback port is
+            used.
+        greeting_time: Seconds for a connection to send the secret.
     """
 
     def __init__(
@@ -86,10 +85,10 @@ class ShimToolHost(AsyncContextManagerMixin):
         return listener
 
     def add(self, server: ToolServer) -> McpServerStdio:
-        """Make a server reachable, and return what to tell the agent. It can be reached at once.
+        """Make a server reachable at once, and return its declaration for the agent.
 
         Raises:
-            ProgramNotStarted: There is no Python to run the program that the agent is to start.
+            ProgramNotStarted: No Python can run the program that the agent has to start.
         """
         command, *arguments = python_command("-I", "-S", str(SHIM), self._address)
         secret = secrets.token_urlsafe(32)
@@ -102,7 +101,7 @@ class ShimToolHost(AsyncContextManagerMixin):
         )
 
     def remove(self, server: ToolServer) -> None:
-        """End the server's sessions here, and accept no more. A server that is not here is ignored."""
+        """End the server's sessions here, and accept no more. An unknown server is ignored."""
         self._servers = {secret: known for secret, known in self._servers.items() if known is not server}
         for session in tuple(self._sessions):
             if session.server is server:

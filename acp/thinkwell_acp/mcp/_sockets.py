@@ -1,4 +1,4 @@
-"""Accepting connections so that none of them ends the listener, and reading from them."""
+"""Accepting connections without ending the listener on errors, and reading from them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
 MAX_CONNECTIONS = 256
-"""Connections that are open at once. Beyond it new ones are closed at once."""
+"""Most open connections. Further ones are closed at once."""
 ACCEPT_PAUSE = 0.1
-"""Seconds to wait where the system has no file descriptor left for a connection."""
+"""Seconds to wait if the system has no file descriptor left for a connection."""
 
 logger = logging.getLogger("thinkwell.acp")
 
@@ -29,7 +29,7 @@ class Stream(Protocol):
         """Return the next bytes, at least one.
 
         Raises:
-            anyio.EndOfStream, anyio.BrokenResourceError: There will be none.
+            anyio.EndOfStream, anyio.BrokenResourceError: The connection has ended.
         """
         ...
 
@@ -37,7 +37,7 @@ class Stream(Protocol):
         """Send all the bytes.
 
         Raises:
-            anyio.BrokenResourceError: There is no reader.
+            anyio.BrokenResourceError: The other side has closed.
         """
         ...
 
@@ -45,8 +45,8 @@ class Stream(Protocol):
 class UnixStream:
     """A Unix socket whose reader may be cancelled at any time.
 
-    With asyncio, anyio's own stream leaves an exception to the event loop where it is cancelled in the moment
-    in which something can be read: as here, when a program ends together with its session.
+    With asyncio, anyio's own stream leaves an exception to the event loop if it is cancelled at the moment
+    when bytes arrive: this happens here when a program ends together with its session.
 
     Args:
         stream: The connection.
@@ -71,7 +71,7 @@ async def accept_forever(
     serve: Callable[[SocketStream], Awaitable[None]],
     max_connections: int = MAX_CONNECTIONS,
 ) -> None:
-    """Serve every connection in a task of its own, until cancelled. What one raises ends that one only."""
+    """Serve every connection in its own task, until cancelled. An exception ends only its connection."""
     assert isinstance(listener, SocketListener)
     count = 0
 
@@ -85,7 +85,7 @@ async def accept_forever(
                     if count <= max_connections:
                         await serve(stream)
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            logger.debug("an MCP client went away")
+            logger.debug("an MCP client left")
         except Exception:  # pragma: no cover - that would be a defect of this package
             logger.warning("a connection of an MCP client failed", exc_info=True)
         finally:
@@ -102,7 +102,7 @@ async def _accept(listener: SocketListener, run: Callable[[SocketStream], Corout
         while True:
             try:
                 stream = await listener.accept()
-            except (OSError, anyio.BrokenResourceError) as exc:  # the same thing on asyncio and on trio
+            except (OSError, anyio.BrokenResourceError) as exc:  # the same error on asyncio and on trio
                 if os.getpid() != process:
                     return  # pragma: no cover - in a fork, into which no tool looks
                 logger.warning("cannot accept an MCP client: %s", exc)

@@ -43,10 +43,10 @@ class LineSession:
         self._messages = InOrder(self._serve)
 
     async def run(self, first: bytes) -> None:
-        """Serve the client until it is gone or the session is closed, and send what is left to say.
+        """Serve the client until it leaves or the session is closed, and send the remaining answers.
 
         Args:
-            first: Bytes that were received before.
+            first: Bytes that were already received.
         """
         try:
             async with anyio.create_task_group() as writing:
@@ -65,12 +65,12 @@ class LineSession:
         self._outbox.put(notification_line(method, params))
 
     async def _stop(self, reading: anyio.CancelScope) -> None:
-        """Read no more when the session is closed. What it was asked before is still answered."""
+        """Stop reading when the session is closed. Earlier requests are still answered."""
         await self.session.closed.wait()
         reading.cancel()
 
     async def _read(self, data: bytes, requests: TaskGroup) -> None:
-        """Take messages until the client is gone."""
+        """Handle messages until the client leaves."""
         splitter = LineSplitter()
         try:
             while True:
@@ -87,7 +87,7 @@ class LineSession:
             return
         match rpc.parse(line):
             case rpc.Request() | rpc.Notification() as message:
-                # A notification too: it may take back a request that was read with it.
+                # Notifications too: one may withdraw a request that was read with it.
                 self._messages.start_soon(requests, message)
             case rpc.Malformed(reason=reason):
                 self._outbox.put(malformed_line(reason))

@@ -1,4 +1,4 @@
-"""The way to an MCP server that the agent starts (MCP 2025-11-25, basic/transports, stdio)."""
+"""A link to an MCP server that the agent starts (MCP 2025-11-25, basic/transports, stdio)."""
 
 from __future__ import annotations
 
@@ -37,34 +37,33 @@ INHERITED: Final = frozenset(
         *("PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
     )
 )
-"""Variables of this process that a server gets besides its own, as other clients have it, and those that
-begin with ``LC_``. A key that is meant for the agent is none of a server's business."""
+"""Variables of this process that a server gets besides its own, as with other clients, and those that begin
+with ``LC_``. A key for the agent is not for its servers."""
 
 EXIT_GRACE: Final = 1.0
-"""Seconds that a server gets to leave when its input is closed. With `TERMINATE_GRACE` it is less than an
-agent is given for the same by its client."""
+"""Seconds for a server to exit when its input is closed. With `TERMINATE_GRACE` it is less than an agent gets
+from its client."""
 
 TERMINATE_GRACE: Final = 0.3
 """Seconds between SIGTERM and SIGKILL."""
 
 GUARD_GRACE: Final = 2.0
-"""Seconds after which a server whose agent is gone is killed: longer than an agent that lives takes to do
-it."""
+"""Seconds after which a server whose agent is gone is killed: longer than a living agent takes to do it."""
 
 MAX_LINE: Final = 16 * 1024 * 1024
-"""Bytes of one message. Images travel inline."""
+"""Most bytes of one message. Images are sent inline."""
 
 MAX_NONSENSE: Final = 1000
-"""How many lines in a row may be no messages. Many programs print a greeting."""
+"""Most malformed lines in a row. Many programs print a greeting."""
 
 MAX_ASKED: Final = 100
-"""How many requests of a server may wait for it to read the answers."""
+"""Most unanswered requests of a server."""
 
 SILENCE_TIMEOUT: Final = 120.0
-"""Seconds without a sign of life after which a call of a tool is given up. Progress is one."""
+"""Seconds without progress after which a tool call is given up."""
 
 CALL_TIMEOUT: Final = 3600.0
-"""Seconds after which a call is given up, whatever the server says of its progress."""
+"""Seconds after which a call is given up, whatever its progress."""
 
 
 class _Progress(Struct, frozen=True):
@@ -72,28 +71,28 @@ class _Progress(Struct, frozen=True):
 
 
 class _Heard:
-    """What a server sends of its own accord: the handler of its connection."""
+    """The handler of a server's own requests and notifications."""
 
     def __init__(self, connection: Connection, changed: Callable[[], None]) -> None:
         self._connection = connection
         self._changed = changed
         self.calls: dict[int | str, Callable[[], None]] = {}
-        """What to do at a sign of life of each call, by its token."""
+        """The callback for progress of each call, by its token."""
         self.nonsense = 0
-        """How many lines in a row were no messages."""
+        """The number of malformed lines in a row."""
         self._asked = 0
 
     def updates(self, batch: list[SessionNotification], /) -> None:
-        """Ignore what no MCP server sends."""
+        """Ignore updates, which MCP servers never send."""
 
     def arrived(self, request: rpc.Request, /) -> None:
-        """Count what is asked: a server that reads no answers must not fill the memory."""
+        """Count requests: a server that reads no answers must not fill the memory."""
         self._asked += 1
         if self._asked > MAX_ASKED:
-            self._connection.end(ConnectionBroken("it asks, and does not read the answers"))
+            self._connection.end(ConnectionBroken("it sends requests, and does not read the answers"))
 
     async def request(self, id: rpc.RequestId, method: str, params: Raw, /) -> object:  # noqa: A002
-        """Answer what may be asked of a client without any capabilities."""
+        """Answer the requests that a client without capabilities may get."""
         try:
             await self._connection.drain()
         finally:
@@ -103,7 +102,7 @@ class _Heard:
         raise RpcError.method_not_found(method)
 
     def notification(self, method: str, params: Raw, /) -> None:
-        """Take a notification. One that is unknown or makes no sense is ignored."""
+        """Handle a notification. Unknown and malformed ones are ignored."""
         if method == "notifications/tools/list_changed":
             self._changed()
         elif method == "notifications/progress":
@@ -111,14 +110,14 @@ class _Heard:
                 self.calls.get(msgspec.json.decode(params, type=_Progress).token, _nothing)()
 
     def malformed(self, report: rpc.Malformed, /) -> None:
-        """Pass over what a server prints, as long as it says something sensible now and then."""
+        """Ignore malformed output, as long as there is a message now and then."""
         self.nonsense += 1
         if self.nonsense > MAX_NONSENSE:
             said = printable(report.line[:MAX_REASON].decode("utf-8", "replace"), 100)
             self._connection.end(ConnectionBroken(f"it prints malformed output, such as {said}"))
 
     def closed(self, reason: AcpError, /) -> None:
-        """Nothing: who waits for an answer gets the reason."""
+        """Do nothing: waiting calls get the reason."""
 
 
 def _nothing() -> None:
@@ -126,7 +125,7 @@ def _nothing() -> None:
 
 
 class StdioLink:
-    """A conversation with a process. Made by `stdio_link`."""
+    """A connection to a process. Made by `stdio_link`."""
 
     def __init__(self, connection: Connection[_Heard]) -> None:
         self._connection = connection
@@ -134,11 +133,11 @@ class StdioLink:
         self._tokens = count(1)
 
     async def request(self, method: str, params: JsonObject) -> Raw:
-        """Send a request and return its result. A call of a tool is given up when nothing is heard of it.
+        """Send a request and return its result. A tool call is given up after too long a silence.
 
         Raises:
-            AcpError: It fails, or there will be no answer.
-            TimeoutError: There was none in time.
+            AcpError: The request failed, or there will be no answer.
+            TimeoutError: The answer took too long.
         """
         if method != "tools/call":
             return await self._request(method, params)
@@ -154,7 +153,7 @@ class StdioLink:
                 return await self._request(method, {**params, "_meta": {"progressToken": token}})
             finally:
                 del self._heard.calls[token]
-        raise TimeoutError(f"nothing was heard of the call for {SILENCE_TIMEOUT:g} seconds")
+        raise TimeoutError(f"the call was silent for {SILENCE_TIMEOUT:g} seconds")
 
     async def _request(self, method: str, params: JsonObject) -> Raw:
         await checkpoint_if_cancelled()
@@ -170,7 +169,7 @@ class StdioLink:
         try:
             await settled.wait()
         finally:
-            if not outcomes and method != "initialize":  # which must not be taken back (MCP, cancellation)
+            if not outcomes and method != "initialize":  # it must not be cancelled (MCP, cancellation)
                 self.notify("notifications/cancelled", {"requestId": id_})
         outcome = outcomes[0]
         if isinstance(outcome, AcpError):
@@ -182,13 +181,13 @@ class StdioLink:
         self._connection.notify(method, params)
 
     async def wait_ended(self) -> str:
-        """Wait until the server is gone, and return what happened to it."""
+        """Wait until the server has ended, and return a description of its end."""
         await self._connection.wait_closed()
         assert self._connection.error is not None
         return self.ended(self._connection.error)
 
     def ended(self, error: AcpError) -> str:
-        """Return the words for the end of the server."""
+        """Return a description of the server's end."""
         if not isinstance(error, ProcessExited):
             return printable(str(error), MAX_REASON)
         code = error.exit_code
@@ -201,15 +200,15 @@ class StdioLink:
 async def stdio_link(
     server: McpServerStdio, cwd: str | os.PathLike[str], changed: Callable[[], None]
 ) -> AsyncGenerator[StdioLink]:
-    """Start a server and talk to it. It ends with the block, and when this process is gone.
+    """Start a server and connect to it. It ends with the block, and with this process.
 
     Args:
-        server: What to start.
+        server: The server to start.
         cwd: The folder to start it in.
-        changed: Called when the server says that its tools are others.
+        changed: Called when the server says that its tools have changed.
 
     Raises:
-        McpTrouble: It cannot be started.
+        McpTrouble: The server cannot be started.
     """
     env = _environment({variable.name: variable.value for variable in server.env})
     try:
@@ -235,6 +234,6 @@ def _environment(own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _guarded(command: list[str]) -> list[str]:
-    if sys.platform == "win32" or why_no_interpreter():  # there its job ends it with us; here nothing can
+    if sys.platform == "win32" or why_no_interpreter():  # Windows: its job ends it with us; else: nothing can
         return command
     return python_command("-I", "-S", str(GUARD), str(GUARD_GRACE), *command)

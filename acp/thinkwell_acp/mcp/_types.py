@@ -1,4 +1,4 @@
-"""What a tool server is told and what it answers."""
+"""The tools of a tool server, and their results."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 class McpError(RpcError):
     """A request of an MCP client fails with this JSON-RPC error.
 
-    Raised by a tool's handler it fails the request; any other exception of a handler becomes a result that
-    says so.
+    Raised by a tool's handler, it fails the request. Any other exception of a handler becomes a result with
+    its text.
     """
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
-    """A tool as it is told to the agent (MCP 2025-11-25, server/tools)."""
+    """A tool, as sent to the agent (MCP 2025-11-25, server/tools)."""
 
     name: str
     description: str
     input_schema: Mapping[str, JsonValue]
-    """JSON Schema of the arguments. Its root has to be of type object."""
+    """JSON Schema of the arguments. Its root must have the type object."""
     output_schema: Mapping[str, JsonValue] | None = None
-    """JSON Schema of the structured result, where there is one."""
+    """JSON Schema of the structured result, if there is one."""
     title: str | None = None
 
     def wire(self) -> JsonObject:
@@ -50,18 +50,18 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):
-    """What a tool answers."""
+    """The result of a tool call."""
 
     content: Sequence[Mapping[str, JsonValue]] = ()
     """MCP content blocks, such as ``{"type": "text", "text": "…"}``."""
     structured: Mapping[str, JsonValue] | None = None
-    """The result as data that fits the tool's output schema. Without content it is sent as text as well."""
+    """The result as data that fits the tool's output schema. Without content it is also sent as text."""
     is_error: bool = False
-    """The tool failed, and the content says how, in words that the agent can act on."""
+    """Whether the tool failed. The content then says how, in words that help the agent."""
 
     @classmethod
     def text(cls, text: str, *, is_error: bool = False) -> ToolOutput:
-        """Return an answer of a single text."""
+        """Return a result with one text."""
         return cls(content=({"type": "text", "text": text},), is_error=is_error)
 
     def wire(self) -> JsonObject:
@@ -70,11 +70,11 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
         if self.structured is not None:
             result["structuredContent"] = self.structured
             if not self.content:
-                # Clients of before 2025-06-18 know no structured content.
+                # Clients older than 2025-06-18 ignore structured content.
                 text = msgspec.json.encode(self.structured).decode()
                 result["content"] = [{"type": "text", "text": text}]
         return result
 
 
 CallTool: TypeAlias = "Callable[[str, JsonObject, CallContext], Awaitable[ToolOutput]]"
-"""Runs a tool: its name, its arguments, and the call's context. What it raises is told to the agent."""
+"""Runs a tool, from its name, its arguments, and the call's context. Exceptions are reported to the agent."""

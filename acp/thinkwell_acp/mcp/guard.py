@@ -1,10 +1,10 @@
-"""Runs an MCP server for an agent, and ends it when the agent is gone, however that went.
+"""Runs an MCP server for an agent, and ends it when the agent is gone, for any reason.
 
-An agent that is killed cannot end its servers, and a server that hangs does not see that it has no writer
-any more. This program stands between them. It is started by the agent as the leader of a process group, hands
-its standard streams to the server, and watches whether anybody still holds the other end of standard input.
-Like the shim it imports only what costs nothing. Usage: ``python -I -S guard.py GRACE PROGRAM ARGUMENT…``;
-GRACE is the number of seconds in which a server may leave by itself.
+A killed agent cannot end its servers, and a hanging server does not notice that its writer is gone. This
+program stands between them. The agent starts it as the leader of a process group. It passes its standard
+streams to the server, and watches whether any process still holds the other end of standard input. Like the
+shim, it imports only cheap modules. Usage: ``python -I -S guard.py GRACE PROGRAM ARGUMENT…``; GRACE is the
+number of seconds for a server to exit by itself.
 """
 # pragma: no cover file - it runs as a program of its own, which no tool can look into
 
@@ -17,29 +17,29 @@ import time
 
 
 def _watch() -> "select.poll":
-    """Return what waits for the end of standard input, without reading any of it."""
+    """Return a poll object that waits for the end of standard input, without reading from it."""
     watch = select.poll()
     watch.register(0, 0)
     return watch
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """Stay."""
+    """Ignore a signal."""
 
 
 def _wait(server: int) -> None:
-    """End as the server has ended."""
+    """Exit as the server did."""
     _, status = os.waitpid(server, 0)
-    if _watch().poll(0):  # no other is left to end what the server has started
+    if _watch().poll(0):  # nothing else can end the server's own processes
         os.killpg(0, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(status)
-    os._exit(code if code >= 0 else 128 - code)  # a signal as a shell tells it
+    os._exit(code if code >= 0 else 128 - code)  # a signal, as shells report it
 
 
 def main() -> None:
     """Run the server until it ends or its input is closed."""
     grace, program = float(sys.argv[1]), sys.argv[2:]
-    # It is for the server; the guard stays until the server is gone. A handler is not inherited.
+    # It is for the server; the guard stays until the server has ended. A handler is not inherited.
     signal.signal(signal.SIGTERM, _ignore)
     try:
         server = os.posix_spawn(
@@ -48,7 +48,7 @@ def main() -> None:
     except OSError as exc:
         sys.exit(f"{program[0]} cannot be started: {exc}")
     null = os.open(os.devnull, os.O_RDWR)
-    for standard in (1, 2):  # their ends are for the server to tell
+    for standard in (1, 2):  # the server decides when they end
         os.dup2(null, standard)
     _thread.start_new_thread(_wait, (server,))
     _watch().poll()

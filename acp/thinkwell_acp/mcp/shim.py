@@ -1,9 +1,8 @@
 """Carries bytes between an agent that speaks MCP over pipes and the tool server in thinkwell's process.
 
-An agent starts this as a program, once per session, so it imports only what costs nothing; `socket` alone
-doubles that time. Usage: ``python -I -S shim.py ADDRESS``, where ADDRESS is the path
-of a Unix socket or a loopback TCP port; the environment variable THINKWELL_MCP_SECRET holds what the server
-wants to hear first.
+An agent starts this as a program, once per session, so it imports only cheap modules; `socket` alone doubles
+the time. Usage: ``python -I -S shim.py ADDRESS``, where ADDRESS is the path of a Unix socket or a loopback
+TCP port; the environment variable THINKWELL_MCP_SECRET holds the secret to send first.
 """
 
 import _socket
@@ -25,7 +24,7 @@ def _connect(address: str) -> _socket.socket:  # pragma: no cover - see below
 
 
 def _to_agent(connection: _socket.socket) -> None:  # pragma: no cover - see below
-    """Carry what the server says, and end the program when it says no more."""
+    """Carry the server's output, and exit the program at its end."""
     try:
         while data := connection.recv(BLOCK):
             while data:

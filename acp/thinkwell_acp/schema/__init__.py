@@ -1,11 +1,11 @@
 """The wire models of the Agent Client Protocol, version 1.
 
-Complete for the stable protocol; of the unstable parts there are those that agents already send (notices,
+Complete for the stable protocol. Of the unstable parts, those that agents already send are included (notices,
 plans with ids, compaction, `session/fork`, names of tools, the usage of a prompt, MCP over the protocol,
 `providers/*`). Next edit suggestions and `document/*` are left out.
 
 Classes have the names of the protocol's own schema and snake_case fields; `_meta` is `meta`, arrays are
-tuples. `decode` and `encode` are the way from and to bytes, `METHODS` is the table of what can be called.
+tuples. `decode` and `encode` convert from and to bytes, `METHODS` is the table of all methods.
 """
 
 from thinkwell_acp.schema._base import (

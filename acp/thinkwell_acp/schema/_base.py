@@ -1,12 +1,12 @@
-"""What every wire model is made of: the base classes, the leniency markers and the decoding error.
+"""The base of all wire models: base classes, the leniency markers and the decoding error.
 
-The leniency that the protocol asks of its readers (`x-deserialize-default-on-error` and
-`x-deserialize-skip-invalid-items` in its JSON Schema) holds for nearly all optional fields and for few
-required ones. So that is the rule here too, and only the exceptions are marked:
+The protocol asks its readers for leniency (`x-deserialize-default-on-error` and
+`x-deserialize-skip-invalid-items` in its JSON Schema) in nearly all optional fields and few required ones. So
+that is the rule here too, and only the exceptions are marked:
 
 - an optional field is lenient: a bad value counts as absent, a bad element of its array is left out;
 - a required field is strict: a bad value fails the object that holds it;
-- `Strict` and `Lenient` turn that round for one field.
+- `Strict` and `Lenient` reverse that for one field.
 
 Annotations of models are read at run time, by msgspec and by the lenient reader: modules with models do not
 postpone their evaluation.
@@ -55,14 +55,14 @@ STRICT: Final = "strict"
 LENIENT: Final = "lenient"
 
 Strict: TypeAlias = Annotated[_T, STRICT]
-"""An optional field whose bad value is an error all the same."""
+"""An optional field in which a bad value is an error."""
 
 Lenient: TypeAlias = Annotated[_T, LENIENT]
-"""A required field that is always written, but may be missing or bad when read: it is empty then."""
+"""A required field that is always written, but is empty if it is missing or bad when read."""
 
 
 class Model(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
-    """An object of the protocol: camelCase on the wire, and without fields that hold their default."""
+    """An object of the protocol: camelCase on the wire, and without fields that have their default."""
 
 
 class Extensible(Model, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class Extensible(Model, frozen=True, kw_only=True):
 
 @final
 class Alias:
-    """Marks a field that has a second name on the wire; it is read and never written."""
+    """A field with a second name on the wire, which is read and never written."""
 
     __slots__ = ("name",)
 
@@ -83,7 +83,7 @@ class Alias:
 
 @final
 class Adapt:
-    """Marks a value that the lenient reader passes through a function before it looks at it."""
+    """A value that the lenient reader passes through a function first."""
 
     __slots__ = ("function",)
 
@@ -93,7 +93,7 @@ class Adapt:
 
 @final
 class Catch:
-    """Marks a field for which a function makes a value out of what cannot be read."""
+    """A field for which a function makes a value from unreadable input."""
 
     __slots__ = ("function",)
 
@@ -102,7 +102,7 @@ class Catch:
 
 
 class Choice:
-    """Base of models that have no common tag, so that one is chosen by a look at the object."""
+    """Base of models without a common tag: the object's fields decide the class."""
 
     __slots__ = ()
 
@@ -117,13 +117,13 @@ class Choice:
 
 
 def tag_of(raw: JsonValue, key: str) -> str | None:
-    """Return the text that an object holds under a key, if it is an object and holds one."""
+    """Return the text under a key of an object, or ``None`` if it is another value."""
     tag = cast("JsonObject", raw).get(key) if isinstance(raw, dict) else None
     return tag if isinstance(tag, str) else None
 
 
 class Opaque:
-    """A value kept as it came, since nothing here reads it. It is written back unchanged.
+    """A value that is kept as it came, because it is not read here. It is written back unchanged.
 
     Attributes:
         raw: the value.
@@ -155,12 +155,12 @@ class Opaque:
 
 
 class DecodeError(ValueError):
-    """A message does not have the shape that its type asks for, and leniency does not cover that.
+    """A message does not have the form of its type, and leniency does not apply.
 
     Attributes:
-        type_name: the name of the type that was asked for.
-        path: where in the message, such as `$.toolCall.toolCallId`; `$` is the whole.
-        message: what is wrong there.
+        type_name: the name of the type.
+        path: the place in the message, such as `$.toolCall.toolCallId`; `$` is the whole.
+        message: the problem.
         raw: the message as it was given.
     """
 

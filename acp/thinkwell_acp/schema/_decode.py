@@ -1,6 +1,6 @@
 """From bytes to models and back.
 
-Decoding is strict first, by msgspec's own decoders; only what fails is read again by the lenient reader.
+Decoding is strict first, by msgspec's own decoders. The lenient reader reads only what fails.
 """
 
 import re
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 _ESCAPE: Final = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
 _readers: Final[dict[object, Callable[[Any], Any]]] = {}
-"""The strict way to read a type, made when the type is first asked for."""
+"""The strict decoder of a type, made on first use."""
 
 
 def decode(type_: type[_T], raw: bytes | memoryview | msgspec.Raw | None) -> _T:
@@ -27,11 +27,11 @@ def decode(type_: type[_T], raw: bytes | memoryview | msgspec.Raw | None) -> _T:
 
     Args:
         type_: a model, or `object` for any JSON.
-        raw: the JSON text; `None` where there is none, which is the same as `null`. Models without strict
+        raw: the JSON text; `None` if there is none, which is the same as `null`. Models without strict
             required fields read `null` as `{}`.
 
     Raises:
-        DecodeError: the text is no JSON, or is wrong where the type is strict.
+        DecodeError: the text is not JSON, or a strict value is wrong.
     """
     read = _readers.get(type_) or _reader(type_)
     try:
@@ -42,10 +42,10 @@ def decode(type_: type[_T], raw: bytes | memoryview | msgspec.Raw | None) -> _T:
 
 
 def convert(type_: type[_T], value: JsonValue) -> _T:
-    """Decode builtins, such as `parse_json` returns, to a type.
+    """Decode builtins, such as those from `parse_json`, to a type.
 
     Raises:
-        DecodeError: the value is wrong where the type is strict.
+        DecodeError: a strict value is wrong.
     """
     try:
         if is_choice(type_):
@@ -56,7 +56,7 @@ def convert(type_: type[_T], value: JsonValue) -> _T:
 
 
 def strict_decoder(type_: type[_T]) -> msgspec.json.Decoder[_T]:
-    """Return a new decoder without leniency, for structs that hold models of this package."""
+    """Return a new decoder without leniency, for structs that contain models of this package."""
     return msgspec.json.Decoder(type_, dec_hook=resolve_choice)
 
 
@@ -64,7 +64,7 @@ def parse_json(raw: bytes | memoryview | msgspec.Raw) -> JsonValue:
     """Parse JSON to builtins, lone surrogates included (see `mend_surrogates`).
 
     Raises:
-        ValueError: the text is no JSON.
+        ValueError: the text is not JSON.
     """
     try:
         return msgspec.json.decode(raw)
@@ -75,8 +75,8 @@ def parse_json(raw: bytes | memoryview | msgspec.Raw) -> JsonValue:
 def mend_surrogates(raw: bytes | memoryview | msgspec.Raw) -> bytes:
     """Replace escaped halves of surrogate pairs by U+FFFD in a JSON text.
 
-    Agents written in JavaScript produce them where they cut a text within a character, and no strict parser
-    takes them.
+    Agents written in JavaScript produce them when they cut a text within a character, and no strict parser
+    accepts them.
     """
     return _ESCAPE.sub(lambda match: rb"\ufffd" if match[1] else match[0], bytes(raw))
 
@@ -84,11 +84,11 @@ def mend_surrogates(raw: bytes | memoryview | msgspec.Raw) -> bytes:
 def encode(value: object) -> bytes:
     """Encode a model, or anything made of models and builtins, as compact JSON.
 
-    NaN and infinities become `null`, as JSON has no word for them.
+    NaN and infinities become `null`, because JSON lacks them.
 
     Raises:
         TypeError: a part of the value has no form in JSON.
-        ValueError: a text holds half of a surrogate pair.
+        ValueError: a text has half of a surrogate pair.
         OverflowError: an integer has more than 64 bits.
     """
     return _encoder.encode(value)
@@ -100,7 +100,7 @@ def to_builtins(value: object) -> JsonValue:
 
 
 def _reader(type_: type[_T]) -> Callable[[Any], _T]:
-    """Make the strict way to read a type and keep it."""
+    """Make the strict reader of a type and keep it."""
     if is_choice(type_):
 
         def read(raw: Any, /) -> _T:
@@ -113,7 +113,7 @@ def _reader(type_: type[_T]) -> Callable[[Any], _T]:
 
 
 def _salvage(type_: type[_T], raw: object, parse: Callable[[], JsonValue]) -> _T:
-    """Read leniently what could not be read strictly."""
+    """Read leniently after the strict reader has failed."""
     name = getattr(type_, "__name__", str(type_))
     try:
         value = parse()

@@ -1,6 +1,6 @@
-"""The lenient reader: what is used when a message is not exactly what its type says.
+"""The lenient reader, for messages that do not fit their type exactly.
 
-It walks the type along with the message, mends what the type declares lenient (see `_base`), and builds the
+It walks the type along with the message, repairs what the type declares lenient (see `_base`), and builds the
 models itself. It is slow and seldom runs.
 """
 
@@ -53,13 +53,13 @@ class _Field(NamedTuple):
     keys: tuple[str, ...]
     annotation: Any
     default: Callable[[], object] | None
-    """What takes the place of a missing value; `None` where there has to be one."""
+    """The replacement of a missing value; `None` if it is required."""
     lenient: bool
     catch: Callable[[JsonValue, str], object] | None
 
 
 def is_choice(annotation: object) -> TypeGuard[type[Choice]]:
-    """Tell whether another class stands in for this one. Those inherit from it too, but do not choose."""
+    """Return whether a class chooses another one. The others inherit from it too, but do not choose."""
     return isinstance(annotation, type) and issubclass(annotation, Choice) and "choose" in vars(annotation)
 
 
@@ -67,7 +67,7 @@ def resolve_choice(choice: type, raw: JsonValue) -> Any:
     """Decode strictly to the class that a choice picks, or to anything for `object`: the hook for msgspec.
 
     Raises:
-        ValueError: the value is no object, no class reads it, or the class does not take it.
+        ValueError: the value is not an object, no class reads it, or the class refuses it.
     """
     if not is_choice(choice):
         return raw
@@ -80,10 +80,10 @@ def resolve_choice(choice: type, raw: JsonValue) -> Any:
 
 
 def salvage(annotation: Any, raw: JsonValue) -> Any:
-    """Decode builtins to a type, mending what may be mended.
+    """Decode builtins to a type, and repair what is lenient.
 
     Raises:
-        Unreadable: something strict is wrong.
+        Unreadable: a strict value is wrong.
     """
     origin = get_origin(annotation)
     if origin is Annotated:
@@ -182,7 +182,7 @@ def _salvage_field(field: _Field, raw: JsonObject) -> Any:
 
 
 def _within(step: str, annotation: Any, raw: JsonValue, *, skip: bool = False) -> Any:
-    """Decode one level down: errors get the step in front of their path."""
+    """Decode one level down: errors get the step before their path."""
     try:
         item = _item_of(annotation) if skip and raw is not None else None
         return salvage(annotation, raw) if item is None else _salvage_array(item, raw, skip=True)
@@ -191,7 +191,7 @@ def _within(step: str, annotation: Any, raw: JsonValue, *, skip: bool = False) -
 
 
 def _item_of(annotation: Any) -> Any:
-    """Return the type of the elements if the annotation is an array, or an array or nothing."""
+    """Return the type of the elements if the annotation is an array, or an array or `None`."""
     for member in (annotation, *get_args(annotation)):
         if get_origin(member) is tuple:
             return get_args(member)[0]
@@ -232,7 +232,7 @@ def _field(info: msgspec.structs.FieldInfo, annotation: Any) -> _Field:
 
 
 def _default(info: msgspec.structs.FieldInfo, empty: Any) -> Callable[[], object] | None:
-    """Return what makes the default of a field, or an empty value where the field has to be written."""
+    """Return the factory of a field's default, or of an empty value if the field must be written."""
     if info.default_factory is not msgspec.NODEFAULT:
         return cast("Callable[[], object]", info.default_factory)
     if info.default is not msgspec.NODEFAULT:

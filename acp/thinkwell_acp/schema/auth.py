@@ -16,7 +16,7 @@ __all__ = (
 )
 
 AuthMethodId: TypeAlias = str
-"""Names a way to log in."""
+"""The id of a login method."""
 
 
 class _AuthMethod(Choice):
@@ -28,7 +28,7 @@ class _AuthMethod(Choice):
 
 
 class AuthMethodAgent(Extensible, _AuthMethod, frozen=True, kw_only=True):
-    """A login that the agent runs itself after `authenticate`; also any login of a type that is not known."""
+    """A login that the agent runs itself after `authenticate`; also any login of an unknown type."""
 
     id: AuthMethodId
     name: str
@@ -42,7 +42,7 @@ class AuthMethodTerminal(
 
     Attributes:
         args: appended to the agent's own command line.
-        env: laid over the agent's own environment.
+        env: merged over the agent's own environment.
     """
 
     id: AuthMethodId

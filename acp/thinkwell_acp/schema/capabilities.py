@@ -1,6 +1,6 @@
-"""What each side says it can do.
+"""The capabilities of each side.
 
-A marker object that is there means yes, even when it is empty; one that is absent or null means no. Flags
+A marker object that is present means yes, even when it is empty; one that is absent or null means no. Flags
 count only as a literal `true`.
 """
 
@@ -38,41 +38,41 @@ __all__ = (
 
 
 class FileSystemCapabilities(Extensible, frozen=True, kw_only=True):
-    """Which of `fs/*` the client serves."""
+    """The methods of `fs/*` that the client serves."""
 
     read_text_file: bool = False
     write_text_file: bool = False
 
 
 class AuthCapabilities(Extensible, frozen=True, kw_only=True):
-    """Which logins the client can run."""
+    """The logins that the client can run."""
 
     terminal: bool = False
 
 
 class BooleanConfigOptionCapabilities(Extensible, frozen=True, kw_only=True):
-    """The client knows config options that are on or off."""
+    """The client supports config options that are on or off."""
 
 
 class SessionConfigOptionsCapabilities(Extensible, frozen=True, kw_only=True):
-    """Which types of config option the client knows beside the select."""
+    """The types of config options that the client supports besides the select."""
 
     boolean: BooleanConfigOptionCapabilities | None = None
 
 
 class CompactionCapabilities(Extensible, frozen=True, kw_only=True):
-    """The client takes `compaction_update` and `compaction_summary_chunk` (unstable)."""
+    """The client accepts `compaction_update` and `compaction_summary_chunk` (unstable)."""
 
 
 class ClientSessionCapabilities(Extensible, frozen=True, kw_only=True):
-    """What the client can do within a session."""
+    """The client's capabilities within a session."""
 
     config_options: SessionConfigOptionsCapabilities | None = None
     compaction: CompactionCapabilities | None = None
 
 
 class ElicitationFormCapabilities(Extensible, frozen=True, kw_only=True):
-    """The client can put a form to the user."""
+    """The client can show the user a form."""
 
 
 class ElicitationUrlCapabilities(Extensible, frozen=True, kw_only=True):
@@ -87,11 +87,11 @@ class ElicitationCapabilities(Extensible, frozen=True, kw_only=True):
 
 
 class PlanCapabilities(Extensible, frozen=True, kw_only=True):
-    """The client takes `plan_update` and `plan_removed` (unstable)."""
+    """The client accepts `plan_update` and `plan_removed` (unstable)."""
 
 
 class ClientCapabilities(Extensible, frozen=True, kw_only=True):
-    """What the client can do for the agent.
+    """The client's capabilities.
 
     Attributes:
         terminal: all of `terminal/*`.
@@ -106,7 +106,7 @@ class ClientCapabilities(Extensible, frozen=True, kw_only=True):
 
 
 class PromptCapabilities(Extensible, frozen=True, kw_only=True):
-    """Which content blocks the agent takes in prompts beside text and links."""
+    """The content blocks that the agent accepts in prompts besides text and links."""
 
     image: bool = False
     audio: bool = False
@@ -114,7 +114,7 @@ class PromptCapabilities(Extensible, frozen=True, kw_only=True):
 
 
 class McpCapabilities(Extensible, frozen=True, kw_only=True):
-    """Which MCP servers the agent can reach beside those over stdio; `acp` is unstable."""
+    """The MCP servers that the agent can reach besides those over stdio; `acp` is unstable."""
 
     http: bool = False
     sse: bool = False
@@ -130,7 +130,7 @@ class SessionDeleteCapabilities(Extensible, frozen=True, kw_only=True):
 
 
 class SessionAdditionalDirectoriesCapabilities(Extensible, frozen=True, kw_only=True):
-    """The agent takes `additionalDirectories`."""
+    """The agent accepts `additionalDirectories`."""
 
 
 class SessionForkCapabilities(Extensible, frozen=True, kw_only=True):
@@ -150,19 +150,19 @@ class SessionSystemPromptOverrideCapabilities(Extensible, frozen=True, kw_only=T
 
 
 class SessionSystemPromptModeCapabilities(Extensible, frozen=True, kw_only=True):
-    """What the agent does with a client's system prompt beside appending it to its own instructions."""
+    """What the agent can do with a client's system prompt besides appending it to its own instructions."""
 
     override: SessionSystemPromptOverrideCapabilities | None = None
 
 
 class SessionSystemPromptCapabilities(Extensible, frozen=True, kw_only=True):
-    """The agent takes `systemPrompt` when a session is opened."""
+    """The agent accepts `systemPrompt` when a session is opened."""
 
     mode: SessionSystemPromptModeCapabilities | None = None
 
 
 class SessionCapabilities(Extensible, frozen=True, kw_only=True):
-    """What the agent can do with sessions beside making them."""
+    """The agent's capabilities for sessions, besides opening them."""
 
     list: SessionListCapabilities | None = None
     delete: SessionDeleteCapabilities | None = None
@@ -182,13 +182,13 @@ class LogoutCapabilities(Extensible, frozen=True, kw_only=True):
 
 
 class AgentAuthCapabilities(Extensible, frozen=True, kw_only=True):
-    """What the agent can do about logins."""
+    """The agent's capabilities for logins."""
 
     logout: LogoutCapabilities | None = None
 
 
 class AgentCapabilities(Extensible, frozen=True, kw_only=True):
-    """What the agent can do for the client."""
+    """The agent's capabilities."""
 
     load_session: bool = False
     prompt_capabilities: PromptCapabilities = PromptCapabilities()

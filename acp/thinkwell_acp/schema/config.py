@@ -1,4 +1,4 @@
-"""Modes and config options: what can be set on a session."""
+"""Modes and config options: the settings of a session."""
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -30,16 +30,16 @@ __all__ = (
 )
 
 SessionModeId: TypeAlias = str
-"""Names a mode."""
+"""The id of a mode."""
 
 SessionConfigId: TypeAlias = str
-"""Names a config option."""
+"""The id of a config option."""
 
 SessionConfigValueId: TypeAlias = str
-"""Names a value of a select."""
+"""The id of a value of a select."""
 
 SessionConfigOptionCategory: TypeAlias = Literal["mode", "model", "model_config", "thought_level"] | str
-"""What an option is about; vendors add their own."""
+"""The category of an option; vendors add their own."""
 
 
 class SessionMode(Extensible, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class SessionMode(Extensible, frozen=True, kw_only=True):
 
 
 class SessionModeState(Extensible, frozen=True, kw_only=True):
-    """The modes of a session and which one it is in."""
+    """The modes of a session and the current one."""
 
     current_mode_id: SessionModeId
     available_modes: Lenient[tuple[SessionMode, ...]]
@@ -66,9 +66,9 @@ class ModelInfo(Extensible, frozen=True, kw_only=True):
 
 
 class SessionModelState(Extensible, frozen=True, kw_only=True):
-    """The models of a session and which one it has.
+    """The models of a session and the current one.
 
-    Config options have replaced it; agents that are older than these still send it.
+    Config options have replaced it; agents older than these still send it.
     """
 
     current_model_id: str
@@ -84,7 +84,7 @@ class _SelectEntry(Choice):
 
 
 class SessionConfigSelectOption(Extensible, _SelectEntry, frozen=True, kw_only=True):
-    """A value that a select can take."""
+    """A value of a select."""
 
     value: SessionConfigValueId
     name: str
@@ -122,13 +122,13 @@ class SessionConfigSelect(_ConfigOption, frozen=True, kw_only=True, tag_field="t
 
 
 class SessionConfigBoolean(_ConfigOption, frozen=True, kw_only=True, tag_field="type", tag="boolean"):
-    """An option that is on or off. Agents send it where `session.configOptions.boolean` is advertised."""
+    """An option that is on or off. Agents send it if `session.configOptions.boolean` is advertised."""
 
     current_value: bool
 
 
 SessionConfigOption: TypeAlias = SessionConfigSelect | SessionConfigBoolean
-"""A config option, told apart by `type`; one of another type is left out of its list."""
+"""A config option, distinguished by `type`; unknown types are left out of their list."""
 
 
 class SetSessionModeRequest(Extensible, frozen=True, kw_only=True):
@@ -139,14 +139,14 @@ class SetSessionModeRequest(Extensible, frozen=True, kw_only=True):
 
 
 class SetSessionModeResponse(Extensible, frozen=True, kw_only=True):
-    """Result of `session/set_mode`. It does not repeat the mode: the caller keeps what it set."""
+    """Result of `session/set_mode`. It does not repeat the mode: the caller keeps it."""
 
 
 class SetSessionConfigOptionRequest(Extensible, frozen=True, kw_only=True):
     """Parameters of `session/set_config_option`.
 
     Attributes:
-        type: follows from the value: `boolean` for a bool, and not on the wire for the id of a value.
+        type: follows from the value: `boolean` for a bool, and left out for the id of a value.
     """
 
     session_id: str
@@ -161,7 +161,7 @@ class SetSessionConfigOptionRequest(Extensible, frozen=True, kw_only=True):
 
 
 class SetSessionConfigOptionResponse(Extensible, frozen=True, kw_only=True):
-    """Result of `session/set_config_option`: all options, as they are now."""
+    """Result of `session/set_config_option`: all options with their current values."""
 
     config_options: Lenient[tuple[SessionConfigOption, ...]]
 
@@ -174,4 +174,4 @@ class SetSessionModelRequest(Extensible, frozen=True, kw_only=True):
 
 
 class SetSessionModelResponse(Extensible, frozen=True, kw_only=True):
-    """Result of `session/set_model`. It does not repeat the model: the caller keeps what it set."""
+    """Result of `session/set_model`. It does not repeat the model: the caller keeps it."""

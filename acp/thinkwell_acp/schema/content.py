@@ -1,4 +1,4 @@
-"""Content blocks: what prompts, messages and tool calls are made of. The shapes are those of MCP."""
+"""Content blocks: the parts of prompts, messages and tool calls. Their forms are those of MCP."""
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -19,7 +19,7 @@ __all__ = (
 )
 
 Role: TypeAlias = Literal["assistant", "user"]
-"""Who a content block is meant for."""
+"""The audience of a content block."""
 
 
 class Annotations(Extensible, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Annotations(Extensible, frozen=True, kw_only=True):
 
 
 class TextContent(Extensible, frozen=True, kw_only=True, tag_field="type", tag="text"):
-    """Text. Every agent takes it in prompts."""
+    """Text. Every agent accepts it in prompts."""
 
     text: str
     annotations: Annotations | None = None
@@ -55,7 +55,7 @@ class AudioContent(Extensible, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class ResourceLink(Extensible, frozen=True, kw_only=True, tag_field="type", tag="resource_link"):
-    """A pointer to something that the agent can fetch. Every agent takes it in prompts.
+    """A pointer to something that the agent can fetch. Every agent accepts it in prompts.
 
     Attributes:
         size: in bytes.
@@ -108,4 +108,4 @@ class EmbeddedResource(Extensible, frozen=True, kw_only=True, tag_field="type", 
 
 
 ContentBlock: TypeAlias = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
-"""One block of content, told apart by `type`."""
+"""One block of content, distinguished by `type`."""

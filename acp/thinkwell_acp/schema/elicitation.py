@@ -27,22 +27,22 @@ __all__ = (
 )
 
 ElicitationId: TypeAlias = str
-"""Names an elicitation that goes on outside of the protocol."""
+"""The id of an elicitation that continues outside the protocol."""
 
 ElicitationContentValue: TypeAlias = str | int | float | bool | tuple[str, ...]
-"""What the user put into one field of a form."""
+"""The user's value of one field of a form."""
 
 ElicitationAction: TypeAlias = Literal["accept", "decline", "cancel"]
-"""What the user did with a question."""
+"""The user's reaction to a question."""
 
 
 class CreateElicitationRequest(Extensible, Choice, frozen=True, kw_only=True):
-    """Parameters of `elicitation/create`; what is decoded is one of the subclasses, by `mode`.
+    """Parameters of `elicitation/create`. Decoding gives one of the subclasses, by `mode`.
 
-    The question belongs to a session, maybe to a tool call in it, or to a request that the client has made.
+    The question belongs to a session, maybe to a tool call in it, or to a request of the client.
 
     Attributes:
-        request_id: `UNSET` where the question belongs to a session (`None` is an id).
+        request_id: `UNSET` if the question belongs to a session (`None` is an id).
     """
 
     message: str
@@ -55,7 +55,7 @@ class CreateElicitationRequest(Extensible, Choice, frozen=True, kw_only=True):
         """Return the class for the mode.
 
         Raises:
-            ValueError: the question belongs to nothing.
+            ValueError: the question belongs to neither.
         """
         if raw.get("sessionId") is None and "requestId" not in raw:
             raise ValueError("neither `sessionId` nor `requestId`")
@@ -82,19 +82,19 @@ class ElicitationUrlMode(CreateElicitationRequest, frozen=True, kw_only=True, ta
 
 
 class OtherElicitationMode(CreateElicitationRequest, frozen=True, kw_only=True):
-    """The user is asked in a way that this version does not know. It is to be refused."""
+    """The user is asked in an unknown way. The request must be refused."""
 
     mode: str
 
 
 class CreateElicitationResponse(Extensible, frozen=True, kw_only=True):
-    """Result of `elicitation/create`. The content goes with `accept` alone."""
+    """Result of `elicitation/create`. Only `accept` has content."""
 
     action: ElicitationAction | str
     content: Strict[dict[str, ElicitationContentValue] | None] = None
 
 
 class CompleteElicitationNotification(Extensible, frozen=True, kw_only=True):
-    """Parameters of `elicitation/complete`: what was begun on a web page is done."""
+    """Parameters of `elicitation/complete`: the action on a web page is done."""
 
     elicitation_id: ElicitationId

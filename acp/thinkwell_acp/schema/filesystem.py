@@ -9,8 +9,8 @@ class ReadTextFileRequest(Extensible, frozen=True, kw_only=True):
     """Parameters of `fs/read_text_file`.
 
     Attributes:
-        line: the first line wanted, counted from 1.
-        limit: how many lines at most.
+        line: the first line to read, counted from 1.
+        limit: most lines to read.
     """
 
     session_id: str
@@ -26,7 +26,7 @@ class ReadTextFileResponse(Extensible, frozen=True, kw_only=True):
 
 
 class WriteTextFileRequest(Extensible, frozen=True, kw_only=True):
-    """Parameters of `fs/write_text_file`. A file that does not exist is made."""
+    """Parameters of `fs/write_text_file`. A missing file is created."""
 
     session_id: str
     path: str

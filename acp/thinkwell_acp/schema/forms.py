@@ -22,11 +22,11 @@ __all__ = (
 )
 
 StringFormat: TypeAlias = Literal["email", "uri", "date", "date-time"] | str
-"""What a text should look like; an unknown format is a mere hint."""
+"""The format of a text; an unknown format is only a hint."""
 
 
 class EnumOption(Extensible, frozen=True, kw_only=True):
-    """A choice with a title of its own."""
+    """A choice with its own title."""
 
     const: str
     title: str
@@ -40,7 +40,7 @@ class _Property(Choice):
     def choose(cls, raw: JsonObject) -> type[Model] | type[Opaque]:
         kind = raw.get("type")
         if not isinstance(kind, str):
-            raise ValueError("`type` is missing or no text")
+            raise ValueError("`type` is missing or not a text")
         return _PROPERTIES.get(kind, OtherElicitationPropertySchema)
 
 
@@ -117,7 +117,7 @@ class TitledMultiSelectItems(Extensible, _Items, frozen=True, kw_only=True):
 
 
 class OtherMultiSelectItems(Opaque, _Items):
-    """Choices of a type that this version does not know."""
+    """Choices of an unknown type."""
 
     __slots__ = ()
     __match_args__ = ("raw",)
@@ -144,7 +144,7 @@ class MultiSelectPropertySchema(
 
 
 class OtherElicitationPropertySchema(Opaque, _Property):
-    """A field of a type that this version does not know. It is not to be shown as any known control."""
+    """A field of an unknown type. It must not be shown as any known control."""
 
     __slots__ = ()
     __match_args__ = ("raw",)
@@ -173,7 +173,7 @@ else:
 
 
 class ElicitationSchema(Extensible, frozen=True, kw_only=True, tag_field="type", tag="object"):
-    """A form: its fields by name, and the names of those that must be filled in."""
+    """A form: its fields by name, and the names of the required ones."""
 
     properties: Strict[dict[str, ElicitationPropertySchema]] = {}  # noqa: RUF012 - a new dict for each object
     title: str | None = None

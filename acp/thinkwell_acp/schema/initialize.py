@@ -11,7 +11,7 @@ from thinkwell_acp.schema.capabilities import AgentCapabilities, ClientCapabilit
 __all__ = ("Implementation", "InitializeRequest", "InitializeResponse", "ProtocolVersion")
 
 ProtocolVersion: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]
-"""The wire version of the protocol; it has nothing to do with the versions of packages."""
+"""The wire version of the protocol; it is independent of the versions of packages."""
 
 
 class Implementation(Extensible, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Implementation(Extensible, frozen=True, kw_only=True):
 
 
 class InitializeRequest(Extensible, frozen=True, kw_only=True):
-    """Parameters of `initialize`. The capabilities are always written: some agents insist on them."""
+    """Parameters of `initialize`. The capabilities are always written: some agents require them."""
 
     protocol_version: ProtocolVersion
     client_capabilities: Lenient[ClientCapabilities]

@@ -1,4 +1,4 @@
-"""MCP: the servers that a session is given, and MCP messages inside the protocol (unstable)."""
+"""MCP: the servers of a session, and MCP messages inside the protocol (unstable)."""
 
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -23,7 +23,7 @@ __all__ = (
 
 
 class _Named(Extensible, frozen=True, kw_only=True):
-    """A value by a name. The value may be a key, so it is not shown."""
+    """A named value. The value may be a key, so `repr` does not show it."""
 
     name: str
     value: str
@@ -60,7 +60,7 @@ class _McpServer(Choice):
 
 
 class McpServerStdio(Extensible, _McpServer, frozen=True, kw_only=True):
-    """A server that the agent starts and speaks to over pipes. It has no `type` on the wire.
+    """A server that the agent starts and uses over pipes. It has no `type` on the wire.
 
     Attributes:
         command: absolute path.
@@ -106,7 +106,7 @@ else:
 
 
 class ConnectMcpRequest(Extensible, frozen=True, kw_only=True):
-    """Parameters of `mcp/connect`: each call opens an MCP session of its own."""
+    """Parameters of `mcp/connect`: each call opens a new MCP session."""
 
     server_id: Annotated[str, Alias("id"), Alias("acpId")]
 

@@ -22,22 +22,22 @@ from thinkwell_acp.schema._base import Model
 __all__ = ("METHODS", "NOTIFICATIONS", "REQUESTS", "Gate", "Method", "Side")
 
 Side: TypeAlias = Literal["agent", "client", "both"]
-"""Who handles a method."""
+"""The side that handles a method."""
 
 
 class Gate(NamedTuple):
     """The capability that a method needs.
 
     Attributes:
-        holder: which side's capabilities hold it.
-        paths: ways to it, as attribute names; any one of them is enough.
+        holder: the side that advertises it.
+        paths: paths of attribute names; any one of them is enough.
     """
 
     holder: Literal["agent", "client"]
     paths: tuple[tuple[str, ...], ...]
 
     def is_open(self, capabilities: Model) -> bool:
-        """Tell whether the capabilities of the holder open the gate."""
+        """Return whether the holder's capabilities include it."""
         return any(_holds(capabilities, path) for path in self.paths)
 
 
@@ -45,11 +45,11 @@ class Method(NamedTuple):
     """A method of the protocol.
 
     Attributes:
-        name: as on the wire.
-        side: who handles it.
+        name: its name on the wire.
+        side: the side that handles it.
         params: the type of its parameters.
         result: the type of its result, `object` for any JSON; `None` for a notification.
-        gate: `None` where it needs no capability.
+        gate: `None` if it needs no capability.
     """
 
     name: str
@@ -231,10 +231,10 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("mcp/message", "both", mcp.MessageMcpNotification, gate=_MCP),
     Method("$/cancel_request", "both", protocol.CancelRequestNotification),
 )
-"""Every method; `mcp/message` is there twice, as a request and as a notification."""
+"""All methods. `mcp/message` is in it twice, as a request and as a notification."""
 
 REQUESTS: Final[dict[str, Method]] = {method.name: method for method in METHODS if method.result is not None}
-"""The methods that are answered, by name."""
+"""The requests, by name."""
 
 NOTIFICATIONS: Final[dict[str, Method]] = {method.name: method for method in METHODS if method.result is None}
-"""The methods that are not answered, by name."""
+"""The notifications, by name."""

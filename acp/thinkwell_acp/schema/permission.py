@@ -17,10 +17,10 @@ __all__ = (
 )
 
 PermissionOptionId: TypeAlias = str
-"""Names an option within its request; the answer carries it."""
+"""The id of an option within its request, used in the answer."""
 
 PermissionOptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
-"""What an option means, as far as this version of the protocol knows."""
+"""The meaning of an option, as far as this version of the protocol defines it."""
 
 
 class PermissionOption(Extensible, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class CancelledPermissionOutcome(Model, frozen=True, kw_only=True, tag_field="ou
 
 
 RequestPermissionOutcome: TypeAlias = SelectedPermissionOutcome | CancelledPermissionOutcome
-"""How a permission request ended, told apart by `outcome`."""
+"""The outcome of a permission request, distinguished by `outcome`."""
 
 
 class RequestPermissionResponse(Extensible, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Plans: what the agent means to do. Plans with an id are unstable."""
+"""Plans: the agent's next steps. Plans with an id are unstable."""
 
 from typing import Literal, TypeAlias
 
@@ -16,13 +16,13 @@ __all__ = (
 )
 
 PlanId: TypeAlias = str
-"""Names a plan within its session."""
+"""The id of a plan within its session."""
 
 PlanEntryPriority: TypeAlias = Literal["high", "medium", "low"]
-"""How much a step of a plan matters."""
+"""The priority of a step of a plan."""
 
 PlanEntryStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
-"""How far a step of a plan is."""
+"""The status of a step of a plan."""
 
 
 class PlanEntry(Extensible, frozen=True, kw_only=True):
@@ -48,11 +48,11 @@ class PlanMarkdown(Extensible, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class PlanFile(Extensible, frozen=True, kw_only=True, tag_field="type", tag="file"):
-    """A plan that lies in a file."""
+    """A plan in a file."""
 
     plan_id: PlanId
     uri: str
 
 
 PlanUpdateContent: TypeAlias = PlanItems | PlanMarkdown | PlanFile
-"""One version of a plan, told apart by `type`."""
+"""One version of a plan, distinguished by `type`."""

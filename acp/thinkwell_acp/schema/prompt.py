@@ -8,11 +8,11 @@ from thinkwell_acp.schema.content import ContentBlock
 __all__ = ("CancelNotification", "PromptRequest", "PromptResponse", "StopReason", "Usage")
 
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
-"""Why a turn ended, as far as this version of the protocol knows."""
+"""Why a turn ended, as far as this version of the protocol defines it."""
 
 
 class Usage(Extensible, frozen=True, kw_only=True):
-    """Tokens as the agent reports them (unstable); of the turn or of the session, as it pleases."""
+    """Tokens as the agent reports them (unstable), of the turn or of the session: that differs by agent."""
 
     total_tokens: UInt
     input_tokens: UInt

@@ -1,4 +1,4 @@
-"""What belongs to JSON-RPC rather than to a topic."""
+"""Messages of JSON-RPC itself."""
 
 from thinkwell_acp.schema._base import Extensible, JsonValue, Model, RequestId
 
@@ -9,7 +9,7 @@ class CancelRequestNotification(Extensible, frozen=True, kw_only=True):
     """Parameters of `$/cancel_request`.
 
     Attributes:
-        request_id: of a request that the sender of this notification has made.
+        request_id: the id of a request that the sender of this notification made.
     """
 
     request_id: RequestId

@@ -1,4 +1,4 @@
-"""The model services that an agent can be pointed at (unstable)."""
+"""The model services that an agent can use (unstable)."""
 
 from typing import TypeAlias
 
@@ -18,21 +18,21 @@ __all__ = (
 )
 
 ProviderId: TypeAlias = str
-"""Names a provider, such as ``main``; chosen by the agent."""
+"""The id of a provider, such as ``main``; chosen by the agent."""
 
 LlmProtocol: TypeAlias = str
-"""What a service speaks: ``anthropic``, ``openai``, ``azure``, ``vertex``, ``bedrock``, or another."""
+"""The API of a service: ``anthropic``, ``openai``, ``azure``, ``vertex``, ``bedrock``, or another."""
 
 
 class ProviderCurrentConfig(Extensible, frozen=True, kw_only=True):
-    """Where the requests for a provider go now, without what is secret."""
+    """The current address of a provider, without secrets."""
 
     api_type: LlmProtocol
     base_url: str
 
 
 class ProviderInfo(Extensible, frozen=True, kw_only=True):
-    """A provider. Without `current` it is disabled; one that is `required` cannot be."""
+    """A provider. Without `current` it is disabled; a `required` one cannot be."""
 
     provider_id: ProviderId
     supported: Lenient[tuple[LlmProtocol, ...]]
@@ -51,7 +51,7 @@ class ListProvidersResponse(Extensible, frozen=True, kw_only=True):
 
 
 class SetProviderRequest(Extensible, frozen=True, kw_only=True):
-    """Parameters of `providers/set`. Everything that was set before is replaced."""
+    """Parameters of `providers/set`. They replace all earlier settings."""
 
     provider_id: ProviderId
     api_type: LlmProtocol

@@ -1,4 +1,4 @@
-"""Making, finding and ending sessions. All paths are absolute."""
+"""Opening, finding and ending sessions. All paths are absolute."""
 
 from typing import Literal, TypeAlias
 
@@ -29,7 +29,7 @@ __all__ = (
 )
 
 SessionId: TypeAlias = str
-"""Names a session; chosen by the agent."""
+"""The id of a session; chosen by the agent."""
 
 
 class _OpenedSession(Extensible, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ SystemPromptMode: TypeAlias = Literal["append", "override"]
 
 
 class SystemPrompt(Extensible, frozen=True, kw_only=True):
-    """Instructions of the client's for a session."""
+    """The client's instructions for a session."""
 
     mode: SystemPromptMode
     content: tuple[TextContent, ...]
@@ -59,13 +59,13 @@ class NewSessionRequest(Extensible, frozen=True, kw_only=True):
 
 
 class NewSessionResponse(_OpenedSession, frozen=True, kw_only=True):
-    """Result of `session/new`. Config options for a mode or a model count before `modes` and `models`."""
+    """Result of `session/new`. Config options for a mode or a model override `modes` and `models`."""
 
     session_id: SessionId
 
 
 class LoadSessionRequest(Extensible, frozen=True, kw_only=True):
-    """Parameters of `session/load`: go on with a session and replay its history."""
+    """Parameters of `session/load`: continue a session and replay its history."""
 
     session_id: SessionId
     cwd: str
@@ -79,7 +79,7 @@ class LoadSessionResponse(_OpenedSession, frozen=True, kw_only=True):
 
 
 class ResumeSessionRequest(Extensible, frozen=True, kw_only=True):
-    """Parameters of `session/resume`: go on with a session without a replay."""
+    """Parameters of `session/resume`: continue a session without a replay."""
 
     session_id: SessionId
     cwd: str
@@ -150,7 +150,7 @@ class SessionInfo(Extensible, frozen=True, kw_only=True):
 
 
 class ListSessionsResponse(Extensible, frozen=True, kw_only=True):
-    """Result of `session/list`. Without a cursor there is nothing more."""
+    """Result of `session/list`. Without a cursor there are no more."""
 
     sessions: Lenient[tuple[SessionInfo, ...]]
     next_cursor: str | None = None

@@ -21,7 +21,7 @@ __all__ = (
 )
 
 TerminalId: TypeAlias = str
-"""Names a terminal within its session; chosen by the client."""
+"""The id of a terminal within its session; chosen by the client."""
 
 
 class CreateTerminalRequest(Extensible, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class CreateTerminalRequest(Extensible, frozen=True, kw_only=True):
 
     Attributes:
         cwd: absolute path.
-        output_byte_limit: in bytes; more than that drops the oldest output.
+        output_byte_limit: in bytes; beyond it, the oldest output is dropped.
     """
 
     session_id: str
@@ -61,7 +61,7 @@ class TerminalExitStatus(Extensible, frozen=True, kw_only=True):
 
 
 class TerminalOutputResponse(Extensible, frozen=True, kw_only=True):
-    """Result of `terminal/output`: what there is so far.
+    """Result of `terminal/output`: the output so far.
 
     Attributes:
         truncated: older output was dropped.

@@ -1,4 +1,4 @@
-"""Tool calls: what the agent does, as it reports it."""
+"""Tool calls: the agent's actions, as it reports them."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -21,15 +21,15 @@ __all__ = (
 )
 
 ToolCallId: TypeAlias = str
-"""Names a tool call within its session."""
+"""The id of a tool call within its session."""
 
 ToolKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
-"""What sort of thing a tool does; an unknown kind is read as `other`."""
+"""The kind of a tool; an unknown kind is read as `other`."""
 
 ToolCallStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
-"""How far a tool call is."""
+"""The status of a tool call."""
 
 _KINDS = frozenset(
     ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
@@ -42,7 +42,7 @@ def _known_kind(raw: JsonValue) -> JsonValue:
 
 
 def _wrap_block(raw: JsonValue) -> JsonValue:
-    """Wrap a bare content block, which some agents (and an example of the protocol's pages) write here."""
+    """Wrap a bare content block, which some agents (and an example in the protocol's pages) write here."""
     return {"type": "content", "content": raw} if tag_of(raw, "type") in _BLOCK_TYPES else raw
 
 
@@ -72,7 +72,7 @@ class Terminal(Extensible, frozen=True, kw_only=True, tag_field="type", tag="ter
 
 
 ToolCallContent: TypeAlias = Content | Diff | Terminal
-"""What a tool call shows, told apart by `type`."""
+"""The content of a tool call, distinguished by `type`."""
 
 _Contents: TypeAlias = tuple[Annotated[ToolCallContent, Adapt(_wrap_block)], ...]
 _Kind: TypeAlias = Annotated[ToolKind, Adapt(_known_kind)]
@@ -91,7 +91,7 @@ class ToolCallLocation(Extensible, frozen=True, kw_only=True):
 
 
 class ToolCallFields(Extensible, frozen=True, kw_only=True):
-    """The fields of a whole tool call."""
+    """The fields of a complete tool call."""
 
     tool_call_id: ToolCallId
     title: str
@@ -105,7 +105,7 @@ class ToolCallFields(Extensible, frozen=True, kw_only=True):
 
 
 class ToolCallPatch(Extensible, frozen=True, kw_only=True):
-    """The fields of a change to a tool call: `None` leaves a field alone, an array replaces the array."""
+    """The fields of a change to a tool call: `None` leaves a field unchanged, an array replaces the array."""
 
     tool_call_id: ToolCallId
     title: str | None = None
@@ -119,8 +119,8 @@ class ToolCallPatch(Extensible, frozen=True, kw_only=True):
 
 
 class ToolCall(ToolCallFields, frozen=True, kw_only=True):
-    """A tool call outside of `session/update`."""
+    """A tool call outside `session/update`."""
 
 
 class ToolCallUpdate(ToolCallPatch, frozen=True, kw_only=True):
-    """A change to a tool call outside of `session/update`, as in a permission request."""
+    """A change to a tool call outside `session/update`, as in a permission request."""

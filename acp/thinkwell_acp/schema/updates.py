@@ -1,4 +1,4 @@
-"""What the agent reports while it works: the variants of `session/update`."""
+"""The agent's reports while it works: the variants of `session/update`."""
 
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
@@ -57,16 +57,16 @@ __all__ = (
 )
 
 MessageId: TypeAlias = str
-"""Names a message: chunks with the same id belong together."""
+"""The id of a message: chunks with the same id belong together."""
 
 CompactionId: TypeAlias = str
-"""Names a compaction within its session."""
+"""The id of a compaction within its session."""
 
 CompactionStatus: TypeAlias = Literal["in_progress", "completed", "failed", "cancelled"] | str
-"""How far a compaction is; other values may come."""
+"""The status of a compaction; other values may come."""
 
 NoticeSeverity: TypeAlias = Literal["info", "warning", "error"] | str
-"""How serious a notice is; other values may come."""
+"""The severity of a notice; other values may come."""
 
 
 class ContentChunk(Extensible, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class ContentChunk(Extensible, frozen=True, kw_only=True):
 class UserMessageChunk(
     ContentChunk, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="user_message_chunk"
 ):
-    """A piece of what the user said, from a replay or as an echo."""
+    """A piece of the user's text, from a replay or as an echo."""
 
 
 class AgentMessageChunk(
@@ -95,7 +95,7 @@ class AgentThoughtChunk(
 
 
 class ToolCallStart(ToolCallFields, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="tool_call"):
-    """A tool call, whole."""
+    """A complete tool call."""
 
 
 class ToolCallProgress(
@@ -105,13 +105,13 @@ class ToolCallProgress(
 
 
 class AgentPlanUpdate(Extensible, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="plan"):
-    """The plan, whole: it replaces the one before."""
+    """The complete plan: it replaces the one before."""
 
     entries: Lenient[tuple[PlanEntry, ...]]
 
 
 class PlanUpdate(Extensible, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="plan_update"):
-    """One of several plans, whole (unstable)."""
+    """One of several plans, complete (unstable)."""
 
     plan: PlanUpdateContent
 
@@ -129,7 +129,7 @@ class UnstructuredCommandInput(Extensible, frozen=True, kw_only=True):
 
 
 AvailableCommandInput: TypeAlias = UnstructuredCommandInput
-"""What a command takes."""
+"""The input of a command."""
 
 
 class AvailableCommand(Extensible, frozen=True, kw_only=True):
@@ -167,7 +167,7 @@ class ConfigOptionUpdate(
 class SessionInfoUpdate(
     Model, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="session_info_update"
 ):
-    """A change to what a list of sessions shows: `UNSET` leaves a field alone, `None` clears it."""
+    """A change to a session's entry in a list: `UNSET` leaves a field unchanged, `None` clears it."""
 
     title: str | UnsetType | None = UNSET
     updated_at: str | UnsetType | None = UNSET
@@ -175,7 +175,7 @@ class SessionInfoUpdate(
 
 
 class Cost(Extensible, frozen=True, kw_only=True):
-    """What the session has cost so far, in all.
+    """The cost of the session so far.
 
     Attributes:
         currency: ISO 4217.
@@ -194,7 +194,7 @@ class UsageUpdate(Extensible, frozen=True, kw_only=True, tag_field="sessionUpdat
 
 
 class NoticeUpdate(Extensible, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="notice"):
-    """Something for the user to know now, which is no part of the history (unstable)."""
+    """A message for the user now, which is not part of the history (unstable)."""
 
     severity: NoticeSeverity
     title: str
@@ -202,7 +202,7 @@ class NoticeUpdate(Extensible, frozen=True, kw_only=True, tag_field="sessionUpda
 
 
 class CompactionUpdate(Model, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="compaction_update"):
-    """A change to a compaction of the history (unstable): `UNSET` leaves a field alone, `None` clears it."""
+    """A change to a compaction of the history (unstable): `UNSET` leaves a field, `None` clears it."""
 
     compaction_id: CompactionId
     status: CompactionStatus
@@ -221,7 +221,7 @@ class CompactionSummaryChunk(
 
 
 class UnknownUpdate(Opaque):
-    """An update of a kind that this version does not know.
+    """An update of an unknown kind.
 
     Attributes:
         raw: the update, with its `sessionUpdate`.
@@ -236,9 +236,9 @@ class InvalidUpdate(Opaque):
     """An update that cannot be read although its kind is known, or that has no kind.
 
     Attributes:
-        kind: its `sessionUpdate`; empty where that is no text.
-        raw: the update as it came; `None` where there was none.
-        error: what is wrong with it.
+        kind: its `sessionUpdate`; empty if that is not a text.
+        raw: the update as it came; `None` if there was none.
+        error: the problem.
     """
 
     __slots__ = ("error", "kind")
@@ -273,7 +273,7 @@ KnownUpdate: TypeAlias = (
     | CompactionUpdate
     | CompactionSummaryChunk
 )
-"""An update that was understood, told apart by `sessionUpdate`."""
+"""An update that was read, distinguished by `sessionUpdate`."""
 
 KINDS: Final = frozenset(variant.__struct_config__.tag for variant in get_args(KnownUpdate))
 
@@ -292,7 +292,7 @@ else:
 
 
 class SessionNotification(Extensible, frozen=True, kw_only=True):
-    """Parameters of `session/update`. An update that cannot be read does not fail the notification."""
+    """Parameters of `session/update`. An unreadable update does not fail the notification."""
 
     session_id: str
     update: Annotated[SessionUpdate, Catch(_unreadable)]

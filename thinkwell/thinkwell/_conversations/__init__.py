@@ -1,1 +1,1 @@
-"""What channels and the server keep of a conversation: an agent, its sessions, whose turn it is."""
+"""Conversations of channels and the server: an agent, its sessions, and the order of turns."""

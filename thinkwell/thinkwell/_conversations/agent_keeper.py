@@ -1,4 +1,4 @@
-"""The agent of a router: one that was given open, or one that is opened when it is needed."""
+"""A router's agent: one that was passed open, or one that is opened on demand."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ class KeptAgent:
         return self._life is not None and self._life.dead
 
     def died(self) -> None:
-        """Say that it is dead. The holders of its sessions learn that. A given one is never replaced."""
+        """Mark it as dead. The holders of its sessions are notified. A given agent is never replaced."""
         if self._life is not None:
             self._life.end()
 
 
 class AgentKeeper:
-    """Has one agent for all conversations.
+    """Keeps one agent for all conversations.
 
     Args:
-        agent: An agent that is open, or what opens one.
+        agent: An open agent, or a function that opens one.
 
     Raises:
         TypeError: It is neither.
     """
 
     def __init__(self, agent: Agent | AgentFactory) -> None:
-        given: object = agent  # what `open_agent` returns can be called, too
+        given: object = agent  # the result of `open_agent` may be callable, too
         if not isinstance(given, Agent) and (
             not callable(given) or isinstance(given, AbstractAsyncContextManager)
         ):
@@ -73,11 +73,11 @@ class AgentKeeper:
         self._tasks: TaskGroup | None = None
         self._leaving = False
         self.failure: Exception | None = None
-        """What closing the last agent has raised."""
+        """The exception of closing the last agent."""
 
     @asynccontextmanager
     async def keep(self) -> AsyncGenerator[None]:
-        """Keep agents for the time of a block. They are closed at its end."""
+        """Keep agents during a block. They are closed at its end."""
         async with anyio.create_task_group() as self._tasks:
             try:
                 yield
@@ -90,11 +90,11 @@ class AgentKeeper:
     async def agent(
         self, on_death: Callable[[], None], on_phase: Callable[[PhaseChanged], None]
     ) -> AsyncGenerator[KeptAgent]:
-        """Return the agent for the time of a block; it is opened where there is none.
+        """Return the agent during the block; it is opened if there is none.
 
         Args:
-            on_death: Called when it is said elsewhere that it is dead.
-            on_phase: Called with each phase of its launch, where that has to be waited for.
+            on_death: Called when it is marked as dead elsewhere.
+            on_phase: Called with each phase of its launch, if the caller waits for that.
 
         Raises:
             Exception: It could not be opened.
@@ -123,11 +123,11 @@ class AgentKeeper:
 
 
 class _Life:
-    """An agent from when it is opened until it is closed, in a task of its own: as contexts want it."""
+    """An agent from its opening to its close, in a separate task, as context managers require."""
 
     def __init__(self, factory: AgentFactory, closed: Callable[[_Life, Exception | None], None]) -> None:
         self.dead = False
-        """Whether it is given out no more."""
+        """Whether it is no longer given out."""
         self._factory = factory
         self._closed = closed
         self._agent: Agent | None = None
@@ -137,13 +137,13 @@ class _Life:
         self._needless = anyio.Event()
         self._users: list[Callable[[], None]] = []
         self._phase: PhaseChanged | None = None
-        """How far its launch is."""
+        """The phase of its launch."""
         self._waiting: list[Callable[[PhaseChanged], None]] = []
-        """Those who wait for it."""
+        """The callbacks of those who wait for it."""
         self._scope = anyio.CancelScope(shield=True)
 
     async def main(self) -> None:
-        """Open it, wait until it is not needed any more, and close it."""
+        """Open it, wait until it is no longer needed, and close it."""
         error = None
         try:
             with self._scope, launch_told_to(self._reach):
@@ -182,7 +182,7 @@ class _Life:
 
     @asynccontextmanager
     async def used(self, on_death: Callable[[], None]) -> AsyncGenerator[None]:
-        """Need it for the time of a block."""
+        """Need it during a block."""
         self._users.append(on_death)
         try:
             yield
@@ -191,7 +191,7 @@ class _Life:
             self._look()
 
     def end(self) -> None:
-        """Give it out no more, and tell those who have it."""
+        """Stop giving it out, and notify those who have it."""
         self.dead = True
         for on_death in tuple(self._users):
             on_death()

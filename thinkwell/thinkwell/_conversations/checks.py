@@ -1,4 +1,4 @@
-"""What is checked of what opens an agent or a session."""
+"""Checks of functions that open an agent or a session."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ V = TypeVar("V")
 
 
 def check_context(name: str, given: V, example: str) -> V:
-    """Return what a function has returned that opens something.
+    """Check a function's result that opens something, and return it.
 
     Args:
-        name: What the function was given as.
-        given: What it has returned.
-        example: What it could be.
+        name: The name of the function's argument.
+        given: Its result.
+        example: An example of a function.
 
     Raises:
-        TypeError: There is nothing to be opened.
+        TypeError: It is not a context manager.
     """
     if not isinstance(cast("object", given), AbstractAsyncContextManager):
         close_coroutine(given)
@@ -30,6 +30,6 @@ def check_context(name: str, given: V, example: str) -> V:
 
 
 def close_coroutine(given: object) -> None:
-    """Close what will not be awaited, so that Python does not warn of it."""
+    """Close a coroutine that will not be awaited, so that Python does not warn about it."""
     if inspect.iscoroutine(given):
         given.close()

@@ -1,8 +1,8 @@
-"""A conversation: a session of an agent, and whose turn it is.
+"""A conversation: a session of an agent, and the order of its turns.
 
-The session is opened, kept and closed by one task, because contexts want that. A caller with something to say
-asks for a `Turn` and gets a place in the queue, at once; the task lends the session to one turn after the
-other. A turn is given back in a ``finally`` of its holder, so that nothing can keep it forever.
+One task opens, keeps and closes the session, because context managers require that. A caller asks for a
+`Turn` and gets a place in the queue, at once; the task lends the session to one turn after the other. The
+holder of a turn gives it back in a ``finally``, so that nothing can keep it forever.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ SessionFactory: TypeAlias = "Callable[[Agent, str], AbstractAsyncContextManager[
 """Opens a session for a user: ``lambda agent, user_id: agent.session(cwd=…)``."""
 
 Start: TypeAlias = "Callable[[Session, str], ThoughtStream[T]]"
-"""Starts a run with a prompt. It has to keep `TurnStarted`."""
+"""Starts a run with a prompt. It must keep `TurnStarted`."""
 
 OnPhase: TypeAlias = "Callable[[PhaseChanged], Awaitable[None]]"
-"""Told what a turn waits for before there is a run."""
+"""Called with the phase that a turn waits in before it has a run."""
 
 BUSY: Final = "another run of the conversation goes first"
-"""What a turn waits for that is not the first."""
+"""The phase of a turn that is not the first."""
 
 LOST: Final = (AgentExited, AgentClosed, SessionUnusable)
-"""By what a run fails when there can be no other in its session."""
+"""Errors of a run after which its session can have no other."""
 
 logger = logging.getLogger("thinkwell")
 
 
 class Conversation:
-    """The turns of one user, one after the other, and the session that they are in.
+    """The turns of one user, one after the other, and their session.
 
     Args:
-        user_id: Whose it is.
-        keeper: Who has the agent.
+        user_id: The user.
+        keeper: Keeps the agent.
         open_session: Opens a session.
         idle_after: Seconds without a turn after which the session is closed.
-        max_waiting: How many turns may wait.
-        ended: Called when there is no session any more and nothing waits: the conversation is over.
+        max_waiting: Most waiting turns.
+        ended: Called when there is neither a session nor a waiting turn: the conversation is over.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Conversation:
     ) -> None:
         self.user_id: Final = user_id
         self.closing = False
-        """Whether the router is left."""
+        """Whether the router is closing."""
         self._keeper = keeper
         self._open_session = open_session
         self._idle_after = idle_after
         self._max_waiting = max_waiting
         self._ended = ended
         self._queue: deque[Turn | None] = deque()
-        """Turns that wait; ``None``: those behind it want another session."""
+        """Waiting turns; ``None``: those after it need another session."""
         self._turn: Turn | None = None
-        """Whose turn it is."""
+        """The current turn."""
         self._opening = False
         self._lost = False
         """Whether the last session was lost, and that was not reported."""
@@ -92,13 +92,13 @@ class Conversation:
         self._scope = anyio.CancelScope(shield=True)
         self._steering = anyio.Lock()
 
-    # What others ask
+    # Called from outside
 
     def ask(self) -> Turn:
         """Return a turn, which has its place in the queue from now on.
 
         Raises:
-            ConversationBusy: Too many wait.
+            ConversationBusy: Too many turns wait.
         """
         waiting = len(self._waiting())
         busy = self._turn is not None and not self._turn.is_back
@@ -113,18 +113,18 @@ class Conversation:
         return turn
 
     def reset(self) -> None:
-        """Give another session to the turns that are asked for from now on."""
+        """Give later turns another session."""
         if not self._queue or self._queue[-1] is not None:
             self._queue.append(None)
             self.wake()
 
     def stop(self) -> bool:
-        """Stop the turn that runs, or is about to. Return whether there is one."""
+        """Stop the current turn, or the one about to begin. Return whether there is one."""
         turns = [turn for turn in (self._turn, *self._waiting()) if turn is not None and not turn.is_back]
         return bool(turns) and turns[0].stop()
 
     def leave(self) -> None:
-        """Stop the turn that runs, refuse the others, and close the session.
+        """Stop the current turn, refuse the others, and close the session.
 
         From now on it can be cancelled from outside.
         """
@@ -138,10 +138,10 @@ class Conversation:
         self._refuse()
         self.wake()
 
-    # What turns ask
+    # Called by turns
 
     def wake(self) -> None:
-        """Let the task look at what has changed."""
+        """Let the task check what has changed."""
         self._news.set()
 
     async def steer(self, turn: Turn, prompt: Callable[[], Awaitable[str]]) -> bool:
@@ -161,7 +161,7 @@ class Conversation:
                 return False
 
     def give_up(self, turn: Turn) -> None:
-        """Know that a waiting caller has left."""
+        """Remove a waiting turn whose caller has left."""
         if turn in self._queue:
             self._queue.remove(turn)
 
@@ -184,7 +184,7 @@ class Conversation:
                 turn.fail(RouterClosed())
 
     async def _wanted(self) -> bool:
-        """Return whether a session is needed. Where one was lost, it is remembered as long as one is kept."""
+        """Return whether a session is needed. A lost one is remembered as long as one is kept."""
         while not self.closing:
             if self._turn is not None:
                 return True
@@ -200,7 +200,7 @@ class Conversation:
         return False
 
     async def _converse(self) -> None:
-        """Open a session, lend it until another is needed or none is wanted, and close it."""
+        """Open a session, lend it until another is needed or none is, and close it."""
         opened, kept = False, None
         self._opening = True
         try:
@@ -225,8 +225,8 @@ class Conversation:
         return check_context("session", opening, "lambda agent, user_id: agent.session(cwd=…)")
 
     def _reach(self, phase: PhaseChanged) -> None:
-        if self._opening:  # else it is of others, whose tasks have begun in this one's context
-            assert self._turn is not None  # for which a session is opened
+        if self._opening:  # otherwise it belongs to others, whose tasks began in this context
+            assert self._turn is not None  # the session is opened for it
             self._turn.reach(phase)
 
     @contextmanager
@@ -236,14 +236,14 @@ class Conversation:
         self._reach(PhaseChanged(phase="starting"))
 
     def _is_replaced(self, error: Exception, kept: KeptAgent | None) -> bool:
-        """Return whether there was no session because the agent has been dead for some time, unnoticed."""
+        """Return whether the session could not be opened because the agent died earlier, unnoticed."""
         if kept is None or not isinstance(error, AgentExited):
             return False
         kept.died()
         return kept.replaced and not kept.fresh
 
     async def _tell(self, error: Exception) -> None:
-        """Tell the turn that there is no session for it, and wait until it has gone."""
+        """Report to the turn that it has no session, and wait until its caller has left."""
         turn = self._turn
         assert turn is not None
         self._opening = False
@@ -252,22 +252,22 @@ class Conversation:
         self._turn = None
 
     async def _lend(self, session: Session, kept: KeptAgent) -> None:
-        """Lend the session to turns until another is needed, or none is wanted."""
+        """Lend the session to turns until another is needed, or none is."""
         fresh = True
         while (turn := self._turn) is not None:
-            if not turn.is_back:  # else its caller has left meanwhile
+            if not turn.is_back:  # otherwise its caller has left
                 turn.lend(session, kept.agent, fresh=fresh, anew=self._lost)
                 await self._until(turn.is_through)
                 fresh, self._lost = False, turn.loss is not None
                 if isinstance(turn.loss, AgentExited):
                     kept.died()
             if self.closing or not turn.is_back:
-                return  # it wants another session
+                return  # it needs another session
             self._turn = None
             await self._next(kept)
 
     async def _next(self, kept: KeptAgent) -> None:
-        """Wait for the next turn in the same session. There is none if the session is to be closed."""
+        """Wait for the next turn in the same session. There is none if the session must be closed."""
         with anyio.move_on_after(self._idle_after):
             await self._until(lambda: bool(self._queue) or kept.replaced or self.closing)
         if kept.replaced:
@@ -289,9 +289,9 @@ class Turn:
 
     def __init__(self, conversation: Conversation) -> None:
         self.agent_id = ""
-        """What the agent was asked for as."""
+        """The agent's name."""
         self.anew = False
-        """Whether the agent does not remember what was said, and should."""
+        """Whether the agent should remember the conversation, and does not."""
         self.stream: ThoughtStream[object] | None = None
         """The run, once it has started."""
         self.text: str | None = None
@@ -301,21 +301,21 @@ class Turn:
         self.wants_other = False
         """Whether it waits for another session than the one that it had."""
         self.loss: Exception | None = None
-        """Why there can be no other turn in its session."""
+        """Why its session can have no other turn."""
         self._conversation = conversation
         self._session: Session | None = None
         self._fresh = True
         """Whether the session had no turn before."""
         self._error: Exception | None = None
         self._settled = False
-        """Whether there is a session, or will not be one."""
+        """Set when it has a session, or never will."""
         self._phases: deque[PhaseChanged] = deque()
-        """What it waits for, as far as that was not reported."""
+        """The phases of its wait that were not yet reported."""
         self._news = anyio.Event()
         self._scope = anyio.CancelScope()
-        """Around all that comes before the run."""
+        """Around everything before the run."""
 
-    # Its holder
+    # Called by its holder
 
     async def steer(self, prompt: Callable[[], Awaitable[str]]) -> bool:
         """Have the agent read the prompt in the turn that runs. If it does, this turn has nothing more to do.
@@ -334,14 +334,14 @@ class Turn:
         """Wait for the session, and start the run.
 
         Args:
-            prompt: Makes the prompt, when the session is there.
+            prompt: Makes the prompt, once there is a session.
             start: Starts the run.
-            on_phase: Told what it waits for.
+            on_phase: Called with the phases of its wait.
 
         Raises:
             RouterClosed: The router was left.
             ThoughtCancelled: The turn was stopped before there was a run.
-            Exception: There is no agent, or no session.
+            Exception: The agent or the session could not be opened.
         """
         stream: ThoughtStream[T] | None = None
         with self._scope:
@@ -357,15 +357,15 @@ class Turn:
 
     @property
     def closing(self) -> bool:
-        """Whether the router is left."""
+        """Whether the router is closing."""
         return self._conversation.closing
 
     def is_through(self) -> bool:
-        """Return whether the session need not be lent any longer."""
+        """Return whether it no longer needs the session."""
         return self.is_back or self.wants_other or self.closing
 
     async def end(self) -> None:
-        """Cancel the run where it has not ended, wait for its end, and give the turn back."""
+        """Cancel the run if it has not ended, wait for its end, and give the turn back."""
         try:
             if self.stream is not None:
                 self.stream.cancel()
@@ -378,7 +378,7 @@ class Turn:
             self._conversation.wake()
 
     def stop(self) -> bool:
-        """End it before its time. Return whether it has not ended yet."""
+        """End it early. Return whether it had not ended yet."""
         if self.stream is None:
             self._scope.cancel()
             return True
@@ -387,7 +387,7 @@ class Turn:
         self.stream.cancel()
         return True
 
-    # The conversation
+    # Called by the conversation
 
     def lend(self, session: Session, agent: Agent, *, fresh: bool, anew: bool) -> None:
         """Give it the session."""
@@ -398,12 +398,12 @@ class Turn:
         self._settle()
 
     def fail(self, error: Exception) -> None:
-        """Know that there will be no session."""
+        """Record that it gets no session."""
         self._error, self.wants_other = error, False
         self._settle()
 
     def reach(self, phase: PhaseChanged) -> None:
-        """Know what it waits for."""
+        """Record the phase of its wait."""
         self._phases.append(phase)
         self._news.set()
 
@@ -425,12 +425,12 @@ class Turn:
             raise self._error
 
     async def _started(self, start: Start[T], text: str) -> ThoughtStream[T] | None:
-        """Start the run; or ask for another session, where nothing can be done in this one."""
+        """Start the run; or ask for another session, if this one cannot be used."""
         assert self._session is not None
         stream = start(self._session, text)
         self.stream = stream
         if self._fresh:
-            return stream  # if anything is wrong with it, then with any other too
+            return stream  # another session would fail too
         async for _ in stream.events(include={"turn_start"}):
             break
         if stream.view.turns or not self._look_for_loss(stream):

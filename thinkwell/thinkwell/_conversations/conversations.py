@@ -23,13 +23,13 @@ __all__ = ("Conversations",)
 
 
 class Conversations:
-    """Begins conversations when they are needed, and forgets those that are over.
+    """Begins conversations on demand, and forgets those that are over.
 
     Args:
-        keeper: Who has the agent.
+        keeper: Keeps the agent.
         open_session: Opens a session for a user.
         idle_after: Seconds without a turn after which a session is closed.
-        max_waiting: How many turns of a user may wait.
+        max_waiting: Most waiting turns of a user.
     """
 
     def __init__(
@@ -50,30 +50,30 @@ class Conversations:
 
     @property
     def user_ids(self) -> tuple[str, ...]:
-        """Whose conversations there are."""
+        """The users with a conversation."""
         return tuple(self._known)
 
     @property
     def is_open(self) -> bool:
-        """Whether there can be turns."""
+        """Whether turns are possible."""
         return self._tasks is not None
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
-        """Have conversations for the time of a block. An exception of the block passes as it is.
+        """Have conversations during a block. An exception of the block is raised unchanged.
 
         Raises:
-            RuntimeError: It is not the first time.
-            Exception: What closing the agent has raised, where the block has raised nothing.
+            RuntimeError: It was already opened once.
+            Exception: The exception of closing the agent, if the block raised none.
         """
         if self._entered:
-            raise RuntimeError("a router is used once; make another one: async with MessageRouter(…)")
+            raise RuntimeError("a router can be used only once; create another: async with MessageRouter(…)")
         self._entered = True
         raised: BaseException | None = None
         async with self._keeper.keep(), anyio.create_task_group() as self._tasks:
             try:
                 yield
-            except BaseException as exc:  # the group would put it into another exception
+            except BaseException as exc:  # the group would wrap it
                 raised = exc
             finally:
                 self._tasks = None
@@ -85,15 +85,15 @@ class Conversations:
             raise self._keeper.failure
 
     def ask(self, user_id: str, *, once: bool = False) -> Turn:
-        """Return a turn, whose place in the queue is taken.
+        """Return a turn, which has its place in the queue.
 
         Args:
-            user_id: In whose conversation.
-            once: Whether the session of a conversation that begins with it is closed behind it.
+            user_id: The user whose conversation it is.
+            once: Whether a conversation that begins with it is closed after it.
 
         Raises:
-            ConversationBusy: Too many wait.
-            RouterClosed: There are no turns.
+            ConversationBusy: Too many turns wait.
+            RouterClosed: The router is not open.
         """
         if self._tasks is None:
             raise RouterClosed
@@ -112,10 +112,10 @@ class Conversations:
         return conversation.ask()
 
     def reset(self, user_id: str) -> None:
-        """Give another session to the turns of a user that are asked for from now on.
+        """Give a user's later turns another session.
 
         Raises:
-            RouterClosed: There are no turns.
+            RouterClosed: The router is not open.
         """
         if self._tasks is None:
             raise RouterClosed
@@ -123,7 +123,7 @@ class Conversations:
             self._known[user_id].reset()
 
     def stop(self, user_id: str) -> bool:
-        """Stop a user's turn that runs, or is about to. Return whether there is one."""
+        """Stop a user's current turn, or the one about to begin. Return whether there is one."""
         return user_id in self._known and self._known[user_id].stop()
 
     def _forget(self, user_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Why there is no turn."""
+"""Errors of turns."""
 
 # ruff: noqa: N818 - names as in `thinkwell.errors`
 
@@ -10,15 +10,15 @@ __all__ = ("ConversationBusy", "DeliveryError", "RouterClosed")
 
 
 class DeliveryError(ThinkwellError):
-    """A message or an answer did not get where it should."""
+    """A message or an answer could not be delivered."""
 
 
 class ConversationBusy(DeliveryError):
-    """The conversation has a turn that runs, or too many that wait, and does not take more.
+    """The conversation has a running turn, or too many waiting ones, and accepts no more.
 
     Attributes:
-        user_id: Whose conversation it is.
-        waiting: How many messages wait already.
+        user_id: The user.
+        waiting: The number of waiting messages.
     """
 
     def __init__(self, user_id: str, waiting: int) -> None:
@@ -37,4 +37,4 @@ class RouterClosed(DeliveryError):
     """The router's block was left, or was not entered."""
 
     def __str__(self) -> str:
-        return "the router is closed; use it inside of its block: async with MessageRouter(…)"
+        return "the router is closed; use it inside its block: async with MessageRouter(…)"

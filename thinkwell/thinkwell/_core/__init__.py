@@ -1,1 +1,1 @@
-"""What happens between a task and its result."""
+"""The core: from a task to its result."""

@@ -1,4 +1,4 @@
-"""What the doctor alone uses of the core: it looks at what others only use."""
+"""The parts of the core that only the doctor uses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What the wings use of the core: the one way out of it.
+"""The parts of the core that public packages use: the one way out of it.
 
-A public package such as `thinkwell.web` or `thinkwell.listen` imports from here what has no public name.
+A public package such as `thinkwell.web` or `thinkwell.listen` imports everything without a public name from
+here.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What displays say of a run, in words and pieces that any of them can draw. No terminal, no protocol."""
+"""The texts and parts of a run that every display draws. No terminal, no protocol."""

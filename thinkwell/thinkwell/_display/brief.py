@@ -1,4 +1,4 @@
-"""A question as a supervising agent gets it, and what it may say."""
+"""A question as a supervising agent gets it, and its possible answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledField:
-    """What is to stand in a field of the form."""
+    """The value of a field of the form."""
 
     name: str
     value: FormValue
@@ -45,7 +45,7 @@ class FormJudgement:
 
     action: Literal["unsure", "decline", "accept"]
     reason: str
-    # A list of pairs: agents were seen to empty objects whose keys are left open.
+    # A list of pairs: agents were seen to empty objects with open keys.
     values: list[FilledField] = field(default_factory=list[FilledField])
 
     @property
@@ -55,14 +55,14 @@ class FormJudgement:
 
 
 ERRORS_TOLD: Final = 10
-"""Fields of which the judge is told what is wrong. The agent that asks has chosen their names."""
+"""Most fields whose errors the judge sees. The asking agent has chosen their names."""
 
 NAME_LENGTH: Final = 60
-"""Characters of a field's name that the judge is told outside of the fence."""
+"""Most characters of a field's name that the judge sees outside the fence."""
 
 
 def form_judgement(fields: Sequence[FormField]) -> TypeAdapter[FormJudgement]:
-    """Return the type of a judgement whose values fit the form; what does not goes back to the judge."""
+    """Return the type of a judgement whose values fit the form; other values go back to the judge."""
     from pydantic import AfterValidator, TypeAdapter  # loaded when first needed
 
     def fits(judgement: FormJudgement) -> FormJudgement:
@@ -95,13 +95,13 @@ PART_LENGTHS: Final[Mapping[str, int]] = {
     "host": 1_000,
     "agent": 500,
 }
-"""Characters of each part of a question that the judge is shown, of its JSON where it is no text."""
+"""Most characters of each part of a question for the judge; of its JSON if it is not text."""
 
 DOCUMENT_LENGTH: Final = 80_000
-"""Characters of all of it, with those that had to be escaped."""
+"""Most characters of all parts, including escapes."""
 
 TITLE: Final = "title"
-"""The one part that says nothing of what would be done."""
+"""The only part that does not describe the action."""
 
 _BEFORE: Final = """\
 Another agent asks a question, and you decide it for the user. These are the user's instructions, and no \
@@ -156,19 +156,19 @@ nothing.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """What a judge reads of a question."""
+    """The text of a question for a judge."""
 
     before: str
     tag: str
     document: str
-    """JSON without ``</``, without characters that do not show, and of bounded length."""
+    """JSON without ``</``, without invisible characters, and of bounded length."""
     after: str
     unseen: tuple[str, ...]
-    """Which parts are not shown whole, apart from the title."""
+    """The parts that are not shown completely, except the title."""
 
 
 def brief_of(question: Question, instructions: str) -> Brief:
-    """Put a question into words for a judge."""
+    """Describe a question for a judge."""
     document, cuts = _document(_parts(question))
     tag = f"question-{os.urandom(8).hex()}"
     lines = "\n".join(f"- {name}: {how}" for name, how in cuts.items())
@@ -211,9 +211,9 @@ def _parts(question: Question) -> dict[str, object]:
 
 
 def _document(parts: Mapping[str, object]) -> tuple[str, dict[str, str]]:
-    """Return the parts as JSON, and how those were cut that are too long."""
+    """Return the parts as JSON, and how the parts that are too long were cut."""
     texts = {name: part if isinstance(part, str) else _json(part) for name, part in parts.items()}
-    for halvings in count():  # the limits come to nothing in the end, and what is left is a few words
+    for halvings in count():  # the limits shrink until only a few words are left
         cuts: dict[str, str] = {}
         bounded: dict[str, object] = {}
         for name, text in texts.items():
@@ -228,7 +228,7 @@ def _document(parts: Mapping[str, object]) -> tuple[str, dict[str, str]]:
 
 
 def _cut(text: str, limit: int) -> tuple[str, str]:
-    """Return the beginning and the end of a text, and words that say so."""
+    """Return the beginning and the end of a text, and a description of the cut."""
     end = limit // 4
     begin = limit - end
     how = f"{len(text):,} characters, of which you see the first {begin:,} and the last {end:,}"
@@ -240,6 +240,6 @@ def _json(value: object, *, indent: int | None = None) -> str:
 
 
 def shown(text: str, length: int) -> str:
-    """Return a text as a line that is fit for a log."""
+    """Return a text as one line for a log."""
     line = visible(" ".join(text[: 4 * length].split()))
     return line if len(line) <= length else line[: length - 1] + "…"

@@ -1,4 +1,4 @@
-"""Which tool calls are told as such: not those that return the result, nor those that were denied."""
+"""Which tool calls are shown as such: not those that return the result, nor denied ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 
 RESULT: Final = "result"
-"""What the tool for the result is called where people read it."""
+"""The name of the tool for the result in displays."""
 
 _SERVER: Final = r"thinkwell[0-9a-f]{0,12}…?"
 _RESULT_CALL: Final = re.compile(
@@ -25,18 +25,18 @@ _RESULT_CALL: Final = re.compile(
     r"(?:(?: |: ?)\{.*)?",
     re.DOTALL,
 )
-"""How agents show a call of the tool for the result. Our server has another name in each session."""
+"""How agents show a call of the tool for the result. Our server's name differs in each session."""
 
 
 def is_result_title(title: str) -> bool:
-    """Return whether a title or a name is one of the tool for the result."""
+    """Return whether a title or a name belongs to the tool for the result."""
     return RESULT_TOOL in title and _RESULT_CALL.fullmatch(title) is not None
 
 
 def returns_result(tool: ToolView) -> bool:
-    """Return whether a call returns the result, as far as it shows nothing else.
+    """Return whether a call returns the result, unless it shows something else.
 
-    The model may have written the title, so a call that shows a file or a command is told as what it is.
+    The model may have written the title, so a call that shows a file or a command is shown as that.
     """
     if not is_result_title(tool.name or tool.title):
         return False
@@ -64,28 +64,28 @@ def is_about_result(question: QuestionView | AnswerView, view: RunView) -> bool:
 
 
 def asked_title(answer: AnswerView, view: RunView) -> str:
-    """Return what a question was about, as its title says."""
+    """Return the title of a question's subject."""
     return RESULT if is_about_result(answer, view) else answer.title
 
 
 def is_denied(answer: AnswerView) -> bool:
-    """Return whether a permission was denied, also where the agent offers no option that says so."""
+    """Return whether a permission was denied, even if the agent offers no option for it."""
     if answer.choice is None:
         return answer.asks == "permission" and answer.by != "cancel"
     return answer.choice.startswith("reject")
 
 
 def denied_calls(view: RunView) -> frozenset[str]:
-    """Return the ids of the calls that were denied: by the last answer, as some agents ask again."""
+    """Return the ids of denied calls, by the last answer: some agents ask again."""
     denied: dict[str, bool] = {}
     for answer in view.answers:
         tool = None if answer.tool_id is None else view.tools.get(answer.tool_id)
-        if tool is not None and answer.answered_at >= tool.started_at:  # else its id was used again
+        if tool is not None and answer.answered_at >= tool.started_at:  # otherwise its id was reused
             denied[tool.id] = is_denied(answer)
     return frozenset(id_ for id_, is_so in denied.items() if is_so)
 
 
 def told_calls(view: RunView) -> tuple[ToolView, ...]:
-    """Return the calls that are told as tool calls, in order."""
+    """Return the calls that are shown as tool calls, in order."""
     denied = denied_calls(view)
     return tuple(tool for tool in view.tools.values() if tool.id not in denied and not returns_result(tool))

@@ -17,18 +17,18 @@ _NARROW: Final = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0391-\u03a1\u03a3-\u03ce\u0400-\u0482\u2010-\u2027\u2190-\u21ff"
     "\u2500-\u257f\u2298\u2588\u258c\u25b8\u25d0-\u25d3\u2714\u2718]*"
 )
-"""Characters that take one cell each, such as those of most rows: found faster than looked at one by one."""
+"""Characters of one cell each, such as those of most rows: faster than checking one by one."""
 
 
 def cells(text: str) -> int:
-    """Return how many cells a line takes."""
+    """Return the number of cells of a line."""
     if text.isascii() or _NARROW.fullmatch(text):
         return len(text)
     return sum(width for _, width in _clusters(text))
 
 
 def clip(text: str, width: int) -> str:
-    """Return as much of a line as fits, with ``…`` where something is left out."""
+    """Return as much of a line as fits, with ``…`` for the rest."""
     if len(text) <= width and text.isascii():
         return text
     if width <= 0:
@@ -45,12 +45,12 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """Return a line with spaces behind it, up to a width."""
+    """Return a line padded with spaces to a width."""
     return text + " " * (width - cells(text))
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return a text as lines that fit, broken between words where that can be."""
+    """Return a text as lines that fit, broken between words if possible."""
     return [part for row in text.split("\n") for part in _broken(row, max(width, 2))]
 
 
@@ -69,7 +69,7 @@ def _broken(row: str, width: int) -> Iterator[str]:
         if wide <= room:
             taken, used = taken + " " * gap + word, used + gap + wide
             continue
-        # Scripts without spaces break anywhere, and so does what fits into no line.
+        # Scripts without spaces break anywhere, and so does a word that is longer than a line.
         anywhere = wide > len(word) or wide > width - len(indent)
         head, rest = _split(word, room) if anywhere and room > 1 else ("", word)
         yield (taken + " " * gap + head).rstrip(" ") if head else taken
@@ -101,7 +101,7 @@ def _split(text: str, width: int) -> tuple[str, str]:
 
 
 def _clusters(text: str) -> Iterator[tuple[str, int]]:
-    """Yield what belongs together, with its width: a character and all that stands on it."""
+    """Yield characters with their combining marks, and the width of each."""
     cluster: list[str] = []
     width = 0
     joined = False

@@ -1,7 +1,7 @@
-"""What changed: the blocks of text that begin, grow and end, and the tool calls; the rest as it is.
+"""Changes of a run: blocks of text that begin, grow and end, and tool calls; other events unchanged.
 
-The rules of what began and ended stand here once. Everything that tells of a run while it goes on reads its
-log through a `ChangeReader`; `ViewReducer` has the same rules for the whole of a run.
+The rules for beginnings and ends are only here. Everything that follows a run reads its log through a
+`ChangeReader`; `ViewReducer` has the same rules for the whole run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = (
 )
 
 ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
-"""What tells of a tool call."""
+"""Events of tool calls."""
 
 BlockKind: TypeAlias = Literal["message", "thought", "user"]
 
@@ -41,17 +41,17 @@ _Piece: TypeAlias = ev.Message | ev.Thought | ev.UserMessage
 
 
 KEPT: Final = 64
-"""Tool calls that have ended and are still known whole, for what comes late."""
+"""Ended tool calls that are still kept completely, for late updates."""
 
 
 class Block(Struct, frozen=True, eq=False, kw_only=True):
-    """A message, a thought, or what the user said: text that grows piece by piece."""
+    """A message, a thought, or the user's text: text that grows piece by piece."""
 
     kind: BlockKind
     index: int
-    """Which of its kind it is, as in `RunView.messages`."""
+    """Its number among its kind, as in `RunView.messages`."""
     id: str | None
-    """The agent's name for it."""
+    """The agent's id for it."""
 
 
 class BlockBegun(Struct, frozen=True):
@@ -68,13 +68,13 @@ class BlockGrown(Struct, frozen=True):
     block: Block
     text: str
     resumed: bool
-    """Whether the block had ended: it has a name, or only a question or a plan came between."""
+    """Whether the block had ended: it has an id, or only a question or a plan came between."""
     seq: int
     at: float
 
 
 class BlockEnded(Struct, frozen=True):
-    """Something else comes next. A block may be resumed after that."""
+    """Something else follows. The block may be resumed later."""
 
     block: Block
     seq: int
@@ -82,28 +82,28 @@ class BlockEnded(Struct, frozen=True):
 
 
 class Media(Struct, frozen=True):
-    """A piece that is no text, such as a picture. It is part of no block."""
+    """A piece that is not text, such as a picture. It belongs to no block."""
 
     kind: BlockKind
     id: str | None
-    """The agent's name for what it is a piece of."""
+    """The agent's id for the message that it belongs to."""
     content: ev.ContentBlock
     seq: int
     at: float
 
 
 class CallBegun(Struct, frozen=True):
-    """A tool call was told of for the first time, or its id is used again."""
+    """A tool call was reported for the first time, or its id was reused."""
 
     number: int
-    """Which call of the run it is, from 0."""
+    """The number of the call in the run, from 0."""
     view: ToolView
     seq: int
     at: float
 
 
 class CallChanged(Struct, frozen=True):
-    """There is news of a tool call."""
+    """A tool call has changed."""
 
     number: int
     view: ToolView
@@ -130,29 +130,29 @@ class CallEnded(Struct, frozen=True):
 Change: TypeAlias = (
     BlockBegun | BlockGrown | BlockEnded | Media | CallBegun | CallChanged | CallEnded | ev.ThoughtEvent
 )
-"""What changed. Of an event that is neither text nor a tool call, the event itself."""
+"""A change. For other events, the event itself."""
 
 
 class ChangeReader:
     """Reads the log of a run, event by event. The same events give the same changes.
 
-    It keeps no text. To go on behind an event, take all events up to it and throw their changes away.
+    It keeps no text. To continue after an event, take all events up to it and ignore their changes.
     """
 
     def __init__(self) -> None:
         self.repeating = False
-        """Whether the agent repeats what was said in the session before."""
+        """Whether the agent is replaying the session's earlier conversation."""
         self.tokens: TokenCounts | None = None
-        """The tokens of all turns that have ended, where the agent reports them."""
+        """The tokens of all ended turns, if the agent reports them."""
         self._blocks = Counter[BlockKind]()
         self._open: Block | None = None
-        """The message or thought without an id that the next piece without an id belongs to."""
+        """The message or thought without an id to which the next piece without an id belongs."""
         self._named: dict[tuple[BlockKind, str], Block] = {}
         """The blocks of this turn that have an id."""
         self._latest: Block | None = None
         """The block that began last; `None`: a call or a turn began after it."""
         self._said: Block | None = None
-        """The block that is being said."""
+        """The current block."""
         self._numbers: dict[str, int] = {}
         """The number of the last call of each id."""
         self._calls = 0
@@ -161,7 +161,7 @@ class ChangeReader:
         """The last calls that have ended."""
 
     def take(self, event: ev.ThoughtEvent) -> list[Change]:
-        """Take the next event, and return what it changes."""
+        """Take the next event, and return its changes."""
         match event:
             case ev.Message():
                 return self._piece("message", event)
@@ -183,7 +183,7 @@ class ChangeReader:
                 if event.usage is not None:
                     self.tokens = with_tokens(self.tokens or TokenCounts(), event.usage)
             case ev.QuestionAsked() if event.timeout is not None:
-                pass  # it is put to a person, who reads what was said before
+                pass  # the user needs the text before the question
             case _:
                 if isinstance(event, ev.ReplayStarted | ev.ReplayEnded):
                     self.repeating = isinstance(event, ev.ReplayStarted)
@@ -191,10 +191,10 @@ class ChangeReader:
         return [*self.end_block(event), event]
 
     def end_block(self, event: ev.ThoughtEvent) -> list[Change]:
-        """End what is being said, and return that it has ended, if anything was.
+        """End the current block, and return the change, if there was a block.
 
         Args:
-            event: What comes next.
+            event: The next event.
         """
         block, self._said = self._said, None
         return [] if block is None else [BlockEnded(block, event.seq, event.at)]
@@ -231,7 +231,7 @@ class ChangeReader:
         return [*ended, BlockBegun(block, seq, at), said, BlockEnded(block, seq, at)]
 
     def _known(self, kind: BlockKind, id_: str | None) -> Block | None:
-        """Return the block that a piece belongs to; ``None``: a new one."""
+        """Return the block to which a piece belongs; ``None``: a new one."""
         if id_ is not None:
             return self._named.get((kind, id_))
         block = self._latest if kind == "user" else self._open
@@ -278,7 +278,7 @@ class ChangeReader:
 
 
 def with_tokens(counts: TokenCounts, usage: ev.TokenUsage) -> TokenCounts:
-    """Return counts with those in it that an agent has reported for a turn."""
+    """Return counts with an agent's report for a turn added."""
     added = {
         name: (getattr(counts, name) or 0) + more
         for name in counts.__struct_fields__
@@ -288,7 +288,7 @@ def with_tokens(counts: TokenCounts, usage: ev.TokenUsage) -> TokenCounts:
 
 
 def open_question(event: ev.QuestionAsked) -> QuestionView:
-    """Return a question as it is when it is asked."""
+    """Return the state of a question when it is asked."""
     return QuestionView(
         id=event.id,
         title=event.title,
@@ -319,7 +319,7 @@ def answered_question(question: QuestionView, event: ev.QuestionAnswered) -> Ans
 
 
 def merged_tool(old: ToolView, event: ToolEvent) -> ToolView:
-    """Return a tool call with the news of an event in it."""
+    """Return a tool call with the changes of an event."""
     if isinstance(event, ev.ToolStart):
         return ToolView(
             id=event.id,

@@ -1,4 +1,4 @@
-"""What the keys mean while a question is asked. Displays show exactly these."""
+"""The meaning of keys while a question is open. Displays show exactly these."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from thinkwell.questions import Verdict
 
 EXPLAIN: Final = "e"
-"""Prints everything that there is to a question."""
+"""Prints all details of a question."""
 
 FILL_IN: Final = "f"
 """Begins to fill in a form."""
 
 
 class Key(NamedTuple):
-    """A key that means something."""
+    """A key with a meaning."""
 
     key: str
     """One character, in lower case."""
     label: str
-    """What it does: a clean line."""
+    """Its meaning: a clean line."""
     answer: Verdict | ChooseOption | None = None
-    """What it answers; ``None`` where it answers nothing yet."""
+    """Its answer; ``None`` if it does not answer yet."""
 
 
 def keys_of(asked: Asked) -> tuple[Key, ...]:
-    """Return what the keys mean for a question: ``[y] once [n] no [e] explain``."""
+    """Return the meaning of the keys for a question: ``[y] once [n] no [e] explain``."""
     if asked.asks == "form":
         return (Key(FILL_IN, "fill in"), Key("n", "no", "decline"))
     if asked.asks == "url":

@@ -1,4 +1,4 @@
-"""A text that comes in chunks, made fit to be shown as it comes. See `thinkwell._display.text`."""
+"""Clean a text that comes in chunks. See `thinkwell._display.text`."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ _BEGUN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""What may be the beginning of something that a terminal obeys. In linear time, as what `clean` drops."""
+"""The possible beginning of a terminal control sequence. Matched in linear time, as the sequences of
+`clean`."""
 
 _LINE: Final = 12
-"""Characters of the current line that are looked at again: one with all the marks that it keeps, and more."""
+"""Characters of the current line that are checked again: one with all the marks that it keeps, and more."""
 
 
 class CleanChunks:
     """Returns chunks of one text as `clean` returns the whole.
 
-    What depends on what comes next is kept back: of an escape sequence that has only begun, nothing is
-    returned before its end was seen, or is not to be expected any more.
+    Text that depends on the next chunk is kept back: no part of an unfinished escape sequence is returned
+    before its end was seen, or can no longer come.
     """
 
     def __init__(self) -> None:
         self._kept = ""
-        """What was taken and not returned."""
+        """Text that was taken and not yet returned."""
         self._line = ""
-        """The end of what was returned, from a line feed or a stop of tabs on; empty while nothing was."""
+        """The end of the returned text, from a line feed or a tab stop on; empty at first."""
 
     def take(self, chunk: str) -> str:
-        """Return what can be shown now."""
+        """Return the text that can be shown now."""
         text = self._kept + chunk
         begun = _BEGUN.search(text)
         end = len(text) if begun is None else begun.start()
@@ -46,7 +47,7 @@ class CleanChunks:
         return self._clean(text[:end])
 
     def rest(self) -> str:
-        """Return what was kept back: nothing comes after it."""
+        """Return the text that was kept back, at the end."""
         text, self._kept = self._kept, ""
         return self._clean(text)
 
@@ -61,6 +62,6 @@ class CleanChunks:
 
 
 def _before_half_a_break(text: str, end: int) -> int:
-    """Return where a carriage return stands that may yet get its line feed; else the end."""
+    """Return the place of a carriage return that may still get its line feed; else the end."""
     at = text.rfind("\r", max(end - SEQUENCE, 0), end)
     return at if at >= 0 and clean(text[at:end]) == "\n" else end

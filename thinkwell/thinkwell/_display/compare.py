@@ -1,4 +1,4 @@
-"""The differences of two sequences, by difflib, with an end to its patience."""
+"""The differences of two sequences, by difflib, with a limit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from difflib import Match
 
 STEPS: Final = 500_000
-"""Looks at an item after which two texts are taken for wholly different: some 0.1 s."""
+"""Comparisons of items after which two texts count as completely different: about 0.1 s."""
 
 
 class Change(NamedTuple):
-    """Items of the old sequence in whose place others stand: ``old[old_from:old_to]``. Either may be none."""
+    """Items of the old sequence that were replaced: ``old[old_from:old_to]``. Either side may be empty."""
 
     old_from: int
     old_to: int
@@ -24,21 +24,22 @@ class Change(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What two sequences differ in."""
+    """The differences of two sequences."""
 
     changes: tuple[Change, ...]
-    """In order; what is between them is equal."""
+    """In order; the items between them are equal."""
     exact: bool
-    """Whether they were compared; else all between the first and the last difference is one change."""
+    """Whether they were compared; if not, everything between the first and the last difference is one
+    change."""
 
 
 def compare(old: Sequence[str], new: Sequence[str], steps: int = STEPS) -> Compared:
     """Compare two sequences.
 
     Args:
-        old: What was there before.
-        new: What is there now.
-        steps: Looks at an item to take at most, besides those that find the common beginning and end.
+        old: The old sequence.
+        new: The new sequence.
+        steps: Most comparisons of items, besides those for the common beginning and end.
     """
     least = min(len(old), len(new))
     head = 0
@@ -53,7 +54,7 @@ def compare(old: Sequence[str], new: Sequence[str], steps: int = STEPS) -> Compa
     whole = Change(head, old_to, head, new_to)
     if head in (old_to, new_to):
         return Compared((whole,), exact=True)
-    # Items that repeat, such as empty lines, take the most steps: a second time nothing begins at them.
+    # Repeated items, such as empty lines, take the most steps: the second time, no match begins at them.
     for autojunk in (False, True) if steps else ():
         with suppress(_TooManySteps):
             found = _Matcher(old[head:old_to], new[head:new_to], steps, autojunk=autojunk).get_opcodes()
@@ -67,7 +68,7 @@ class _TooManySteps(Exception):  # noqa: N818 - it is no error
 
 
 class _Matcher(SequenceMatcher[str]):
-    """A matcher that counts its steps, which are quadratic where items repeat."""
+    """A matcher that counts its steps, which are quadratic for repeated items."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str], steps: int, *, autojunk: bool) -> None:
         super().__init__(None, old, new, autojunk)

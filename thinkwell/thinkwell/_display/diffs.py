@@ -1,4 +1,4 @@
-"""Changes of files, as displays show them. The cost of comparing is bounded, whatever the texts are."""
+"""Changes of files for displays. The cost of comparing is bounded, whatever the texts are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Sign: TypeAlias = Literal[" ", "+", "-"]
 
 SIZE: Final = 400_000
-"""Characters of both texts together, from which on only their common beginning and end are looked for."""
+"""Characters of both texts together from which on only their common beginning and end are searched."""
 
 
 class Kept(NamedTuple):
@@ -29,37 +29,37 @@ class Kept(NamedTuple):
 
     hunks: int = 20
     side: int = 40
-    """Lines that were removed, and lines that were added, in one place."""
+    """Most removed lines, and most added lines, in one place."""
     context: int = 2
     """Unchanged lines around a change."""
 
 
 BRIEF: Final = Kept()
-"""What fits a terminal or a chat."""
+"""For a terminal or a chat."""
 
 WHOLE: Final = Kept(500, 1_000, 3)
-"""What a page shows."""
+"""For a page."""
 
 WIDTH: Final = 500
-"""Characters of a line that are kept."""
+"""Most characters of a line."""
 
 FILE: Final = 20
-"""So many lines, with an end to the last one, are taken for a whole file."""
+"""Lines from which on a text with a final line end counts as a whole file."""
 
 ALONE: Final = 5
-"""Changes of one call that get all `STEPS` each; more have to share so many."""
+"""Changes of one call that get all `STEPS` each; more have to share as many."""
 
 FULLY: Final = 50
-"""Changes of one call that are compared line by line; of more, only how long they are is told."""
+"""Changes of one call that are compared line by line; for more, only their lengths are shown."""
 
 KNOWN: Final = 100_000
 """Lines of changes that are remembered."""
 
 WORD_STEPS: Final = 5_000
-"""Steps of comparing after which two lines are taken for wholly different."""
+"""Comparisons after which two lines count as completely different."""
 
 ALIKE: Final = 0.4
-"""So much of two lines is the same, or they do not stand for each other."""
+"""The least similarity of two lines that replace each other."""
 
 _WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
 
@@ -72,22 +72,22 @@ class DiffLine:
     text: str
     """Clean, and of a bounded length."""
     number: int | None = None
-    """Its number in the file: the new one, but for lines that were removed. ``None``: it is not known."""
+    """Its number in the file: the new one, except for removed lines. ``None``: unknown."""
     before: int | None = None
-    """Its number in the file before the change; ``None``: it is not known, or the line is new."""
+    """Its number in the file before the change; ``None``: unknown, or a new line."""
     spans: tuple[tuple[int, int], ...] = ()
-    """Which parts of the text changed, where a similar line stands in its place; from, and up to."""
+    """The changed parts of the text, if a similar line replaces it: start and end."""
     more: int = 0
-    """How many characters follow that are not here."""
+    """The number of characters that follow and are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """Lines that changed, with some around them."""
+    """Changed lines, with some context."""
 
     lines: tuple[DiffLine, ...]
     more_lines: int = 0
-    """How many follow that are not here."""
+    """The number of lines that follow and are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +101,13 @@ class FileChange:
     hunks: tuple[Hunk, ...]
     new_file: bool = False
     more_hunks: int = 0
-    """How many follow that are not here."""
+    """The number of hunks that follow and are left out."""
     truncated: bool = False
-    """Whether the texts were too long, or too different, to be compared line by line: `added` and `removed`
-    may be more than was changed."""
+    """Whether the texts were too long, or too different, to compare them line by line: `added` and `removed`
+    may be larger than the change."""
 
     def and_then(self, other: FileChange, kept: Kept = BRIEF) -> FileChange:
-        """Return this change of a file and a later one as one."""
+        """Return this change of a file combined with a later one."""
         hunks = self.hunks + other.hunks
         most = kept.hunks
         return FileChange(
@@ -122,7 +122,7 @@ class FileChange:
 
 
 class Totals(NamedTuple):
-    """What all changes come to."""
+    """The sums of all changes."""
 
     files: int
     added: int
@@ -135,11 +135,11 @@ def changes_of(
     """Return the changes that a tool call shows, one for each file.
 
     Args:
-        tool: The call. What was compared once is remembered.
+        tool: The call. Comparisons are cached.
         cwd: The session's folder, to which paths are relative.
-        exactly: Whether they are to be approved: paths are whole, and what does not show is an escape. Of
-            tabs, that they are there is seen.
-        kept: How much is kept of each.
+        exactly: Whether the user has to approve them: paths are complete, and invisible characters are
+            escapes. Tabs are visible.
+        kept: How much of each is kept.
     """
     changes: dict[str, FileChange] = {}
     diffs = [part for part in tool.content if isinstance(part, DiffContent)]
@@ -153,7 +153,7 @@ def changes_of(
 
 
 def total(tools: Iterable[ToolView], cwd: str = "") -> Totals:
-    """Return what the changes of completed calls come to. A file that was changed twice counts once."""
+    """Return the sums of completed calls' changes. A file that was changed twice counts once."""
     changes = [change for tool in tools if tool.status == "completed" for change in changes_of(tool, cwd)]
     return Totals(
         files=len({change.path for change in changes}),
@@ -163,11 +163,11 @@ def total(tools: Iterable[ToolView], cwd: str = "") -> Totals:
 
 
 class _How(NamedTuple):
-    """How a change is told."""
+    """How a change is shown."""
 
     exactly: bool
     steps: int
-    """Steps of comparing at most; 0: only how long it is is told."""
+    """Most comparisons; 0: only the lengths are shown."""
     kept: Kept
 
 
@@ -181,7 +181,7 @@ def _change(diff: DiffContent, number: int | None, cwd: str, how: _How) -> FileC
 
 
 def _written(path: str) -> str:
-    """Return a path as a line in which every character shows."""
+    """Return a path as a line in which every character is visible."""
     return exact(path).replace("\n", "\\u000a")
 
 
@@ -194,7 +194,7 @@ def _exact(row: str) -> str:
 
 
 class _Known:
-    """The changes that were compared last. It holds no text of a file, but for the lines that are shown."""
+    """A cache of changes. It keeps no text of a file except the shown lines."""
 
     def __init__(self) -> None:
         self._changes: dict[_Key, FileChange] = {}
@@ -206,7 +206,7 @@ class _Known:
 
     def keep(self, key: _Key, change: FileChange) -> FileChange:
         with self._lock:
-            before = self._changes.pop(key, None)  # of another thread, which was faster
+            before = self._changes.pop(key, None)  # from another thread, which was faster
             self._lines += _length(change) - (0 if before is None else _length(before))
             while self._lines > KNOWN and self._changes:
                 self._lines -= _length(self._changes.pop(next(iter(self._changes))))
@@ -223,7 +223,7 @@ _Key: TypeAlias = tuple[int, int, int, int, int | None, _How]
 
 def _key(diff: DiffContent, number: int | None, how: _How) -> _Key:
     old = diff.old_text
-    # A text knows its hash, which cannot be foreseen, so that is as good as the text.
+    # A text caches its hash, which cannot be predicted, so it is as good as the text.
     return hash(diff.new_text), len(diff.new_text), hash(old), -1 if old is None else len(old), number, how
 
 
@@ -262,7 +262,7 @@ def _compared(diff: DiffContent, number: int | None, how: _How) -> FileChange:
 def _base(diff: DiffContent, number: int | None, changes: Sequence[Change]) -> int | None:
     """Return the number of the text's first line in its file.
 
-    Some agents send whole files and some only the lines around a change; none says which.
+    Some agents send whole files and some only the lines around a change; none says which it is.
     """
     if diff.old_text is None:
         return 1
@@ -273,7 +273,7 @@ def _base(diff: DiffContent, number: int | None, changes: Sequence[Change]) -> i
 
 
 def _groups(changes: Iterable[Change], context: int) -> Iterator[list[Change]]:
-    """Yield the changes that stand together."""
+    """Yield groups of neighbouring changes."""
     group: list[Change] = []
     for change in changes:
         if group and change.old_from - group[-1].old_to > 2 * context:
@@ -288,11 +288,11 @@ class _Rows:
     """Makes lines of a change.
 
     Args:
-        old: The lines that were there.
-        new: The lines that are there.
+        old: The old lines.
+        new: The new lines.
         base: The number of the first one in its file.
-        show: Makes a line fit to be shown.
-        kept: How much is kept of the change.
+        show: Cleans a line.
+        kept: How much of the change is kept.
     """
 
     def __init__(
@@ -310,7 +310,7 @@ class _Rows:
         self._kept = kept
 
     def hunk(self, group: Sequence[Change]) -> Hunk:
-        """Return changes that stand together."""
+        """Return the hunk of a group of changes."""
         lines: list[DiffLine] = []
         missing = 0
         at = max(group[0].new_from - self._kept.context, 0)
@@ -324,7 +324,7 @@ class _Rows:
         return Hunk(lines=tuple(lines), more_lines=missing)
 
     def _between(self, begin: int, end: int, further: int) -> Iterator[DiffLine]:
-        """Yield lines that did not change. In the old text they stand so much further."""
+        """Yield unchanged lines. In the old text they are so much further."""
         for at in range(begin, end):
             line = self._line(" ", self._new, at)
             yield line if line.number is None else replace(line, before=line.number + further)
@@ -356,7 +356,7 @@ _Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def _spans(was: str, now: str) -> tuple[_Spans, _Spans]:
-    """Return which parts of two lines differ; nothing where they have little in common."""
+    """Return the parts in which two lines differ; empty if they have little in common."""
     old, new = _WORDS.findall(was), _WORDS.findall(now)
     found = compare(old, new, WORD_STEPS)
     removed = _extents(old, [(change.old_from, change.old_to) for change in found.changes])
@@ -369,7 +369,7 @@ def _spans(was: str, now: str) -> tuple[_Spans, _Spans]:
 
 
 def _extents(words: Sequence[str], ranges: Sequence[tuple[int, int]]) -> _Spans:
-    """Return where words are, in characters. Those with nothing but white space between are one."""
+    """Return the ranges of words in characters. Those separated only by white space are joined."""
     spans: list[tuple[int, int]] = []
     at = done = 0
     for begin, end in ranges:
@@ -385,24 +385,24 @@ def _extents(words: Sequence[str], ranges: Sequence[tuple[int, int]]) -> _Spans:
     return tuple(spans)
 
 
-# Showing less
+# Excerpts
 
 
 class Excerpt(NamedTuple):
-    """The first lines of a change, and how much there is besides."""
+    """The first lines of a change, and the size of the rest."""
 
     lines: tuple[DiffLine, ...]
     more_lines: int
-    """Lines of the first hunk that are not here."""
+    """The number of lines of the first hunk that are left out."""
     more_hunks: int
 
 
 def excerpt(change: FileChange, limit: int = 8) -> Excerpt:
-    """Return the first hunk of a change in a few lines, with some of what is removed and of what is added.
+    """Return the first hunk of a change in a few lines, with removed and added ones.
 
     Args:
         change: The change.
-        limit: Lines to return at most.
+        limit: Most lines to return.
     """
     if not change.hunks:
         return Excerpt((), 0, 0)
@@ -422,7 +422,7 @@ def _first_lines(lines: Sequence[DiffLine], limit: int) -> list[DiffLine]:
         added = [each for each in lines[begin:end] if each.sign == "+"]
         few = min(len(removed), max(room // 2, room - len(added)))
         return [*lead, *removed[:few], *added[: room - few]]
-    while end < len(lines):  # what changes next, where all of it fits
+    while end < len(lines):  # the next change, if all of it fits
         after = _block_end(
             lines, next((i for i in range(end, len(lines)) if lines[i].sign != " "), len(lines))
         )
@@ -433,7 +433,7 @@ def _first_lines(lines: Sequence[DiffLine], limit: int) -> list[DiffLine]:
 
 
 def _block_end(lines: Sequence[DiffLine], begin: int) -> int:
-    """Return where lines end that were changed together: removed ones, and what stands in their place."""
+    """Return the end of lines that were changed together: removed ones, and their replacements."""
     end = begin
     while end < len(lines) and lines[end].sign != " ":
         end += 1

@@ -1,4 +1,4 @@
-"""Everything that there is to a question, for a person who wants to know before answering."""
+"""All details of a question, for users who want to see them before they answer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from thinkwell.view import ToolView
 
 EXPLAINED: Final = 200_000
-"""Characters that are shown at most. What is longer says so: it is not read, and no terminal keeps it."""
+"""Most characters that are shown. A longer text says so: it is not read, and no terminal keeps it."""
 
 PartKind: TypeAlias = Literal["title", "text", "name", "code", "@", "+", "-"]
-"""What a part is: what is asked, a sentence, the name of what follows, code, or a line of a diff."""
+"""The kind of a part: the question, a sentence, a heading, code, or a line of a diff."""
 
 
 class Part(NamedTuple):
@@ -27,13 +27,13 @@ class Part(NamedTuple):
 
     kind: PartKind
     text: str
-    """One or several lines, of which every character shows."""
+    """One or several lines in which every character is visible."""
 
 
 def explanation(asked: Asked, tool: ToolView | None) -> tuple[Part, ...]:
-    """Return what is asked, the whole input of the tool call and the changes that it would make.
+    """Return the question, the complete input of the tool call and the changes that it would make.
 
-    Nothing in it is dropped: what does not show is written as an escape.
+    Nothing is dropped: invisible characters are written as escapes.
     """
     parts: list[Part] = []
     room = EXPLAINED
@@ -81,7 +81,7 @@ def _json(tool: ToolView) -> str:
 
 
 def change_parts(diff: DiffContent) -> Iterator[Part]:
-    """Yield every line that would be taken away or come in, whole."""
+    """Yield every line that would be removed or added, completely."""
     old, new = (diff.old_text or "").splitlines(), diff.new_text.splitlines()
     yield Part("name", f"{'Change of' if diff.old_text is not None else 'New file'} {exact(diff.path)}:")
     for change in compare(old, new).changes:

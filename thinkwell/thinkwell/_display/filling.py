@@ -1,4 +1,4 @@
-"""A form, filled in field by field: with lines of text, and with values that are picked from a list."""
+"""Fill in a form field by field: with lines of text, and with values from a list."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from thinkwell.questions import FormField, FormValue
 
 EMPTY: Final = "-"
-"""What leaves a field empty that has a default."""
+"""The input that leaves a field with a default empty."""
 
 HOW_TO_FILL_IN: Final = "Enter ends a line, Ctrl-D leaves the form."
 
 TITLE: Final = 5_000
-"""Characters of what is asked that stand above a form."""
+"""Most characters of the question above a form."""
 
 _BOOLEANS: Final = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
 
 
 def heading(asked: Asked) -> str:
-    """Return what stands above a form while it is filled in: what is asked, for the display is away."""
+    """Return the heading of a form: the question, because the display is hidden."""
     text = asked.said or asked.title
     more = len(text) - TITLE
     first, *rows = (f"{text[:TITLE]}… and {more:,} more characters" if more > 0 else text).split("\n")
@@ -36,21 +36,21 @@ def heading(asked: Asked) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picking:
-    """A list from which the value of a field is picked: one row of it, or any number of them."""
+    """A list from which the value of a field is chosen: one row of it, or any number of them."""
 
     field: Field
     several: bool
     rows: tuple[tuple[FormValue | None, str], ...]
-    """What can be picked, with what it is called; ``None`` leaves the field empty."""
+    """The values, with their labels; ``None`` leaves the field empty."""
     at: int = 0
-    """The row that the arrows are at."""
+    """The row of the cursor."""
     picked: frozenset[int] = frozenset()
-    """The rows that are picked, where that may be several."""
+    """The chosen rows, if several are allowed."""
     problem: str = ""
-    """What was wrong with the value before; clean, one line."""
+    """The problem of the value before; clean, one line."""
 
     def pressed(self, key: str) -> Picking:
-        """Return what a key makes of it: an arrow, a space, or the number of a row."""
+        """Return the list after a key: an arrow, a space, or the number of a row."""
         if key in ("up", "down"):
             return replace(self, at=(self.at + (1 if key == "down" else -1)) % len(self.rows))
         if key.isdecimal() and 1 <= int(key) <= len(self.rows):
@@ -61,14 +61,14 @@ class Picking:
 
     @property
     def value(self) -> FormValue | None:
-        """What Enter gives; ``None`` leaves the field empty."""
+        """The value for Enter; ``None`` leaves the field empty."""
         if not self.several:
             return self.rows[self.at][0]
         return [str(value) for index, (value, _) in enumerate(self.rows) if index in self.picked] or None
 
 
 def _picking(field: FormField, shown: Field, instead: str) -> Picking | None:
-    """Return what the value of a field is picked from; ``None`` where it is typed."""
+    """Return the list of a field's values; ``None`` if the value is typed."""
     rows: list[tuple[FormValue | None, str]]
     if field.type == "boolean":
         rows = [(True, "yes"), (False, "no")]
@@ -97,13 +97,13 @@ async def fill_in(
     read: Callable[[str], Awaitable[str]],
     pick: Callable[[Picking], Awaitable[FormValue | None]] | None = None,
 ) -> dict[str, FormValue | None]:
-    """Ask for the values of a form, each until it fits, and return them by the names of the fields.
+    """Ask for the values of a form, each until it is valid, and return them by the names of the fields.
 
     Args:
         fields: The fields.
-        shown: The same, as they are shown.
-        read: Asks for a line.
-        pick: Lets a value be picked from a list; ``None``: that is typed, too.
+        shown: The same, as shown.
+        read: Reads a line.
+        pick: Chooses a value from a list; ``None``: values are typed too.
     """
     values: dict[str, FormValue | None] = {}
     instead = shown[1].label if is_choice_or_text(fields) else ""
@@ -127,14 +127,14 @@ async def fill_in(
 
 
 def _picked(field: FormField, value: FormValue | None) -> Mapping[str, FormValue | None]:
-    """Return what was picked as the value of a field."""
+    """Return the chosen value of a field."""
     return {} if value is None and field.default is None else {field.name: value}
 
 
 def is_choice_or_text(fields: Sequence[FormField]) -> bool:
-    """Return whether a form offers a choice, and a text for who wants none of it.
+    """Return whether a form offers a choice, and a text as the alternative.
 
-    Where the choice is required, the text says more about it. A default of the text has to be seen.
+    If the choice is required, the text adds to it. A default of the text must be visible.
     """
     return (
         [field.type for field in fields] == ["choice", "string"]
@@ -144,11 +144,11 @@ def is_choice_or_text(fields: Sequence[FormField]) -> bool:
 
 
 def _prompt(field: Field, instead: str) -> str:
-    """Return what is shown before a line is typed.
+    """Return the prompt before a line is typed.
 
     Args:
-        field: What is asked for.
-        instead: The field that is asked for only where this one stays empty.
+        field: The field.
+        instead: The field that is asked for only if this one stays empty.
     """
     text = f"\n{field.label} ({field.hint})\n"
     if field.description:
@@ -162,7 +162,7 @@ def _prompt(field: Field, instead: str) -> str:
 
 
 def given_value(field: FormField, text: str) -> Mapping[str, FormValue | None]:
-    """Return what was typed as a value of the field's type, where it can be one."""
+    """Return the typed text as a value of the field's type, if possible."""
     if not text:
         return {}  # its default, or nothing
     if text == EMPTY and field.default is not None and not field.required:
@@ -190,7 +190,7 @@ def _value(field: FormField, text: str) -> FormValue:
 
 
 def _chosen(field: FormField, text: str) -> str:
-    """Return the choice of this number, value or title."""
+    """Return the choice with a number, value or title."""
     values = [choice.value for choice in field.choices]
     if text not in values and text.isdecimal() and 1 <= int(text) <= len(values):
         return values[int(text) - 1]

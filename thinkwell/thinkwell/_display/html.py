@@ -1,6 +1,6 @@
-"""A run as a piece of HTML, of a bounded size.
+"""A run as HTML of a bounded size.
 
-It is made for notebooks, of the same nodes as the page; see `thinkwell._display.items`.
+It is for notebooks, and uses the same nodes as the page; see `thinkwell._display.items`.
 """
 
 from __future__ import annotations
@@ -30,76 +30,76 @@ if TYPE_CHECKING:
     from thinkwell.view import AnswerView, QuestionView, RunView, TimelineItem, ToolView
 
 PAGE_LIMIT: Final = 400_000
-"""Characters of a page, whatever the run was like. A notebook's file keeps the page."""
+"""Most characters of a page, whatever the run. A notebook's file keeps the page."""
 
 FRAME_LIMIT: Final = 100_000
-"""The same while the run goes on and the page is sent again and again."""
+"""The same while the run continues and the page is sent repeatedly."""
 
 LEAST: Final = 20_000
-"""Characters below which nothing is drawn of one of several runs but its row."""
+"""Characters below which only the row of one of several runs is drawn."""
 
 NAME: Final = 160
-"""Characters of a name."""
+"""Most characters of a name."""
 
 ROW: Final = 2_000
-"""Characters of HTML of a row that stands for a run, and of its sums."""
+"""Most characters of HTML of a row that represents a run, and of its sums."""
 
 PART: Final = 40_000
-"""Characters of HTML of a step, a question, the plan, or the outcome of the run."""
+"""Most characters of HTML of a step, a question, the plan, or the outcome of the run."""
 
 NOTE: Final = 200
-"""Characters of HTML of what is said of parts that are left out, and around parts."""
+"""Most characters of HTML for notes about omitted parts, and around parts."""
 
 MESSAGE: Final = 20_000
-"""Characters of a message, of an error."""
+"""Most characters of a message, of an error."""
 
 THOUGHT: Final = 6_000
-"""Characters of thoughts that stand together."""
+"""Most characters of neighbouring thoughts."""
 
 OUTPUT: Final = 4_000
-"""Characters of a tool's output."""
+"""Most characters of a tool's output."""
 
 TEXTS: Final = 100
-"""Messages and thoughts that are remembered as they were drawn."""
+"""Messages and thoughts whose drawing is cached."""
 
 LAST_LINES: Final = 5
-"""Lines of the output of a tool that runs."""
+"""Most lines of the output of a running tool."""
 
 FILES: Final = 4
-"""Files of which one tool's changes are drawn."""
+"""Most files of which one tool's changes are drawn."""
 
 KEPT: Final = diffs.Kept(2, 20)
-"""What is drawn of a file's changes."""
+"""How much of a file's changes is drawn."""
 
 LISTED: Final = 50
-"""Tool calls that are listed in another one's place: those that share its line, or are its sub-agent's."""
+"""Most tool calls that are listed under another one: those that share its line, or its sub-agent's."""
 
 DEPTH: Final = 3
-"""Sub-agents of sub-agents that are drawn."""
+"""Most levels of sub-agents."""
 
 STEPS: Final = 40
-"""Steps of a plan."""
+"""Most steps of a plan."""
 
 LEAST_SECONDS: Final = 0.05
-"""Seconds of a phase that is worth a word."""
+"""Seconds from which on a phase is mentioned."""
 
 ASKED: Final = 5
-"""Of open questions, answers and notices so many each."""
+"""Most open questions, answers and notices, each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What is drawn of a run."""
+    """The data of a run to draw."""
 
     view: RunView
     now: float
-    """Seconds since the run began; how long it took, where it is over."""
+    """Seconds since the run began; after its end, its duration."""
     label: str = ""
-    """What the program calls the run."""
+    """The program's name for the run."""
     result: str | None = None
-    """The result, as text or as JSON. ``None``: what the view tells of it."""
+    """The result, as text or as JSON. ``None``: the one of the view."""
     recording: str | None = None
-    """Where the run is recorded."""
+    """The file of the recording."""
     cancelling: bool = False
 
     @property
@@ -109,32 +109,32 @@ class Picture:
 
     @property
     def status(self) -> RunStatus:
-        """How the run ended, or that it goes on."""
+        """How the run ended, or that it continues."""
         return summary.status_of(self.view)
 
 
 def page(picture: Picture, *, limit: int = PAGE_LIMIT) -> str:
-    """Return a run as HTML of at most `limit` characters. What is left out is said there."""
+    """Return a run as HTML of at most `limit` characters. Omissions are marked."""
     return _whole(_run(picture, limit - len(_whole(Html("")))))
 
 
 def bundle(plain: str, view: RunView, now: float, recording: Path | None) -> dict[str, str]:
-    """Return a run as notebooks take it: by kinds, of which they choose.
+    """Return a run in the formats from which notebooks choose.
 
     Args:
         plain: The run as text.
         view: The run.
         now: Seconds since it began.
-        recording: Where it is recorded.
+        recording: The file of the recording.
     """
     picture = Picture(view=view, now=now, recording=None if recording is None else str(recording))
     return {"text/plain": plain, "text/html": page(picture)}
 
 
 def pages(pictures: Sequence[Picture], *, limit: int = PAGE_LIMIT) -> str:
-    """Return several runs as one page: a row for each, those that failed first.
+    """Return several runs as one page: a row for each, failed ones first.
 
-    Finished ones can be unfolded: something that is redrawn all the time could not be kept open.
+    Finished ones can be unfolded: one that is redrawn all the time could not stay open.
     """
     left = limit - len(_whole(Html("")))
     ordered = sorted(pictures, key=lambda picture: picture.status != "failed")
@@ -160,14 +160,14 @@ def _several(picture: Picture, limit: int) -> Html:
 
 
 class _Room:
-    """The characters that are left for a page."""
+    """The remaining characters of a page."""
 
     def __init__(self, left: int, now: float) -> None:
         self.left = left
         self._now = now
 
     def take(self, node: Node, most: int = PART) -> Html:
-        """Return a node as HTML, which takes at most half of what is left: the others need some too."""
+        """Return a node as HTML, which takes at most half of the rest: other nodes need some too."""
         html = to_html(node, min(most, self.left // 2), self._now)
         self.left -= len(html)
         return html
@@ -185,7 +185,7 @@ def _run(picture: Picture, limit: int) -> Html:
 
 
 def _names(picture: Picture, *facts: str) -> Sequence[Node]:
-    """Return how far a run is, what it is called, and what else is known of it."""
+    """Return a run's status, its name, and other facts."""
     label = line(picture.label or picture.view.agent or "run", NAME)
     dim = " · ".join(line(fact, NAME) for fact in facts if fact)
     return (rows.mark(picture.status), element("strong", "", label), element("span", "dim", dim))
@@ -207,7 +207,7 @@ def _more(number: int, word: str) -> Node:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return the beginning and the end of a text that is too long, and how much is missing."""
+    """Return the beginning and the end of a text that is too long, and the size of the omission."""
     cut = len(text) - limit
     if cut <= 0:
         return text
@@ -216,11 +216,11 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:head]}\n… {cut:,} characters are not shown …\n{text[len(text) - tail :]}"
 
 
-# What happened
+# The timeline
 
 
 def _timeline(picture: Picture, room: _Room) -> Html:
-    """Return what happened. Where there is too little room, the beginning is left out."""
+    """Return the timeline. If there is too little room, its beginning is left out."""
     steps = _Steps(picture.view, over=picture.over)
     left = list(steps.all)
     parts: list[str] = []
@@ -249,16 +249,16 @@ class _Steps:
         self._children: dict[str, list[ToolView]] = {}
         """The tool calls of each sub-agent."""
         self._answers: dict[str, list[AnswerView]] = {}
-        """What was answered about each tool call."""
+        """The answers about each tool call."""
         self.all: list[list[TimelineItem] | ev.ResultAttempt] = []
-        """What each step is: calls that share a line, one thing, or the result that was accepted."""
+        """The content of each step: calls that share a line, one item, or the accepted result."""
         for answer in view.answers:
             if answer.tool_id is not None:
                 self._answers.setdefault(answer.tool_id, []).append(answer)
         seen: set[str] = set()
         nested: set[str | None] = set()
         for tool in view.tools.values():
-            if tool.parent in seen:  # what is in its own parent's place would never be drawn
+            if tool.parent in seen:  # a call inside itself would never be drawn
                 self._children.setdefault(tool.parent, []).append(tool)
                 nested.add(tool.id)
             seen.add(tool.id)
@@ -276,7 +276,7 @@ class _Steps:
         self.all += accepted
 
     def _shares(self, item: TimelineItem) -> bool:
-        """Return whether an item is a call that may share a line with those next to it."""
+        """Return whether an item is a call that may share a line with its neighbours."""
         return item.kind == "tool" and tools.folds(self._tool(item)) and item.id not in self._answers
 
     def _tool(self, item: TimelineItem) -> ToolView:
@@ -286,8 +286,8 @@ class _Steps:
         """Return a step.
 
         Args:
-            step: What it is made of.
-            is_last: Whether it goes on.
+            step: Its contents.
+            is_last: Whether it is the current one.
         """
         if isinstance(step, ev.ResultAttempt):
             return rows.attempt(step)
@@ -312,7 +312,7 @@ class _Steps:
                 return rows.turn(item.index, reminder=False) if item.index > 1 else ""
 
     def _call(self, tool: ToolView, depth: int) -> Node:
-        """Return a tool call, with what it did inside."""
+        """Return a tool call with its contents."""
         cwd = self._view.cwd
         goes_on = tool.ended_at is None and not self._over
         answers = self._answers.get(tool.id, [])
@@ -349,15 +349,15 @@ class _Steps:
 
 @lru_cache(TEXTS)
 def _prose(text: str) -> Sequence[Node]:
-    """Return a text as nodes, and remember them: while a run goes on, it is drawn again and again."""
+    """Return a text as nodes, and cache them: a running run is drawn again and again."""
     return panels.prose(text)
 
 
-# What is asked
+# Questions
 
 
 def _open_questions(picture: Picture, room: _Room) -> Html:
-    """Return what waits for an answer, in full: a person is to decide by it."""
+    """Return the open questions in full, because the user must decide them."""
     view = picture.view
     boxes = [_question(questions.asked(each, view), each, picture.now) for each in view.questions[:ASKED]]
     boxes.append(_more(len(view.questions) - ASKED, "question"))
@@ -413,7 +413,7 @@ def _end(picture: Picture) -> Iterator[Node]:
 
 
 def _result(picture: Picture) -> ev.JsonValue:
-    """Return the result, or else the last one that was accepted."""
+    """Return the result, or else the last accepted one."""
     result = picture.result
     if result is None:
         accepted = [one.value for one in picture.view.attempts if one.accepted]
@@ -426,7 +426,7 @@ def _result(picture: Picture) -> ev.JsonValue:
 
 
 def _foot(picture: Picture) -> Node:
-    """Return the sums: what was done, what it took, and where it can be found again."""
+    """Return the sums: work, usage, and the recording."""
     told = [usage.usage_words(picture.view)]
     if picture.over:
         sums = summary.summary(picture.view, picture.now, picture.recording)

@@ -1,4 +1,4 @@
-"""How the pages look: in the colours of the notebook that they stand in, light or dark."""
+"""The style of pages, in the colours of their notebook, light or dark."""
 
 from __future__ import annotations
 
@@ -85,5 +85,5 @@ html[theme=dark] .thinkwell-run{color-scheme:dark}
  & .thinkwell-run{border:0;padding:.2em 0 .2em 1.2em;margin:0}
 }
 """
-"""Every rule is for our pages only. The colours of words follow ``color-scheme``, which notebooks seldom set:
-the marks of their themes are looked for. The colours of areas are thin enough for light and dark."""
+"""Every rule applies to our pages only. Colours of text follow ``color-scheme``, which notebooks seldom set:
+so the marks of their themes are checked. The colours of areas are transparent enough for light and dark."""

@@ -1,4 +1,4 @@
-"""Runs as JSON, one event a line, for programs that read along."""
+"""Runs as JSON, one event a line, for other programs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class JsonLines:
-    """Writes events as lines of JSON, and what each run came to as its last line.
+    """Writes events as lines of JSON, and the outcome of each run as its last line.
 
     That is ``{"type": "result", "value": …}``, or ``{"type": "error", "error": {…}}`` with ``type``,
     ``message``, and, where they are known, ``next`` and ``detail``.
 
     Args:
-        out: Where to. Whatever it raises, such as `BrokenPipeError`, goes to the caller.
+        out: The file to write to. Its exceptions, such as `BrokenPipeError`, propagate.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -34,18 +34,18 @@ class JsonLines:
         """Write events.
 
         Args:
-            events: Which.
-            run: What to call their run, where there are several: each line says it first.
+            events: The events.
+            run: The name of their run, if there are several: each line begins with it.
         """
         self._write([event_to_json(event).decode() for event in events], run)
 
     def result(self, value: object, run: str | None = None) -> None:
-        """Write a result. What has no form in JSON is written as Python shows it."""
+        """Write a result. A value without a JSON form is written as Python shows it."""
         found = to_json(value, bytes_mode="base64", inf_nan_mode="null", fallback=repr).decode()
         self._write([f'{{"type":"result","value":{found}}}'], run)
 
     def error(self, error: BaseException, run: str | None = None) -> None:
-        """Write why there is no result."""
+        """Write the error of a run without a result."""
         words = error_words(error)
         told = {
             "type": type(error).__name__,

@@ -1,4 +1,4 @@
-"""The parser of Markdown, one for all displays. What they draw of it is their own."""
+"""The Markdown parser of all displays. Each draws its blocks itself."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MARKED: Final = 10_000
-"""Characters of a paragraph in which marks are looked for; a longer one is drawn as it is written."""
+"""Most characters of a paragraph that is searched for marks; a longer one is drawn as it is written."""
 
 DEEPEST: Final = 50
-"""Marks within marks that are drawn; a paragraph with more is drawn as it is written."""
+"""Most levels of marks; a paragraph with more is drawn as it is written."""
 
 _SPECIAL: Final = re.compile(r"[\\`*_~\[<&!\n]|://")
-"""What may begin a mark. Most texts have none, and need no parser."""
+"""The possible beginning of a mark. Most texts have none, and need no parser."""
 
 
 def block_parser() -> MarkdownIt:
-    """Return a parser that finds blocks, and leaves what stands in them to `inline_tokens`."""
+    """Return a parser for blocks, which leaves their contents to `inline_tokens`."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
 
 PARSER: Final = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-"""What agents write. HTML is a text like any other."""
+"""The Markdown that agents write. HTML is treated as text."""
 
 
 def inline_tokens(content: str, env: dict[str, Any]) -> list[Token] | None:
@@ -36,7 +36,7 @@ def inline_tokens(content: str, env: dict[str, Any]) -> list[Token] | None:
 
     Args:
         content: The text.
-        env: The addresses that have names, as the parser keeps them.
+        env: The named addresses, in the parser's form.
     """
     if len(content) > MARKED or _SPECIAL.search(content) is None:
         return None

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers for users to read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from thinkwell.events import Cost
 
 MOST: Final = 10**100
-"""What is counted is less, or no number."""
+"""Counts are smaller, or not numbers."""
 
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
 
@@ -31,7 +31,7 @@ def seconds(value: float) -> str:
 
 
 def clock(value: float) -> str:
-    """Return a time that runs: ``01:42``, ``1:02:03``."""
+    """Return a running time: ``01:42``, ``1:02:03``."""
     whole = round(max(value, 0.0)) if math.isfinite(value) else 0
     minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
@@ -39,7 +39,7 @@ def clock(value: float) -> str:
 
 
 def count(value: int) -> str:
-    """Return a number that need not be exact: ``950``, ``18.2k``, ``200k``, ``1.5M``."""
+    """Return an approximate number: ``950``, ``18.2k``, ``200k``, ``1.5M``."""
     if abs(value) >= MOST:
         return "?"
     if value < 1_000:
@@ -53,7 +53,7 @@ def count(value: int) -> str:
 
 
 def money(cost: Cost) -> str:
-    """Return what something costs: ``$0.06``, ``0.06 CHF``. Less than a cent has more digits."""
+    """Return a cost: ``$0.06``, ``0.06 CHF``. Less than a cent has more digits."""
     amount = cost.amount
     digits = 4 if 0 < abs(amount) < 0.0095 else 2
     shown = f"{amount:,.{digits}f}" if math.isfinite(amount) else "?"

@@ -1,4 +1,4 @@
-"""Paths as people read them."""
+"""Paths for users to read."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from urllib.parse import unquote
 from thinkwell._display.text import line
 
 PATH: Final = 500
-"""Characters of a path that are shown."""
+"""Most characters of a path."""
 
 
 def relative(path: str, folder: str) -> str:
-    """Return a path as seen from a folder, where it is in it; as a clean line."""
+    """Return a path relative to a folder, if it is in it; as a clean line."""
     return line(seen_from(path, folder), PATH)
 
 
@@ -26,7 +26,7 @@ def from_home(folder: str) -> str:
 
 
 def seen_from(path: str, folder: str) -> str:
-    """Return the same as it is, which is not to be shown."""
+    """Return the same without cleaning; not for display."""
     if path.startswith("file://"):
         path = unquote(path.removeprefix("file://"))
     root = folder.rstrip("/\\")

@@ -1,4 +1,4 @@
-"""What a run is doing, in words."""
+"""The current activity of a run, as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from thinkwell.view import PhaseView, RunView, ToolView
 
 DOING: Final = 200
-"""Characters of what is being done."""
+"""Most characters of an activity."""
 
 OVER: Final = frozenset(("completed", "failed", "cancelled"))
 """The phases at the end."""
@@ -50,7 +50,7 @@ _PARTS: Final[dict[Phase, str]] = {
 
 
 class Duration(NamedTuple):
-    """How long a part of a run took."""
+    """The duration of a part of a run."""
 
     word: str
     """``start``, ``install``, ``login``, ``session``, ``tools``, ``first token`` or ``answer``."""
@@ -58,7 +58,7 @@ class Duration(NamedTuple):
 
 
 def words(view: RunView, *, cancelling: bool = False) -> str:
-    """Return what a run is doing, as a clean line: ``installing npm package …``, ``running pytest -q``.
+    """Return the current activity of a run, as a clean line: ``running pytest -q``.
 
     Args:
         view: The run.
@@ -78,7 +78,7 @@ def words(view: RunView, *, cancelling: bool = False) -> str:
 
 
 def phase_words(phase: PhaseView, agent: str = "") -> str:
-    """Return what happens in a phase, as a clean line."""
+    """Return the activity of a phase, as a clean line."""
     name = line(agent, DOING) or "the agent"
     detail = line(phase.detail, DOING)
     if phase.phase == "starting" and detail:
@@ -87,7 +87,7 @@ def phase_words(phase: PhaseView, agent: str = "") -> str:
 
 
 def running(view: RunView) -> tuple[ToolView, ...]:
-    """Return the tool calls that go on, in order. Those that only wait for an answer do not."""
+    """Return the running tool calls, in order. Those that only wait for an answer are not."""
     if view.phase in OVER:
         return ()
     asked = {question.tool_id for question in view.questions}
@@ -112,7 +112,7 @@ def _doing(tools: Sequence[ToolView], cwd: str) -> str:
 
 
 def durations(view: RunView) -> tuple[Duration, ...]:
-    """Return how long the parts of a run took, in the order in which they began."""
+    """Return the durations of the parts of a run, in the order in which they began."""
     taken: dict[str, float] = {}
     for phase in view.phases:
         word = _PARTS.get(phase.phase)

@@ -1,4 +1,4 @@
-"""Plans in a line, or in a few."""
+"""Plans in one line, or in a few."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
 STEP: Final = 200
-"""Characters of a step."""
+"""Most characters of a step."""
 
 NARROWEST: Final = 5
-"""Cells that a step and what parts it from the next one take at least; those without a text take less."""
+"""Least cells of a step and its separator; those without a text take less."""
 
 _AROUND: Final = ((0, 1), (1, 1), (1, 2), (2, 2))
-"""How many steps before and after the current one are shown of a long plan, as far as there is room."""
+"""Steps before and after the current one that are shown of a long plan, if there is room."""
 
 MARKS: Final = {"completed": "✔", "in_progress": "▸", "pending": "·"}
 
@@ -44,12 +44,12 @@ class Plan:
 
     steps: tuple[Step, ...]
     done: int
-    """How many of all steps are done."""
+    """The number of finished steps, of all."""
     total: int
     before: int = 0
-    """How many steps come before these."""
+    """The number of steps before these."""
     after: int = 0
-    """How many come after these."""
+    """The number of steps after these."""
 
     @property
     def progress(self) -> str:
@@ -68,11 +68,11 @@ class Plan:
 
 
 def plan_of(view: RunView, around: int | None = None) -> Plan | None:
-    """Return the plan of a run; ``None`` where there is none with steps.
+    """Return the plan of a run; ``None`` if it has no steps.
 
     Args:
         view: The run.
-        around: How many steps before and after the current one; by default all.
+        around: Steps before and after the current one; by default all.
     """
     if not view.plan:
         return None
@@ -95,11 +95,11 @@ def _part(entries: Sequence[PlanEntry], begin: int, end: int) -> Plan:
 
 
 def plan_line(view: RunView, width: int) -> Plan | None:
-    """Return as many steps of the plan as fit into a line; ``None`` where there is none.
+    """Return as many steps of the plan as fit into a line; ``None`` if there is none.
 
     Args:
         view: The run.
-        width: Cells that `Plan.text` may take. The current step is there though it may not fit.
+        width: Most cells of `Plan.text`. The current step is included even if it does not fit.
     """
     entries = view.plan
     if len(entries) * NARROWEST <= width + NARROWEST:
@@ -116,7 +116,7 @@ def plan_line(view: RunView, width: int) -> Plan | None:
 
 
 def current(entries: Sequence[PlanEntry]) -> int:
-    """Return the index of the step that is being done, or else of the next one."""
+    """Return the index of the current step, or else of the next one."""
     for status in ("in_progress", "pending"):
         for index, entry in enumerate(entries):
             if entry.status == status:

@@ -1,7 +1,7 @@
-"""An agent's questions as they are shown to the user, and their outcomes.
+"""An agent's questions as shown to the user, and their outcomes.
 
-What a person is to approve is shown as it is: nothing of a command is dropped or shortened, and what does not
-show is written as an escape.
+The user sees exactly what to approve: no part of a command is dropped or shortened, and invisible characters
+are written as escapes.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 
 NAME: Final = 60
-"""Characters of the name of an option, a field or a decider."""
+"""Most characters of the name of an option, a field or a decider."""
 
 OFFERED: Final = 9
 """Choices of a field that are shown at a glance."""
 
 WHY: Final = 500
-"""Characters of a reason."""
+"""Most characters of a reason."""
 
 KNOWN: Final = 100
-"""Questions that are remembered as they were put."""
+"""Questions whose texts are cached."""
 
 COMPARED: Final = 200
-"""So often, arguments are looked for in the changes of a call; where there are more, all are told."""
+"""Most searches for arguments in the changes of a call; if there are more, all are shown."""
 
 _TEXTS: Final = re.compile("old|new|text|content|str|patch|insert|replace", re.IGNORECASE)
-"""What arguments are called that are texts of a change."""
+"""Names of arguments that are texts of a change."""
 
 _KEYS: Final = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
 
@@ -83,21 +83,21 @@ _DECIDERS: Final = {
     "cancel": "",
     "letta": "in a Letta client",
 }
-"""Who decides, as people call it."""
+"""The names of deciders for users."""
 
 _FROM_OUTSIDE: Final = "answered from outside"
-"""The reason of an answer that came with none."""
+"""The reason of an answer that came without one."""
 
 _REASONS: Final = {
     _FROM_OUTSIDE: "",
     'permissions="deny"': "it denies all that is asked",
     'permissions="allow"': "it allows all that is asked",
-    "no rule fits; otherwise: deny": "no rule allows it",
-    "no rule fits; otherwise: allow": "no rule forbids it",
+    "no rule matches; otherwise: deny": "no rule allows it",
+    "no rule matches; otherwise: allow": "no rule forbids it",
     "no one who was asked answered it": "there is no one who may answer",
     "it was answered for the whole session": "it was answered before, for the whole session",
 }
-"""What reasons mean that say little as they are."""
+"""Clearer texts for some reasons."""
 
 _TYPES: Final[dict[FieldType, str]] = {
     "string": "text",
@@ -115,14 +115,14 @@ class Choice:
     """An option of a permission question."""
 
     key: str
-    """The key for it. It follows from what the option means and not from what the agent calls it."""
+    """Its key, which follows from the option's meaning and not from the agent's name for it."""
     label: str
     """A clean line: ``once``, ``always``, ``no``, ``never``, and the agent's words if they say more."""
     option_id: str
-    """What to answer with: ``ChooseOption(option_id)``. As the agent sent it; not to be shown."""
+    """The value to answer with: ``ChooseOption(option_id)``. From the agent; not for display."""
     kind: str
     name: str
-    """What the agent calls it, exactly."""
+    """The agent's name for it, exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,22 +130,22 @@ class Field:
     """A field of a form."""
 
     name: str
-    """What to answer with. As the agent sent it; not to be shown."""
+    """The value to answer with. From the agent; not for display."""
     label: str
     """A clean line."""
     type: FieldType
     hint: str
-    """What may stand in it, a clean line: ``whole number, 1 to 10, required``."""
+    """Its constraints, a clean line: ``whole number, 1 to 10, required``."""
     description: str
     choices: tuple[tuple[str, str], ...]
-    """What may be chosen: the value to answer with, and its label."""
+    """The choices: the value to answer with, and its label."""
     required: bool
     default: str
-    """What stands in it at first, as a clean line; empty where nothing does."""
+    """Its initial value, as a clean line; may be empty."""
 
     @property
     def offered(self) -> str:
-        """What may be chosen, at a glance: a clean line, ``red · blue · … 3 more``, or empty."""
+        """The choices, at a glance: a clean line, ``red · blue · … 3 more``, or empty."""
         labels = [label for _, label in self.choices[:OFFERED]]
         more = len(self.choices) - OFFERED
         return " · ".join([*labels, f"… {more:,} more"] if more > 0 else labels)
@@ -158,53 +158,53 @@ class Asked:
     id: str
     asks: Literal["permission", "form", "url"]
     title: str
-    """What the agent says of it, as a clean line. The model may have written it."""
+    """The agent's text about it, as a clean line. The model may have written it."""
     said: str
-    """The same exactly, of any number of lines; empty where the line says all of it."""
+    """The same exactly, of any number of lines; empty if the line has all of it."""
     call: Call | None
     """The tool call that it is about, in a few words."""
     command: str | None
-    """The whole command that would be run, of any number of lines."""
+    """The complete command, of any number of lines."""
     arguments: str
-    """What else the arguments of the call say, as JSON of any number of lines; may be empty."""
+    """The other arguments of the call, as JSON of any number of lines; may be empty."""
     changes: tuple[FileChange, ...]
-    """What would be changed in files, exactly."""
+    """The changes of files, exactly."""
     about: tuple[str, ...]
-    """The files of the call, or else its title, exactly, where nothing above tells what it is about."""
+    """The files of the call, or else its title, exactly, if nothing above describes it."""
     more_about: int
-    """How many more there are."""
+    """The number of further files."""
     url: str | None
-    """The whole address of the page that would be opened."""
+    """The complete address of the page to open."""
     host: str
-    """Where the address leads, in the form in which look-alikes show (``xn--…``)."""
+    """The address's host, in the form in which look-alikes are visible (``xn--…``)."""
     options: tuple[Choice, ...]
-    """Those that have a key."""
+    """The options with a key."""
     more_options: int
-    """How many have none."""
+    """The number of options without one."""
     fields: tuple[Field, ...]
     verdicts: tuple[str, ...]
-    """What those who were asked before said of it: clean lines."""
+    """The verdicts so far: clean lines."""
     deadline: float | None
     """When it will be denied, in seconds from the start of the run."""
 
     @property
     def title_tells(self) -> bool:
-        """Whether nothing tells what is asked but the title."""
+        """Whether only the title describes the question."""
         return self.asks != "permission" or not (
             self.command is not None or self.changes or self.arguments or self.about
         )
 
     def same(self, other: Asked) -> bool:
-        """Return whether the same is asked, whatever others have said of it since."""
+        """Return whether the question is the same, apart from verdicts since."""
         return self == replace(other, verdicts=self.verdicts, deadline=self.deadline, call=self.call)
 
     def left(self, now: float) -> float | None:
-        """Return the seconds that are left to answer; ``None`` where there is no deadline."""
+        """Return the seconds left to answer; ``None`` without a deadline."""
         return None if self.deadline is None else max(self.deadline - now, 0.0)
 
 
 def asked(question: QuestionView, view: RunView) -> Asked:
-    """Return an open question as it is put to a person."""
+    """Return an open question as shown to the user."""
     tool = None if question.tool_id is None else view.tools.get(question.tool_id)
     raw = None if tool is None else tool.input
     command = None if tool is None else command_line(raw)
@@ -236,13 +236,13 @@ def asked(question: QuestionView, view: RunView) -> Asked:
 
 
 class Putting:
-    """Puts open questions as `asked` does, and remembers how: of long ones, it takes long."""
+    """Makes the texts of open questions as `asked` does, with a cache: long ones take long."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[QuestionView, ToolView | None, Asked]] = {}
 
     def put(self, question: QuestionView, view: RunView) -> Asked:
-        """Return an open question as it is put to a person now."""
+        """Return an open question as shown to the user now."""
         tool = None if question.tool_id is None else view.tools.get(question.tool_id)
         known = self._known.get(question.id)
         if known is None or known[0] != question or known[1] is not tool:
@@ -269,7 +269,7 @@ class Outcome(NamedTuple):
     what: str
     """A clean line: ``denied``."""
     by: str
-    """Who decided, a clean line; empty where the reason says it."""
+    """The decider, a clean line; empty if the reason names it."""
     why: str
     """A clean line, or empty."""
 
@@ -286,7 +286,7 @@ def outcome(answer: AnswerView) -> Outcome:
 
 
 def allowed(answer: AnswerView) -> bool | None:
-    """Return whether the agent got what it asked for; ``None`` where the question was withdrawn."""
+    """Return whether the agent got what it asked for; ``None`` if the question was withdrawn."""
     if answer.choice is None:
         return None
     return answer.choice.startswith("allow") or answer.choice == "accept"
@@ -300,12 +300,12 @@ def verdict_words(verdict: QuestionVerdict) -> str:
 
 
 def other_arguments(tool: ToolView, cwd: str, *, command: bool) -> str:
-    """Return the arguments that nothing else tells of, exactly.
+    """Return the arguments that are not shown elsewhere, exactly.
 
     Args:
         tool: The call.
         cwd: The session's folder.
-        command: Whether they are those of a command, which is told.
+        command: Whether they are those of a command, which is shown.
     """
     raw: JsonValue = telling(tool.input) if command else tool.input
     diffs = [part for part in tool.content if isinstance(part, DiffContent)]
@@ -327,7 +327,7 @@ def _about(tool: ToolView, cwd: str) -> list[str]:
 
 
 def _is_of_command(key: str, value: JsonValue, cwd: str) -> bool:
-    """Return whether the command line says it, or it says no more than where the session works."""
+    """Return whether the command line contains the argument, or it is only the session's folder."""
     if key in COMMAND_KEYS:
         return isinstance(value, str) or (is_array(value) and bool(value))
     if key == "args":
@@ -338,7 +338,7 @@ def _is_of_command(key: str, value: JsonValue, cwd: str) -> bool:
 
 
 def _is_in_changes(key: str, value: JsonValue, diffs: Sequence[DiffContent], cwd: str) -> bool:
-    """Return whether it is the file or the text of a change, or where the session works."""
+    """Return whether the argument is the file or the text of a change, or the session's folder."""
     if not isinstance(value, str):
         return False
     if names_folder(key):
@@ -378,11 +378,11 @@ def keyed(options: Sequence[QuestionOption]) -> Iterator[tuple[str, QuestionOpti
 
 
 def label_of(option: QuestionOption, labels: Mapping[str, str]) -> str:
-    """Return what an option is called: by its kind, and by its name where that says more.
+    """Return an option's label: by its kind, and by its name if that says more.
 
     Args:
         option: The option.
-        labels: What its kinds are called.
+        labels: The labels of kinds.
     """
     name = line(option.name, NAME)
     label = labels.get(option.kind)

@@ -1,4 +1,4 @@
-"""What a run came to: what stands on the card at its end."""
+"""The summary of a run, for the card at its end."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 RunStatus: TypeAlias = Literal["running", "done", "failed", "cancelled"]
 
 SHORTEST: Final = 0.05
-"""Seconds: what took less is not told of."""
+"""Seconds below which a duration is not shown."""
 
 DENIED: Final = 10
-"""Titles of what was denied that are named."""
+"""Most titles of denied calls that are named."""
 
 ERROR: Final = 2_000
-"""Characters of what is said of an error."""
+"""Most characters of an error."""
 
 DETAIL: Final = 4_000
-"""Characters of what is quoted with an error, from its end."""
+"""Most characters of a quotation in an error, from its end."""
 
 
 class ErrorWords(NamedTuple):
-    """An error, in words. Every text is clean."""
+    """An error, as text. Every text is clean."""
 
     what: str
     """What happened; a few lines at most."""
     next: str
-    """What to do next, in a line; empty where nothing is known."""
+    """What to do next, in a line; may be empty."""
     detail: str = ""
-    """What else is known, such as the end of the agent's standard error; any number of lines."""
+    """Further details, such as the end of the agent's standard error; any number of lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What a run came to. Every text is clean."""
+    """The summary of a run. Every text is clean."""
 
     status: RunStatus
     agent: str
@@ -61,9 +61,9 @@ class Summary:
     tools_failed: int
     tools_cancelled: int
     refused: int
-    """Results that the agent gave and that were not valid."""
+    """The number of invalid results."""
     denied: tuple[str, ...]
-    """The titles of what it was denied."""
+    """The titles of denied calls."""
     durations: tuple[Duration, ...]
     usage: str
     turns: int
@@ -71,11 +71,11 @@ class Summary:
     dropped: int
     error: ErrorWords | None
     recording: str
-    """The file of the recording; empty where there is none."""
+    """The file of the recording; may be empty."""
 
     @property
     def work(self) -> str:
-        """What was done, in a line: ``3 tools, 1 failed · 2 files changed, +42 −3``; may be empty."""
+        """The work, in a line: ``3 tools, 1 failed · 2 files changed, +42 −3``; may be empty."""
         parts: list[str] = []
         if self.tools:
             failed = f", {self.tools_failed} failed" if self.tools_failed else ""
@@ -93,7 +93,7 @@ class Summary:
 
     @property
     def end(self) -> str:
-        """How it ended and what it used, in a line: ``done in 2.1s · 3 tools · 18.2k/200k ctx``."""
+        """The outcome and usage, in a line: ``done in 2.1s · 3 tools · 18.2k/200k ctx``."""
         how = {"done": "done in", "running": "left while it goes on, after"}.get(
             self.status, f"{self.status} after"
         )
@@ -101,7 +101,7 @@ class Summary:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What else is known of it, each with its name."""
+        """Further facts, each with its name."""
         times = (part for part in self.durations if part.seconds >= SHORTEST)
         told = {
             "work": self.work,
@@ -115,12 +115,12 @@ class Summary:
 
 
 def summary(view: RunView, seconds: float, recording: str | None = None) -> Summary:
-    """Return what a run came to.
+    """Return the summary of a run.
 
     Args:
-        view: The run, most often at its end.
-        seconds: How long it took.
-        recording: Where it was recorded.
+        view: The run, usually at its end.
+        seconds: Its duration.
+        recording: The file of the recording.
     """
     tools = told_calls(view)
     changes: dict[str, FileChange] = {}
@@ -153,7 +153,7 @@ def summary(view: RunView, seconds: float, recording: str | None = None) -> Summ
 
 
 def status_of(view: RunView) -> RunStatus:
-    """Return how a run ended, or that it goes on."""
+    """Return the outcome of a run, or that it continues."""
     if view.phase not in OVER:
         return "running"
     if view.phase == "cancelled" or isinstance(view.error, errors.ThoughtCancelled):
@@ -224,13 +224,13 @@ def _missing(error: errors.ResultMissing, text: str, reason: str) -> ErrorWords:
 
 
 def _halves(text: str, between: str = "; ") -> tuple[str, str]:
-    """Return what happened, and what to do: our messages say both, in this order."""
+    """Return what happened, and what to do: our messages have both, in this order."""
     head, found, tail = text.rpartition(between)
     return (head, tail) if found else (text, "")
 
 
 def _without(text: str, quoted: str) -> str:
-    """Return a message without the standard error that it quotes."""
+    """Return a message without the quoted standard error."""
     return text.partition("\nThe end of its standard error:\n")[0] if quoted else text
 
 

@@ -1,6 +1,6 @@
-"""Texts that are fit to be shown. Agents send any characters, and some of them control a terminal.
+"""Make texts safe to show. Agents send any characters, and some of them control a terminal.
 
-Nothing that an agent has sent is shown by any display before it went through one of these functions.
+No display shows an agent's text before it went through one of these functions.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import unicodedata
 from typing import Final
 
 LINE: Final = 2_000
-"""Characters that a line keeps: a title of a megabyte costs no more than that."""
+"""Most characters of a line: a title of a megabyte costs no more than that."""
 
 TAB: Final = 4
-"""Columns between the stops of tabs."""
+"""Columns between tab stops."""
 
 SEQUENCE: Final = 10_000
-"""Characters of an operating system command, or of a string for a device, that are dropped with it. What is
-longer is shown as text, so that none of what was said is lost behind one that never ends."""
+"""Most characters of an operating system command, or of a device control string, that are dropped with it.
+Longer ones are shown as text, so that an unterminated one cannot hide the rest."""
 
 MARKS: Final = 8
-"""Combining characters that one character keeps. No script needs more; heaps of them cover other lines."""
+"""Most combining characters of one character. No script needs more; heaps of them cover other lines."""
 
 _PLAIN: Final = re.compile(r"[\n -~]*\Z")
 
@@ -34,8 +34,8 @@ _SEQUENCES: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""What a terminal obeys. No part can match in two ways, and none goes on past where another may begin, so it
-takes linear time."""
+"""Terminal control sequences. No part can match in two ways, and none continues past the start of another, so
+it takes linear time."""
 
 _UNFINISHED: Final = re.compile(
     rf"""
@@ -51,21 +51,21 @@ _UNFINISHED: Final = re.compile(
 _BREAKS: Final = re.compile(r"\r\n?")
 
 _DROPPED: Final = frozenset("\xad\u061c\u200b\u200e\u200f\u2060\ufeff")
-"""What does not show and changes nothing that matters: hints where to break a line, and their like."""
+"""Invisible and harmless characters: hints for line breaks, and similar ones."""
 
 _KEPT: Final = frozenset("\n\t\u200c\u200d\u3000")
-"""What no rule below is for: joiners make one emoji of several, and scripts need them."""
+"""Characters without a rule below: joiners make one emoji of several, and scripts need them."""
 
 _BLANK: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U000e0000-\U000e0fff]"
 )
-"""Characters that count as printable and show nothing; texts were hidden in some of them."""
+"""Characters that count as printable but are invisible; some were used to hide text."""
 
 
 _HIDDEN: Final = re.compile(
     "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
 )
-"""What JSON lets stand as it is, and does something to a terminal or hides in it."""
+"""Characters that JSON leaves unescaped, and that control a terminal or are invisible."""
 
 
 def is_clean(text: str) -> bool:
@@ -74,11 +74,11 @@ def is_clean(text: str) -> bool:
 
 
 def clean(text: str) -> str:
-    """Return prose, of any number of lines, of which nothing controls a terminal.
+    """Return prose, of any number of lines, that cannot control a terminal.
 
-    Escape sequences are dropped, as are characters that do not show and do no harm. Line ends become line
-    feeds, and tabs spaces. Any other control character has a stand-in that shows: ``␛`` for an escape, or the
-    character's number for what turns the direction of writing. Joiners and variation selectors stay.
+    Escape sequences are dropped, as are invisible harmless characters. Line ends become line feeds, and tabs
+    spaces. Any other control character is replaced with a visible one: ``␛`` for an escape, or the
+    character's number if it changes the writing direction. Joiners and variation selectors stay.
     """
     if _PLAIN.match(text):
         return text
@@ -90,19 +90,19 @@ def clean(text: str) -> str:
 
 
 def without_sequences(text: str) -> str:
-    """Return a text without what a terminal obeys. Other control characters stay."""
+    """Return a text without terminal control sequences. Other control characters stay."""
     return _SEQUENCES.sub("", text)
 
 
 def unfinished(text: str) -> int:
-    """Return where something begins that a terminal obeys and whose end may come yet; the length: nowhere."""
+    """Return the start of an unfinished control sequence at the end; the length if there is none."""
     found = _UNFINISHED.search(text)
     return len(text) if found is None else found.start()
 
 
 def settled(text: str) -> int:
-    """Return how much of a text is shown in the same way whatever follows: its complete lines."""
-    masked = _SEQUENCES.sub(lambda found: " " * len(found[0]), text)  # some hold line ends
+    """Return how much of a text is final, whatever follows: its complete lines."""
+    masked = _SEQUENCES.sub(lambda found: " " * len(found[0]), text)  # some contain line ends
     return masked.rfind("\n", 0, unfinished(masked)) + 1
 
 
@@ -115,7 +115,7 @@ def line(text: str, limit: int = LINE) -> str:
 
 
 def exact(text: str) -> str:
-    """Return what a person is to approve: nothing is dropped, and what does not show is an escape.
+    """Return a text that the user must approve: nothing is dropped, and invisible characters are escapes.
 
     Lines stay lines.
     """
@@ -123,12 +123,12 @@ def exact(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text whose characters all show: the others are written as JSON escapes them."""
+    """Return a text with only visible characters: the others are written as JSON escapes."""
     return text if is_clean(text) else text.translate(_ESCAPES)
 
 
 def in_json(text: str) -> str:
-    """Return JSON, of which nothing controls a terminal or hides: it means the same."""
+    """Return JSON that cannot control a terminal and hides nothing, with the same meaning."""
     return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_as_json, text)
 
 
@@ -141,7 +141,7 @@ def _escaped(char: str) -> str:
 
 
 class _Escapes(dict[int, str]):
-    """How each character is written where all show; found out once for each."""
+    """The escape of each character, if it needs one; cached."""
 
     def __missing__(self, number: int) -> str:
         char = chr(number)
@@ -153,11 +153,11 @@ class _Escapes(dict[int, str]):
 _ESCAPES: Final = _Escapes()
 
 _ICONS: Final = range(0xE0, 0xF9)
-"""Where fonts have characters of their own: the first bytes of their numbers."""
+"""The private use areas, which fonts fill: the first bytes of their numbers."""
 
 
 class _StandIns(dict[int, str]):
-    """What each character is shown as; found out once for each."""
+    """The replacement of each character; cached."""
 
     def __missing__(self, number: int) -> str:
         stand_in = self[number] = _stand_in(chr(number))
@@ -180,13 +180,13 @@ def _stand_in(char: str) -> str:
         case "Cs":
             return "\N{REPLACEMENT CHARACTER}"
         case "Co" | "Cn" if number < 0xE0000 and (number > 0xFFFF or number >> 8 in _ICONS):
-            return char  # emoji of next year, and the icons of fonts
+            return char  # future emoji, and the icons of fonts
         case _:
             return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
 
 
 class _Marks(dict[int, str]):
-    """Which characters stand on top of the one before; found out once for each."""
+    """Which characters combine with the one before; cached."""
 
     def __missing__(self, number: int) -> str:
         char = chr(number)
@@ -202,7 +202,7 @@ _HEAP: Final = re.compile(f"(?<=m{{{MARKS}}})m+")
 
 def _without_heaps(text: str) -> str:
     marked = text.translate(_MARKS)
-    if marked.startswith("m"):  # it would stand on what we write before it
+    if marked.startswith("m"):  # it would combine with the text before it
         text, marked = f"◌{text}", f".{marked}"
     pieces: list[str] = []
     done = 0
@@ -213,10 +213,10 @@ def _without_heaps(text: str) -> str:
 
 
 def result_text(value: object) -> str:
-    """Return a result as people read it: a text as it is, everything else as indented JSON."""
+    """Return a result for users to read: a text unchanged, everything else as indented JSON."""
     if isinstance(value, str):
         return value
-    from pydantic_core import to_json  # pydantic is loaded where something is validated, not before
+    from pydantic_core import to_json  # pydantic is imported only when something is validated
 
     try:
         return to_json(value, indent=2, bytes_mode="base64", inf_nan_mode="constants", fallback=repr).decode()

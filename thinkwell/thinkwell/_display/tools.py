@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView, ToolView
 
 CallStatus: TypeAlias = Literal["pending", "running", "done", "failed", "cancelled"]
-"""How far a tool call is, in the words of displays."""
+"""The status of a tool call, in the words of displays."""
 
 OUTPUT: Final = 20_000
-"""Characters of a tool's output that are shown at most, from its end."""
+"""Most characters of a tool's output, from its end."""
 
 TARGET: Final = 500
-"""Characters of a target. The full command of a question is shown elsewhere."""
+"""Most characters of a target. The full command of a question is shown elsewhere."""
 
 NAME: Final = 32
-"""Characters of a tool's own name."""
+"""Most characters of a tool's own name."""
 
 LAST: Final = 40
 """Columns of what a sub-agent said or did last."""
 
 NAMED: Final = 2
-"""How many files a fold names; the others are counted."""
+"""Files that a fold names; the others are counted."""
 
 ICONS: Final[dict[CallStatus, str]] = {
     "done": "✔",
@@ -62,7 +62,7 @@ _VERBS: Final[dict[ToolKind, tuple[str, str, str]]] = {
     "switch_mode": ("mode", "switching to", "switching the mode"),
     "other": ("tool", "using", "using a tool"),
 }
-"""By kind: what is done, what is being done to a target, and what is being done."""
+"""By kind: the action, the action on a target, and the action alone."""
 
 _STATUSES: Final[dict[str, CallStatus]] = {
     "pending": "pending",
@@ -103,22 +103,22 @@ _EXIT_CODES: Final = ("exit_code", "exitCode", "exit_status", "returncode")
 _FENCE: Final = re.compile(r"(`{3,10})[\w-]{0,30}")
 
 PLACES: Final = 100
-"""Places of a call that are looked at."""
+"""Most places of a call that are checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What to say of a tool call, or of several in one line. Every text is a clean line."""
+    """The text for a tool call, or for several in one line. Every text is a clean line."""
 
     icon: str
     verb: str
     """``read``, ``edit``, ``run``, …, or the tool's own name."""
     target: str
-    """The file, the command, …; relative to the session's folder; empty where nothing is known."""
+    """The file, the command, …; relative to the session's folder; may be empty."""
     kind: ToolKind
     status: CallStatus
     seconds: float | None = None
-    """How long it took; ``None`` while it goes on."""
+    """Its duration; ``None`` while it runs."""
     detail: str = ""
     """The outcome: ``+42 −3``, ``exit 1``; empty if there is nothing to say."""
     started_at: float = 0.0
@@ -128,12 +128,12 @@ class Call:
 
 
 def status_of(tool: ToolView) -> CallStatus:
-    """Return how far a call is."""
+    """Return the status of a call."""
     return _STATUSES[tool.status]
 
 
 def describe(tool: ToolView, cwd: str) -> Call:
-    """Return what to say of a tool call.
+    """Return the text for a tool call.
 
     Args:
         tool: The call.
@@ -164,17 +164,17 @@ def describe(tool: ToolView, cwd: str) -> Call:
 
 
 def bare_title(tool: ToolView) -> str:
-    """Return the title of a call as the agent sent it, without the verb that stands before it anyway."""
+    """Return the title of a call as the agent sent it, without the verb that is shown before it."""
     return _without_verb(_title(tool.title), _VERBS[tool.kind][0])
 
 
 def folds(tool: ToolView) -> bool:
-    """Return whether a call may share a line with those next to it: it has looked at something."""
+    """Return whether a call may share a line with its neighbours: it has only looked at something."""
     return tool.kind in ("read", "search") and tool.status == "completed"
 
 
 def fold(tools: Sequence[ToolView], cwd: str) -> Call:
-    """Return what to say of calls that share a line: ``read models.py, db.py (+4)``.
+    """Return the text for calls that share a line: ``read models.py, db.py (+4)``.
 
     Args:
         tools: One or more, in order.
@@ -205,7 +205,7 @@ def fold(tools: Sequence[ToolView], cwd: str) -> Call:
 
 
 def tool_name(tool: ToolView) -> str:
-    """Return the tool's own name without that of its server, as a line; empty where it is not known."""
+    """Return the tool's own name without its server's, as a line; empty if it is unknown."""
     name = line(tool.name or "", 10 * NAME)
     pieces = name.split("__")
     if len(pieces) == 3 and pieces[0] == "mcp" and all(pieces):
@@ -213,7 +213,7 @@ def tool_name(tool: ToolView) -> str:
     return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
-# What a call is about
+# Targets
 
 
 def _target(tool: ToolView, cwd: str) -> str:
@@ -242,7 +242,7 @@ def _title(title: str) -> str:
 
 
 def _without_verb(target: str, verb: str) -> str:
-    """Return a title without the word that stands before it anyway."""
+    """Return a title without the word that is shown before it."""
     first, _, rest = target.partition(" ")
     return rest if rest and first.casefold() == verb else target
 
@@ -304,7 +304,7 @@ def _detail(tool: ToolView, cwd: str) -> str:
 
 
 def exit_code(tool: ToolView) -> int | None:
-    """Return the exit code of a command, where the agent tells it."""
+    """Return the exit code of a command, if the agent reports it."""
     raw = tool.output
     if is_object(raw):
         for key in _EXIT_CODES:
@@ -315,9 +315,9 @@ def exit_code(tool: ToolView) -> int | None:
 
 
 def output_of(tool: ToolView, limit: int = OUTPUT) -> str:
-    """Return what a tool has put out, as clean text: the end of it, where it is long.
+    """Return a tool's output, as clean text: its end, if it is long.
 
-    What a program wrote over itself in a terminal, such as a progress bar, is there as it stood last.
+    Text that a program overwrote in a terminal, such as a progress bar, is shown in its last state.
     """
     text = whole_output(tool)
     tail = text[-4 * limit :]
@@ -329,13 +329,13 @@ def output_of(tool: ToolView, limit: int = OUTPUT) -> str:
 
 
 def whole_output(tool: ToolView) -> str:
-    """Return all that a tool has put out, as it came, which is not to be shown."""
+    """Return a tool's complete output, as it came; not for display."""
     texts = [_block(part.content) for part in tool.content if isinstance(part, BlockContent)]
     return _unfenced("\n".join(filter(None, texts)) or _raw_output(tool.output))
 
 
 def _unfenced(text: str) -> str:
-    """Return what stands in a fence, where all of a text does."""
+    """Return the content of a fence, if it is the whole text."""
     first, _, rest = text.strip().partition("\n")
     fence = _FENCE.fullmatch(first)
     if fence is None or not rest.endswith(fence[1]):

@@ -1,4 +1,4 @@
-"""Where an address leads."""
+"""The host of an address."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import unicodedata
 from typing import Final
 
 HOST_LENGTH: Final = 253
-"""Characters of the longest name that name servers know (RFC 1035)."""
+"""Characters of the longest domain name (RFC 1035)."""
 
 
 def url_host(url: str) -> str:
-    """Return the host that a browser goes to, in the form that name servers know; empty where it has none.
+    """Return the host that a browser connects to, in the form of name servers; empty if there is none.
 
-    Empty too where that is not certain, such as for backslashes, missing slashes and encoded characters,
-    which browsers read in ways of their own: a user must not be shown another host than the one that is
-    opened. Names with other letters than those of ASCII appear as ``xn--…``, since letters of different
-    scripts look alike.
+    It is also empty if that is not certain, such as for backslashes, missing slashes and encoded characters,
+    which browsers read in different ways: a user must not be shown another host than the one that is opened.
+    Names with letters outside ASCII appear as ``xn--…``, because letters of different scripts look alike.
     """
     found = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#\\]*)(\\?)", url)
     if found is None or found[2]:
@@ -31,7 +30,7 @@ def url_host(url: str) -> str:
 def _ascii_label(label: str) -> str | None:
     if label.isascii():
         return label if re.fullmatch("[a-z0-9_-]*", label) else None
-    # Compatibility forms and characters that are no letters become others on their way to a name server.
+    # Compatibility forms and characters that are not letters change on their way to a name server.
     if unicodedata.normalize("NFKC", label) != label:
         return None
     if not all(char.isalnum() or char in "-_" or unicodedata.category(char)[0] == "M" for char in label):

@@ -1,4 +1,4 @@
-"""What a run has used, in words."""
+"""A run's usage, as text."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ NOT_REPORTED: Final = "usage not reported"
 
 
 def usage_words(view: RunView) -> str:
-    """Return what a run has used: ``18.2k/200k ctx · 4.1k out · 92% cached · $0.06 (agent)``.
+    """Return a run's usage: ``18.2k/200k ctx · 4.1k out · 92% cached · $0.06 (agent)``.
 
-    Figures that the agent does not report are left out; if it reports none, a line says so.
+    Figures that the agent does not report are left out; if it reports none, the text says so.
     """
     return " · ".join(usage_parts(view)) or NOT_REPORTED
 
 
 def usage_parts(view: RunView) -> tuple[str, ...]:
-    """Return the same piece by piece, the most important first; nothing where nothing was reported."""
+    """Return the same in pieces, the most important first; empty if nothing was reported."""
     parts: list[str] = []
     usage, tokens = view.usage, view.tokens
     if usage is not None:
@@ -31,12 +31,12 @@ def usage_parts(view: RunView) -> tuple[str, ...]:
     if tokens is not None:
         parts += _token_parts(tokens, with_input=usage is None)
     if usage is not None and usage.cost is not None:
-        parts.append(f"{money(usage.cost)} (agent)")  # thinkwell knows no prices
+        parts.append(f"{money(usage.cost)} (agent)")  # thinkwell has no prices
     return tuple(parts)
 
 
 def context_share(view: RunView) -> float | None:
-    """Return how full the context window is, from 0 to 1; ``None`` where the agent does not say."""
+    """Return how full the context window is, from 0 to 1; ``None`` if the agent does not report it."""
     usage = view.usage
     return None if usage is None or usage.size <= 0 else min(max(usage.used, 0), usage.size) / usage.size
 
@@ -56,7 +56,7 @@ def _token_parts(tokens: TokenCounts, *, with_input: bool) -> list[str]:
 
 
 def cached_share(tokens: TokenCounts) -> float | None:
-    """Return which part of the input came from a cache. Some agents count that as input and some do not."""
+    """Return the share of the input that came from a cache. Some agents count that as input, some do not."""
     cached = tokens.cached_read
     if not cached or cached < 0 or tokens.input is None or tokens.input < 0:
         return None

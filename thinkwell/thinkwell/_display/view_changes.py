@@ -1,7 +1,7 @@
-"""What changed between two looks at a view, in the words of `thinkwell._display.changes`.
+"""Changes between two looks at a view, in the types of `thinkwell._display.changes`.
 
-Displays look: a log holds only what its run keeps, buffers merge and drop, and a display may begin late; a
-`RunView` is always whole.
+Displays look at views: a log has only the events that its run keeps, buffers merge and drop, and a display
+may begin late; a `RunView` is always complete.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ ViewChange: TypeAlias = (
     | ev.ResultAttempt
     | AnswerView
 )
-"""What changed. A plan stands for all that changed its steps since the last look."""
+"""A change. A plan includes all changes of its steps since the last look."""
 
 
 class _Text(Struct):
-    """A block, and how many of its characters were told."""
+    """A block, and how many of its characters were yielded."""
 
     block: ch.Block
     told: int = 0
@@ -46,20 +46,20 @@ class _Text(Struct):
 class ViewReader:
     """Reads a run look by look.
 
-    A look costs as much as has happened since the last one, and a little for each message and call, as the
-    making of the view does.
+    A look costs as much as has happened since the last one, plus a little for each message and call, as
+    making the view does.
 
-    Blocks, calls and turns come in the order in which they began, then what grew or changed of those that
-    had begun before, then the plan, then notices, refusals and answers, sorted by time. A view does not say
-    the number of an entry, so none has it.
+    Blocks, calls and turns come in the order in which they began, then changes of older ones, then the plan,
+    then notices, refusals and answers, sorted by time. A view does not have the numbers of events, so none is
+    set.
     """
 
     def __init__(self) -> None:
         self._items = 0
-        """How many items of the timeline were told."""
+        """The number of yielded items of the timeline."""
         self._texts: dict[ch.BlockKind, list[_Text]] = {"message": [], "thought": [], "user": []}
         self._told: dict[ch.BlockKind, int] = {"message": 0, "thought": 0, "user": 0}
-        """Characters that were told, of all blocks of a kind."""
+        """The number of yielded characters, over all blocks of a kind."""
         self._tools: Mapping[str, ToolView] | None = None
         self._calls: dict[str, tuple[int, ToolView]] = {}
         """The last call of each id, with its number."""
@@ -67,7 +67,7 @@ class ViewReader:
         self._plans = self._notices = self._attempts = self._answers = 0
 
     def look(self, view: RunView, now: float) -> Iterator[ViewChange]:
-        """Yield what has changed since the last look.
+        """Yield the changes since the last look.
 
         Args:
             view: The run.
@@ -128,7 +128,7 @@ class ViewReader:
         number, before = self._calls[tool.id]
         if tool is before:
             return
-        if tool.started_at != before.started_at:  # its id is used again
+        if tool.started_at != before.started_at:  # its id was reused
             yield from self._call(tool)
             return
         self._calls[tool.id] = number, tool
@@ -153,7 +153,7 @@ class ViewReader:
 
 
 def _time(news: ev.Notice | ev.ResultAttempt | AnswerView) -> float:
-    """Return when it happened, in seconds since the run began."""
+    """Return its time, in seconds since the run began."""
     return news.answered_at if isinstance(news, AnswerView) else news.at
 
 

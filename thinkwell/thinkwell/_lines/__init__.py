@@ -1,1 +1,1 @@
-"""Agents that speak lines: programs that write one JSON object a line, as agents of the protocol."""
+"""NDJSON agents: programs that write one JSON object a line, as agents of the protocol."""

@@ -1,14 +1,16 @@
-"""A program that speaks lines, as an agent of the protocol: the translation, as a state machine.
+"""An NDJSON program as an agent of the protocol: the translation, as a state machine.
 
-It takes the bytes of both sides and gives the bytes for both. It never waits, and nothing that a program
-writes makes it raise. The laws that it keeps:
+It takes the bytes of both sides and returns the bytes for both. It never waits, and no output of a program
+makes it raise. Its rules:
 
 - A program has one prompt at a time; the others wait, in the order in which they came.
-- Every message of a program goes on, whole, in its place among the others. What it means in the protocol (a
-  piece of text, a tool call, a question) follows it.
-- Each question is answered once at most, and never after its turn.
-- Answers to messages of one type that have no id go out in the order in which the messages came: a program
-  can tell them apart in no other way.
+- Every message of a program is passed on, complete, in order among the others. Its meaning in the protocol (a
+piece of
+  text, a tool call, a question) follows it.
+- Each question is answered at most once, and never after its turn.
+- Answers to messages of one type without an id are sent in the order of the messages: a program has no other
+way to
+  match them.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 WARNED: Final = 3
-"""Lines that are worth a warning, of each sort; some programs print them all the time."""
+"""Lines of each kind that get a warning; some programs print them all the time."""
 
 _UPDATE: Final = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":%b}}\n'
 _REPORT: Final = b'{"sessionUpdate":%b,"message":%%b}' % encode(MESSAGE_UPDATE)
@@ -54,7 +56,7 @@ _CHUNK: Final = b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text
 
 _SEVERITIES: Final = {"warn": "warning", "fatal": "error", "critical": "error"}
 _DETAILS: Final = frozenset(("debug", "trace"))
-"""Levels of a log that are no news for a user."""
+"""Log levels that are not for users."""
 
 
 class Outgoing(NamedTuple):
@@ -62,7 +64,8 @@ class Outgoing(NamedTuple):
 
     data: bytes
     vital: bool
-    """Whether nothing goes on without it: not true of answers, which a program need not wait for."""
+    """Whether the agent cannot continue without it: not true of answers, which a program need not wait
+    for."""
 
 
 class _Respond(Struct, frozen=True, gc=False):
@@ -73,15 +76,15 @@ class _Respond(Struct, frozen=True, gc=False):
 
 
 class _Client:
-    """Our side, as it is spoken to: in the protocol."""
+    """Our side, which uses the protocol."""
 
     def __init__(self) -> None:
         self.peer: Peer[Asked] = Peer(max_line=sys.maxsize)
         self.lines: list[bytes] = []
-        """What it is told next."""
+        """The next bytes for it."""
 
     def take(self) -> bytes:
-        """Return what it is told, once."""
+        """Return the bytes for it, once."""
         data = b"".join(self.lines)
         self.lines.clear()
         return data
@@ -91,7 +94,7 @@ class _Client:
         self.lines.append(self.peer.answer(id_, encode(value)))
 
     def refuse(self, id_: rpc.RequestId, error: rpc.ErrorObject) -> None:
-        """Answer a request by an error."""
+        """Answer a request with an error."""
         self.lines.append(self.peer.refuse(id_, error))
 
     def ask(self, method: str, params: bytes, asked: Asked) -> None:
@@ -106,7 +109,7 @@ class _Client:
             self.lines.append(rpc.encode_notification(CANCEL_REQUEST, given_up))
 
     def report(self, session_id: str, message: Message) -> None:
-        """Pass on a message as the program has written it."""
+        """Pass on a message as the program wrote it."""
         self.lines.append(_UPDATE % (encode(session_id), _REPORT % message.raw))
 
     def say(self, session_id: str, message_id: str, text: str) -> None:
@@ -123,11 +126,11 @@ class LineAgent:
     """The state of one program and its host.
 
     Args:
-        name: What the agent is called.
-        init: Parameters that the program has to acknowledge before anything else; ``None``: none.
-        prompt_format: How it gets its prompts.
+        name: The agent's name.
+        init: Parameters that the program must acknowledge first; ``None``: none.
+        prompt_format: The form of its prompts.
         max_line: The longest line from or for the program, in bytes. Those of the protocol have no limit:
-            they may be many times as long as what they translate.
+            they may be many times as long as the lines that they translate.
     """
 
     def __init__(
@@ -146,10 +149,10 @@ class LineAgent:
         self._client = _Client()
         self._to_program: list[Outgoing] = []
         self._greeting: list[rpc.RequestId] = []
-        """Requests to initialize that wait for the program to acknowledge."""
+        """Requests to initialize that wait for the program's acknowledgement."""
         self._sessions = 0
         self._session_id: str | None = None
-        """Where messages go that belong to no prompt."""
+        """The session of messages that belong to no prompt."""
         self._turn: Turn | None = None
         self._waiting: deque[Turn] = deque()
         self._turns = 0
@@ -157,18 +160,18 @@ class LineAgent:
         self._progress = Progress()
         self._questions = Questions()
         self._doubts = Counter[str]()
-        """How often each doubtful thing was seen."""
+        """The number of each kind of doubtful lines."""
         self._speaks = False
-        """Whether it has ever written a message of its own accord."""
+        """Whether it has ever sent a message on its own."""
         self._too_long: FrameTooLong | None = None
         self.ends = False
-        """Whether the program has to be ended: what it does cannot be cancelled in any other way."""
+        """Whether the program must be ended: there is no other way to cancel its work."""
 
     # Bytes
 
     @property
     def failure(self) -> FrameTooLong | None:
-        """Set once a line of the program's, or for it, was beyond the limit: nothing can go on then."""
+        """Set once a line of the program, or for it, was beyond the limit: it cannot continue."""
         return self._lines.failure or self._too_long
 
     def from_client(self, data: bytes) -> None:
@@ -187,7 +190,7 @@ class LineAgent:
                     pass  # nothing else concerns a program
 
     def from_program(self, data: bytes) -> None:
-        """Take the next bytes of the program, in its lines. Look at `failure` afterwards."""
+        """Take the next bytes of the program. Check `failure` afterwards."""
         try:
             lines = self._lines.feed(data)
         except FrameTooLong:
@@ -196,9 +199,9 @@ class LineAgent:
             self._hear(line)
 
     def program_ended(self) -> None:
-        """Take what was not ended as the last line: some programs print their result and are gone.
+        """Take the unterminated rest as the last line: some programs print their result and exit.
 
-        A message that was cut off is no result, though: there the program has failed.
+        A message that was cut off is not a result: the program has failed.
         """
         line = self._lines.finish()
         message = read_message(line)
@@ -208,20 +211,20 @@ class LineAgent:
             self._take(message, line)
 
     def take_for_client(self) -> bytes:
-        """Return what is to be told our side, once."""
+        """Return the bytes for our side, once."""
         return self._client.take()
 
     def take_for_program(self) -> list[Outgoing]:
-        """Return the lines that are to be written to the program, once."""
+        """Return the lines for the program, once."""
         lines, self._to_program = self._to_program, []
         return lines
 
     @property
     def has_news(self) -> bool:
-        """Whether there is anything to tell our side."""
+        """Whether there are bytes for our side."""
         return bool(self._client.lines) or self.failure is not None
 
-    # What our side wants
+    # Requests of our side
 
     def _serve(self, request: rpc.Request) -> None:
         match request.method:
@@ -251,7 +254,7 @@ class LineAgent:
             self._to_program.append(Outgoing(line, vital))
 
     def _begin(self) -> None:
-        """Begin the next prompt where the program is free."""
+        """Begin the next prompt if the program is free."""
         if self._turn is None and self._waiting and not self.ends:
             self._settle_strays()
             self._turn = turn = self._waiting.popleft()
@@ -270,7 +273,7 @@ class LineAgent:
             self._waiting.remove(waiting)
             self._client.answer(waiting.id, s.PromptResponse(stop_reason="cancelled"))
 
-    # What the program says
+    # Messages of the program
 
     def _hear(self, line: bytes) -> None:
         message = read_message(line)
@@ -299,7 +302,7 @@ class LineAgent:
         self._speaks |= message.sort == "message" and message.kind != "init_ack"
 
     def _doubt(self, what: str, why: str, line: bytes) -> None:
-        """Log what is probably not meant so."""
+        """Log a probable mistake."""
         self._doubts[what] += 1
         level = logging.WARNING if self._doubts[what] <= WARNED else logging.DEBUG
         logger.log(level, "Agent %s %s: %s, %d bytes", self._name, what, why, len(line))
@@ -336,7 +339,7 @@ class LineAgent:
         self._greeting.clear()
 
     def _take_stray(self, message: Message) -> None:
-        """Take what belongs to no prompt."""
+        """Handle a message that belongs to no prompt."""
         if self._session_id is None:
             logger.debug("Agent %s sent %.200r before there was a session", self._name, message.kind)
             if message.kind in forms.NOTHING:
@@ -349,7 +352,7 @@ class LineAgent:
             self._ask(None, self._session_id, message)
 
     def _translate(self, turn: Turn, message: Message) -> None:
-        """Say what a message means in the protocol, where it means anything there."""
+        """Translate a message into the protocol, if it has a meaning there."""
         body = message.body
         match message.kind:
             case "partial":
@@ -366,10 +369,10 @@ class LineAgent:
             case kind if kind in forms.NOTHING:
                 self._ask(turn, turn.session_id, message)
             case _:
-                pass  # its report is all there is to say
+                pass  # its report is enough
 
     def _end(self, turn: Turn, message: Message) -> None:
-        """End the turn well."""
+        """End the turn successfully."""
         self._over(turn, "completed")
         text = message.body.get("text")
         if not isinstance(text, str):
@@ -382,13 +385,13 @@ class LineAgent:
         self._begin()
 
     def _fail(self, turn: Turn, message: Message) -> None:
-        """End the turn by the error that the program has reported."""
+        """End the turn with the error that the program reported."""
         self._over(turn, "failed")
         self._client.refuse(turn.id, error_of(message))
         self._begin()
 
     def _over(self, turn: Turn, status: s.ToolCallStatus) -> None:
-        """End the turn and what still shows as under way in it; what was asked is answered no more."""
+        """End the turn and everything open in it; its questions are no longer answered."""
         self._turn = None
         self._client.update(turn.session_id, self._progress.ended(status))
         for asked in self._questions.drop(turn):
@@ -424,7 +427,7 @@ class LineAgent:
         self._settle(asked, answer, "completed" if allowed else "failed")
 
     def _settle_strays(self) -> None:
-        """Answer what was asked without an id before a prompt: answers of that type would wait for it."""
+        """Answer questions without an id before a prompt: other answers of that type would wait for them."""
         for asked in self._questions.strays():
             self._client.take_back(asked)
             self._settle(asked, forms.NOTHING[asked.kind], "failed")
@@ -435,13 +438,13 @@ class LineAgent:
             self._write(line, vital=False)
 
     def _close_call(self, asked: Asked, status: s.ToolCallStatus) -> None:
-        """End the tool call that stands for a request for approval: the program says no more of it."""
+        """End the tool call that represents a request for approval: the program does not report its end."""
         if asked.call_id is not None:
             update = s.ToolCallProgress(tool_call_id=asked.call_id, status=status)
             self._client.update(asked.session_id, [update])
 
     def _respond(self, said: _Respond) -> None:
-        """Pass on an answer to what was no question."""
+        """Pass on an answer to a message that is not a question."""
         turn = self._turn
         if turn is None or said.session_id != turn.session_id:
             logger.debug("Agent %s is not told the answer to %.200r: its turn is over", self._name, said.kind)

@@ -1,4 +1,4 @@
-"""What is different about an agent that speaks lines."""
+"""The differences of an NDJSON agent."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class LineDialect(Dialect):
     """A program that writes one JSON object a line, which `LineTransport` translates.
 
     Args:
-        takes_meta: Whether its prompts have room for ``_meta``.
+        takes_meta: Whether its prompts can have ``_meta``.
     """
 
-    first_request = "init"  # without parameters, a program is asked nothing
+    first_request = "init"  # without parameters, a program gets no request
     has_tools = False
     one_turn_at_a_time = True
     steps_are_ours = True
@@ -45,7 +45,7 @@ class LineDialect(Dialect):
         self._takes_meta = takes_meta
 
     def check(self, spec: Spec[Any]) -> None:
-        """Refuse tools, skills, and ``_meta`` where a prompt is a line of text."""
+        """Refuse tools, skills, and ``_meta`` if a prompt is a line of text."""
         self.refuse(spec.skills, "mcpCapabilities", "skill()")
         self.refuse(spec.tools, "mcpCapabilities", "tool()")
         if spec.meta and not self._takes_meta:
@@ -53,12 +53,12 @@ class LineDialect(Dialect):
             raise CapabilityMissing("_meta", wanted_by)
 
     def refuse(self, wanted: object, capability: str, wanted_by: str) -> None:
-        """Refuse what it cannot be told of."""
+        """Refuse features that it does not support."""
         if wanted:
             raise CapabilityMissing(capability, f'{wanted_by}: the agent speaks lines (protocol="ndjson")')
 
     def prompt_meta(self, schema: Schema | None) -> dict[str, ev.JsonValue]:
-        """Return the schema: it has no tool that would have it."""
+        """Return the schema, because there is no tool for it."""
         return {} if schema is None else {SCHEMA_META: dict(schema)}
 
     def result_fields(self, answer: s.PromptResponse) -> dict[str, ev.JsonValue] | None:
@@ -69,24 +69,24 @@ class LineDialect(Dialect):
         return fields
 
     def message(self, request: AgentQuestion) -> dict[str, ev.JsonValue] | None:
-        """Return the line by which it asks."""
+        """Return its message with the question."""
         message: ev.JsonValue = request.meta.get(MESSAGE_META) if request.meta else None
         return message if is_object(message) else None
 
     def answer_meta(self, ruling: Ruling) -> dict[str, ev.JsonValue] | None:
-        """Return the value that was given, or that there is no answer."""
+        """Return the given value, or that there is no answer."""
         if ruling.said is not None:
             return {VALUE_META: ruling.said[0]}
         return {SILENT_META: True} if ruling.silent else None
 
     def report(self, update: s.UnknownUpdate) -> dict[str, ev.JsonValue] | None:
-        """Return a copy of the line; ``None``: it is another kind of update."""
+        """Return a copy of the message; ``None`` for another kind of update."""
         raw = update.raw
         message: ev.JsonValue = raw.get("message") if raw.get("sessionUpdate") == MESSAGE_UPDATE else None
         return dict(message) if is_object(message) and "type" in message else None
 
     def respond(self, client: Client, session_id: str | None, report: ev.Report, value: ev.JsonValue) -> None:
-        """Send the answer, with the id of what is answered where it has one."""
+        """Send the answer, with the id of the message if it has one."""
         answer: dict[str, ev.JsonValue] = {"kind": report.kind, "value": value, "sessionId": session_id}
         if "id" in report.body:
             answer["id"] = report.message_id

@@ -1,4 +1,4 @@
-"""What a program asks, as questions of the protocol, and their answers in its words."""
+"""A program's questions, as questions of the protocol, and their answers in the program's form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUESTION: Final = "question"
 APPROVAL: Final = "approval"
 
 NOTHING: Final[dict[str, bytes]] = {QUESTION: b"null", APPROVAL: b"false"}
-"""What is said where there is no answer, by the type of the message."""
+"""The value without an answer, by the type of the message."""
 
 _OPTIONS: Final = (
     s.PermissionOption(option_id="allow", name="Yes", kind="allow_once"),
@@ -30,14 +30,14 @@ _OPTIONS: Final = (
 
 
 class _Meta(Struct, frozen=True, gc=False):
-    """What our side adds to an answer."""
+    """Our side's additions to an answer."""
 
     value: Raw = field(default=Raw(), name=VALUE_META)
     silent: bool = field(default=False, name=SILENT_META)
 
 
 class _Answer(Struct, frozen=True, gc=False):
-    """What our side answers, to a question of either kind."""
+    """Our side's answer, to a question of either kind."""
 
     meta: _Meta = field(default=_Meta(), name="_meta")
     outcome: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def approval_request(message: Message, session_id: str, tool_call_id: str) -> by
 
 
 def _options(given: JsonValue) -> tuple[str, ...]:
-    """Return what there is to choose from: texts, and numbers as texts."""
+    """Return the choices: texts, and numbers as texts."""
     if not is_array(given):
         return ()
     texts = [
@@ -102,9 +102,9 @@ def _options(given: JsonValue) -> tuple[str, ...]:
 
 
 def read_answer(kind: str, result: Raw) -> tuple[bytes | None, bool]:
-    """Return what our side has answered, and whether that was a yes.
+    """Return our side's answer, and whether it was a yes.
 
-    The answer is JSON for the program; ``None``: it is to be told nothing.
+    The answer is JSON for the program; ``None``: it gets no answer.
     """
     answer = _read_answer(result)
     allowed = answer.outcome.get("optionId") == "allow" or answer.action == "accept"

@@ -1,20 +1,20 @@
-"""Names under which what agents that speak lines say and hear goes through the protocol. Private to us."""
+"""Private names under which NDJSON messages are carried in the protocol."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MESSAGE_UPDATE: Final = "_thinkwell.dev/message"
-"""Kind of the session update that holds a message, whole, under ``message``."""
+"""Kind of the session update with a complete message, under ``message``."""
 
 MESSAGE_META: Final = "thinkwell.dev/message"
-"""In ``_meta`` of a question: the message that asks it, whole."""
+"""In ``_meta`` of a question: the complete message that asks it."""
 
 VALUE_META: Final = "thinkwell.dev/value"
-"""In ``_meta`` of an answer: the very value to send."""
+"""In ``_meta`` of an answer: the exact value to send."""
 
 SILENT_META: Final = "thinkwell.dev/silent"
-"""In ``_meta`` of an answer: nothing is to be sent."""
+"""In ``_meta`` of an answer: send nothing."""
 
 RESULT_META: Final = "thinkwell.dev/result"
 """In ``_meta`` of the answer to a prompt: the fields of the result."""
@@ -23,5 +23,5 @@ SCHEMA_META: Final = "thinkwell.dev/schema"
 """In ``_meta`` of a prompt: the JSON Schema of the result."""
 
 RESPOND_METHOD: Final = "_thinkwell.dev/respond"
-"""Notification that answers a message that is no question: ``kind``, ``id`` where it had one, ``value``, and
-the ``sessionId`` of the run to which it was said."""
+"""Notification that answers a message that is not a question: ``kind``, ``id`` if it had one, ``value``, and
+the ``sessionId`` of its run."""

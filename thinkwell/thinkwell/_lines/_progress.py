@@ -1,4 +1,4 @@
-"""What a program says of its progress, as tool calls: one for each step."""
+"""A program's progress as tool calls: one for each step."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 class _Step(Struct, frozen=True):
     id: str
     key: tuple[str, str]
-    """What the messages of a step have in common: their stage, or where they have none, their text."""
+    """The common key of a step's messages: their stage, or without one, their text."""
     title: str
 
 
 class Progress:
-    """The step that a program is at, and those before it."""
+    """The program's current step, and those before it."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
         self._step: _Step | None = None
 
     def heard(self, body: dict[str, JsonValue]) -> list[s.SessionUpdate]:
-        """Return what a message of progress changes."""
+        """Return the updates for a progress message."""
         stage, text = text_of(body, "stage"), text_of(body, "message")
         key = ("stage", stage) if stage else ("message", text)
         title = (text or stage or "progress") + _share(body.get("percent"))
@@ -48,13 +48,13 @@ class Progress:
         return [s.ToolCallProgress(tool_call_id=step.id, title=title, status="in_progress")]
 
     def ended(self, status: s.ToolCallStatus) -> list[s.SessionUpdate]:
-        """Return how the step ends that the program is at, where it is at any."""
+        """Return the update that ends the current step, if there is one."""
         step, self._step = self._step, None
         return [] if step is None else [s.ToolCallProgress(tool_call_id=step.id, status=status)]
 
 
 def _share(percent: JsonValue) -> str:
-    """Return how much is done, for a title; nothing where it is not said in a way that makes sense."""
+    """Return the percentage for a title; empty if it is not valid."""
     if isinstance(percent, bool) or not isinstance(percent, int | float) or not 0 <= percent <= 100:
         return ""
     return f" ({math.floor(percent)} %)"

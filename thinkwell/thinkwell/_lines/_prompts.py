@@ -1,4 +1,4 @@
-"""A prompt of the protocol, in the words of a program."""
+"""A prompt of the protocol, in a program's form."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def prompt_line(request: s.PromptRequest, prompt_format: PromptFormat) -> bytes:
-    """Return a prompt as the line that a program gets.
+    """Return a prompt as the line for a program.
 
-    As text it is all that there is; as an object it has what goes along in its context, and a file's place in
-    the text is taken by its address.
+    As text it is the whole line; as an object it also has a context, and a file's address replaces the file
+    in the text.
     """
     if prompt_format == "text":
         return write_prompt(_text(request, whole=True), None, "text")
@@ -50,9 +50,9 @@ def _text(request: s.PromptRequest, *, whole: bool) -> str:
             case s.EmbeddedResource(resource=file):
                 piece = file.uri
             case _:
-                continue  # images and sound have no place in a text
+                continue  # images and sound cannot be in a text
         if (apart or follows_file) and text and not text.endswith("\n"):
-            text += "\n"  # a file begins and ends on lines of its own
+            text += "\n"  # a file begins and ends on separate lines
         text += piece
     return text
 

@@ -1,4 +1,4 @@
-"""What a program has asked, until it has its answer."""
+"""A program's unanswered questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Asked:
         message: The message.
         session_id: The session in which it was asked.
         turn: The turn of the program to which it belongs; ``None``: to none.
-        call_id: The tool call that stands for it, where one does.
+        call_id: The tool call that represents it, if any.
     """
 
     __slots__ = ("answer", "call_id", "id", "kind", "request_id", "session_id", "settled", "turn")
@@ -36,28 +36,28 @@ class Asked:
         self.turn = turn
         self.call_id = call_id
         self.request_id = -1
-        """Of the request by which our side is asked."""
+        """The id of the request to our side."""
         self.settled = False
         self.answer: bytes | None = None
-        """As JSON; ``None`` where nothing is to be said."""
+        """As JSON; ``None`` if there is nothing to send."""
 
 
 class Questions:
-    """What has no answer yet, or one that waits for those before it."""
+    """Questions without an answer, or with one that waits for those before it."""
 
     def __init__(self) -> None:
         self._open: dict[Asked, None] = {}
         self._unnamed: dict[str, deque[Asked]] = {kind: deque() for kind in NOTHING}
-        """Those without an id, by type: a program tells their answers apart by their order alone."""
+        """Those without an id, by type: a program matches their answers only by order."""
 
     def add(self, asked: Asked) -> None:
-        """Take a question."""
+        """Add a question."""
         self._open[asked] = None
         if asked.id is None:
             self._unnamed[asked.kind].append(asked)
 
     def settle(self, asked: Asked, answer: bytes | None) -> list[bytes]:
-        """Take the answer to a question, and return the lines that can be written to the program now."""
+        """Set the answer to a question, and return the lines that can be sent to the program now."""
         del self._open[asked]
         asked.settled, asked.answer = True, answer
         ready = [asked]
@@ -69,7 +69,7 @@ class Questions:
         return [write_response(one.kind, one.answer, one.id) for one in ready if one.answer is not None]
 
     def drop(self, turn: object) -> list[Asked]:
-        """Forget what was asked in a turn that is over, and return what of it has no answer."""
+        """Forget the questions of a finished turn, and return those without an answer."""
         dropped = [one for one in self._open if one.turn is turn]
         for one in dropped:
             del self._open[one]
@@ -78,7 +78,7 @@ class Questions:
         return dropped
 
     def strays(self) -> list[Asked]:
-        """Return what belongs to no turn, has no id, and no answer yet."""
+        """Return unanswered questions without a turn and an id."""
         return [one for one in self._open if one.turn is None and one.id is None]
 
     def has(self, asked: Asked) -> bool:
@@ -91,10 +91,10 @@ class _Id(Struct, frozen=True, gc=False):
 
 
 def id_of(message: Message) -> bytes | None:
-    """Return the id of a message, as JSON; ``None``: it has none.
+    """Return the id of a message, as JSON; ``None`` if it has none.
 
     Texts and numbers stay as they were written, for programs that compare letter by letter. Lists and objects
-    become compact, as all that is written to a program.
+    become compact, as everything that is written to a program.
     """
     if "id" not in message.body:
         return None

@@ -1,4 +1,4 @@
-"""The pipe to a program that speaks lines, as a pipe to an agent of the protocol."""
+"""The transport to an NDJSON program, as a transport to an agent of the protocol."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ logger = logging.getLogger("thinkwell")
 
 
 class LineTransport:
-    """Carries the protocol to a program that speaks lines.
+    """Carries the protocol to an NDJSON program.
 
-    What is sent is written in the background: a program that does not read holds nothing up, so that its
-    prompt can still be cancelled.
+    Data is written in the background: a program that does not read blocks nothing, so that its prompt can
+    still be cancelled.
 
     Args:
-        pipe: The pipe to the program. It is closed with this one.
-        tasks: What writes to it, and ends the program where that is needed.
-        name: What the agent is called.
-        init: Parameters that the program has to acknowledge before anything else; ``None``: none.
-        prompt_format: How it gets its prompts.
+        pipe: The transport to the program. It is closed with this one.
+        tasks: The tasks that write to it, and end the program if necessary.
+        name: The agent's name.
+        init: Parameters that the program must acknowledge first; ``None``: none.
+        prompt_format: The form of its prompts.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class LineTransport:
         self._outgoing: deque[Outgoing] = deque()
         self._more = anyio.Event()
         self._news = anyio.Event()
-        """Set when there may be something to receive."""
+        """Set when there may be bytes to receive."""
         self._taken = anyio.Event()
-        """Set when what the program has said was received: only then more of it is read."""
+        """Set when the program's output so far was received: only then more is read."""
         self._reader = anyio.CancelScope()
         self._failure: Exception | None = None
-        """What `receive` raises once everything before it was received."""
+        """The exception of `receive`, after everything before it was received."""
         self._ending = False
-        """Whether the program is being ended: what it says from then on is not read."""
+        """Whether the program is being ended: its later output is not read."""
         tasks.start_soon(self._read)
         tasks.start_soon(self._write)
 
@@ -69,9 +69,9 @@ class LineTransport:
         """Return the next bytes of the protocol.
 
         Raises:
-            anyio.EndOfStream: The program will say no more.
-            ConnectionBroken: The same, and why.
-            Exception: Whatever else the pipe raises.
+            anyio.EndOfStream: The program's output has ended.
+            ConnectionBroken: The same, with the reason.
+            Exception: Any other exception of the transport.
         """
         await checkpoint()
         while True:
@@ -84,10 +84,10 @@ class LineTransport:
             await self._news.wait()
 
     async def _read(self) -> None:
-        """Read what the program says.
+        """Read the program's output.
 
-        In a task of its own: most of what `receive` returns comes from no program, and a read that is given
-        up for that may lose what it has read.
+        It is a separate task: most of the bytes for `receive` come from no program, and a read that is
+        cancelled for them may lose what it has read.
         """
         with self._reader:
             while self._failure is None:
@@ -107,7 +107,7 @@ class LineTransport:
                     await self._taken.wait()
 
     async def send(self, item: bytes, /) -> None:
-        """Take bytes of the protocol. It does not wait for the program to read them."""
+        """Take bytes of the protocol. This does not wait for the program to read them."""
         await checkpoint()
         self._agent.from_client(item)
         self._pass_on()
@@ -147,7 +147,7 @@ class LineTransport:
                     except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
                         reads = False
                 if vital:
-                    await anyio.sleep(WRITE_FAILURE_GRACE)  # its end says more, if it comes
+                    await anyio.sleep(WRITE_FAILURE_GRACE)  # its end has a better reason, if it comes
                     self._fail(ConnectionBroken("the program reads no more"))
                     return
                 logger.debug("Agent %s reads no answers any more", self._name)
@@ -155,7 +155,7 @@ class LineTransport:
             await self._more.wait()
 
     async def aclose(self) -> None:
-        """Close the pipe to the program."""
+        """Close the transport to the program."""
         self._reader.cancel()
         self._fail(anyio.ClosedResourceError())
         await self._pipe.aclose()

@@ -1,4 +1,4 @@
-"""A prompt that a program works on, and how it fails."""
+"""A program's current prompt, and its failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from thinkwell._lines.words import Message
 
 _TAKEN_CODES: Final = frozenset((AUTH_REQUIRED, REQUEST_CANCELLED))
-"""Numbers that mean something else to our side: that a login is needed, or that we have cancelled."""
+"""Codes with another meaning for our side: that a login is needed, or that we have cancelled."""
 
 
 class Turn:
@@ -28,12 +28,12 @@ class Turn:
         self.session_id = session_id
         self.line = line
         self.partials: list[str] = []
-        """What it has said bit by bit."""
+        """The text of its partial messages."""
         self.ids: dict[tuple[str, bytes], bytes] = {}
-        """Ids of messages that are no questions, by type and as our side writes them, where that differs."""
+        """Ids of messages that are not questions, by type and as our side writes them, if that differs."""
 
     def note_id(self, message: Message) -> None:
-        """Keep how an id is written: our side knows only what it means."""
+        """Keep how an id is written: our side only has its value."""
         id_ = None if message.kind in NOTHING else id_of(message)
         if id_ is not None and id_ != (known_as := encode(message.body["id"])):
             self.ids[message.kind, known_as] = id_

@@ -1,7 +1,7 @@
-"""One line is one message: reading and writing them, on either side. Nothing here waits or raises.
+"""One line is one message: reading and writing them, on either side. It never waits or raises.
 
 A program writes messages: objects with a text under ``type``. Its host writes ``init``, prompts and
-``response``. Any other line counts as text, so that a program that just prints its answer will do.
+``response``. Any other line counts as text, so that a program that just prints its answer works.
 """
 
 from __future__ import annotations
@@ -25,68 +25,68 @@ if TYPE_CHECKING:
 
 
 Sort: TypeAlias = Literal["message", "text", "object", "broken"]
-"""What a line is: a message; or what counts as text: text, an object that is no message, broken JSON."""
+"""The kind of a line: a message; or text: plain text, an object that is not a message, broken JSON."""
 
 Protocol: TypeAlias = Literal["acp", "ndjson"]
-"""What an agent speaks: the Agent Client Protocol, or one JSON object a line."""
+"""An agent's protocol: the Agent Client Protocol, or one JSON object a line."""
 
 PromptFormat: TypeAlias = Literal["text", "json"]
-"""How a program gets its prompts: as one line of text, or as an object."""
+"""The form of a program's prompts: one line of text, or an object."""
 
 PIECE_FIELDS: Final = ("text", "message", "content", "delta", "chunk")
-"""Where a piece of text stands in a ``partial``, in the order in which it is looked for."""
+"""The keys of a piece of text in a ``partial``, in the order in which they are tried."""
 
 MAX_DEPTH: Final = 200
-"""Levels of a message. What is nested deeper is read by no further reader of ours for sure."""
+"""Most levels of a message. Our other readers may not support deeper nesting."""
 
 _ESCAPES: Final = {r"\n": "\n", r"\r": "\r"}
 
 
 class Message(Struct, frozen=True, gc=False):
-    """What a program has said."""
+    """A message of a program."""
 
     kind: str
     """Its ``type``."""
     body: dict[str, JsonValue]
-    """All of its fields but the type."""
+    """All of its fields except the type."""
     raw: bytes
-    """The whole of it, as valid JSON."""
+    """The complete message, as valid JSON."""
     sort: Sort = "message"
     flaw: str = ""
-    """Why a line that begins like a message is none and counts as text; empty where it is one."""
+    """Why a line that begins like a message counts as text; empty if it is a message."""
 
 
 class Init(Struct, frozen=True, gc=False):
-    """A host's first word, to be acknowledged."""
+    """A host's first message, to be acknowledged."""
 
     params: JsonValue
-    """What it asks for: an object, where it is well-made."""
+    """Its parameters: an object, if it is valid."""
 
 
 class Prompt(Struct, frozen=True, gc=False):
-    """What a host wants done."""
+    """A prompt of a host."""
 
     text: str
     context: JsonValue = None
     flaw: str = ""
-    """Why a line that begins like an object counts as text; empty where it is one, or does not."""
+    """Why a line that begins like an object counts as text; empty if it is one, or does not."""
 
 
 class Response(Struct, frozen=True, gc=False):
     """A host's answer."""
 
     in_reply_to: str
-    """The type of the message that it answers; empty where it does not say."""
+    """The type of the message that it answers; may be empty."""
     value: JsonValue
     id: JsonValue | UnsetType = UNSET
-    """The id of that message, where it had one."""
+    """The id of that message, if it has one."""
 
 
 # A program's lines
 
 
 def read_message(line: bytes) -> Message | None:
-    """Return what a line of a program says; ``None``: it is blank."""
+    """Return the message in a program's line; ``None`` if it is blank."""
     data = trimmed(line).removesuffix(b"\r")
     if not data:
         return None
@@ -112,7 +112,7 @@ def write_message(kind: str, body: Mapping[str, JsonValue]) -> bytes:
 
 
 def error_fields(error: Exception) -> dict[str, JsonValue]:
-    """Return the fields of the message ``error`` for one: an agent's own is passed on as it was."""
+    """Return the fields of an ``error`` message; an agent's own error is passed on unchanged."""
     if not isinstance(error, AgentReported):
         return {"message": str(error)}
     fields: dict[str, JsonValue] = {"message": error.message, "code": error.code, "data": error.data}
@@ -120,7 +120,7 @@ def error_fields(error: Exception) -> dict[str, JsonValue]:
 
 
 def text_of(body: Mapping[str, JsonValue], *names: str) -> str:
-    """Return the first text that there is under these names; nothing where there is none."""
+    """Return the first text under these names; empty if there is none."""
     for name in names:
         value = body.get(name)
         if isinstance(value, str) and value:
@@ -132,7 +132,7 @@ def text_of(body: Mapping[str, JsonValue], *names: str) -> str:
 
 
 def read_host_line(line: bytes) -> Init | Prompt | Response | None:
-    """Return what a line of a host says; ``None``: it is blank."""
+    """Return the message in a host's line; ``None`` if it is blank."""
     data = trimmed(line).removesuffix(b"\r")
     if not data:
         return None
@@ -161,12 +161,12 @@ def _host_message(value: dict[str, JsonValue]) -> Init | Prompt | Response | Non
 
 
 def write_init(params: Mapping[str, JsonValue]) -> bytes:
-    """Return a host's first word as a line."""
+    """Return a host's first message as a line."""
     return b'{"type":"init","params":%b}\n' % encode(params)
 
 
 def write_prompt(text: str, context: Mapping[str, JsonValue] | None, prompt_format: PromptFormat) -> bytes:
-    """Return a prompt as one line, however many lines it has. Text alone has no room for a context."""
+    """Return a prompt as one line, however many lines it has. A text has no room for a context."""
     if prompt_format == "json":
         return encode({"prompt": text, "context": context or None}) + b"\n"
     return text.replace("\r", r"\r").replace("\n", r"\n").encode() + b"\n"
@@ -178,7 +178,7 @@ def write_response(kind: str, value: bytes, id: bytes | None) -> bytes:  # noqa:
     Args:
         kind: The type of the message that is answered.
         value: The answer, as JSON.
-        id: The id of that message, as JSON; ``None``: it had none.
+        id: The id of that message, as JSON; ``None``: it has none.
     """
     tail = b"" if id is None else b',"id":%b' % id
     return b'{"type":"response","in_reply_to":%b,"value":%b%b}\n' % (encode(kind), value, tail)
@@ -188,10 +188,10 @@ def write_response(kind: str, value: bytes, id: bytes | None) -> bytes:  # noqa:
 
 
 def _read_json(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return an object, and its valid JSON: where only details are wrong, they are put right.
+    """Return an object, and its valid JSON: minor mistakes are corrected.
 
     Raises:
-        ValueError: It is no JSON, or is nested too deeply.
+        ValueError: It is not JSON, or nested too deeply.
         RecursionError: It is nested far too deeply.
     """
     try:
@@ -205,13 +205,13 @@ def _read_json(data: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _mended(data: bytes) -> bytes:
-    """Return valid JSON for what is nearly so.
+    """Return valid JSON for text that is nearly JSON.
 
-    What cannot be read of a text becomes the replacement character, a number beyond all bounds ``null``; a
-    tab within a text, as shell programs print it, is taken as it is.
+    Unreadable parts of a text become the replacement character, a number beyond all bounds ``null``; a tab in
+    a text, as shell programs print it, is accepted.
 
     Raises:
-        ValueError: It is no JSON.
+        ValueError: It is not JSON.
         RecursionError: It is nested too deeply.
     """
     value = json.loads(
@@ -233,7 +233,7 @@ def _float(digits: str) -> float | None:
 def _int(digits: str) -> int | None:
     try:
         return int(digits)
-    except ValueError:  # Python reads no more than some thousand digits
+    except ValueError:  # Python reads at most a few thousand digits
         return None
 
 
@@ -247,7 +247,7 @@ def _too_deep(value: JsonValue) -> bool:
 
 
 def _children(value: JsonValue) -> list[JsonValue]:
-    """Return what is in an object or an array, where anything can be in it again."""
+    """Return the members of an object or an array that may be nested."""
     if is_object(value):
         value = list(value.values())
     return [child for child in value if isinstance(child, dict | list)] if is_array(value) else []

@@ -1,1 +1,1 @@
-"""MCP servers of the caller's: what their values may be, and files that hold them."""
+"""The caller's MCP servers: checks of their values, and files with servers."""

@@ -1,7 +1,7 @@
-"""What the name, the command, the variables, the address and the headers of an MCP server may be.
+"""Checks of an MCP server's name, command, variables, address and headers.
 
-Each check raises for what no agent could use. No value of a variable, a header or an argument is shown, and
-no address: all of them may hold keys.
+Each check raises for a value that no agent could use. Errors show no value of a variable, a header or an
+argument, and no address: all of them may contain keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 @contextmanager
 def told(who: str) -> Generator[None]:
-    """Say in the error what a check was about."""
+    """Name the subject of a check in its error."""
     try:
         yield
     except (TypeError, ValueError) as exc:
@@ -34,8 +34,8 @@ def checked_name(name: object) -> str:
     """Return a server's name.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: It is blank, or not to be printed on a line.
+        TypeError: It is not a str.
+        ValueError: It is blank, or has unprintable characters.
     """
     text = _text(name, "the name")
     if not text.strip():
@@ -49,7 +49,7 @@ def checked_command(command: object) -> tuple[str, ...]:
     """Return the program and its arguments.
 
     Raises:
-        TypeError: It is no sequence of texts.
+        TypeError: It is not a sequence of str.
         ValueError: It names no program.
     """
     if isinstance(command, str) or not isinstance(command, Sequence):
@@ -66,8 +66,8 @@ def checked_variables(env: object) -> dict[str, str]:
     """Return environment variables by their names. Values may have several lines, as keys do.
 
     Raises:
-        TypeError: These are no texts by their names.
-        ValueError: No process can have such a variable.
+        TypeError: It is not a mapping of str.
+        ValueError: A name or a value is invalid.
     """
     variables = _texts(env, "env")
     for name, value in variables.items():
@@ -82,13 +82,13 @@ def checked_url(url: object) -> str:
     """Return the address of a server.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: It is none of HTTP or HTTPS.
+        TypeError: It is not a str.
+        ValueError: It is not an HTTP or HTTPS address.
     """
     text = _text(url, "the url")
     if not text.isprintable() or " " in text:
         raise ValueError("there is a blank or a control character in the url")
-    from urllib.parse import urlsplit  # only programs with such servers need it
+    from urllib.parse import urlsplit  # only for such servers
 
     try:
         parts = urlsplit(text)
@@ -104,8 +104,8 @@ def checked_headers(headers: object) -> dict[str, str]:
     """Return the headers of a request by their names.
 
     Raises:
-        TypeError: These are no texts by their names.
-        ValueError: No request can have such a header.
+        TypeError: It is not a mapping of str.
+        ValueError: A name or a value is invalid.
     """
     fields = _texts(headers, "headers")
     for name, value in fields.items():
@@ -120,7 +120,7 @@ def checked_headers(headers: object) -> dict[str, str]:
 
 
 def origin(url: str) -> str:
-    """Return the part of a checked address that holds no keys: users, paths and queries do."""
+    """Return the part of a checked address without keys: users, paths and queries may contain them."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Files that name MCP servers under ``mcpServers``."""
+"""Files with MCP servers under ``mcpServers``."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ _REFUSED: Final = {
     "envFile": "such files are not read; name the variables under env",
     "headersHelper": "such programs are not run; name the headers, with ${NAME} for what is secret",
 }
-"""Keys without which the server would be another one."""
+"""Keys that would change the server, and are not supported."""
 
 _CLOSE: Final = 0.8
-"""How much alike a key and a known one are that is meant (`difflib.SequenceMatcher.ratio`)."""
+"""The least similarity of an unknown key with a known one (`difflib.SequenceMatcher.ratio`)."""
 
 _REFERENCE: Final = re.compile(r"\$\{([^}]*)(\}?)")
 _VARIABLE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
@@ -66,17 +66,17 @@ class Entry(NamedTuple):
     name: str
     kind: Kind
     command: tuple[str, ...]
-    """Empty for those behind an address."""
+    """Empty for those with an address."""
     url: str
     named: dict[str, str]
-    """Variables of those that are started, headers of the others."""
+    """Variables of started servers, headers of the others."""
 
 
 def read_file(path: str | os.PathLike[str], env: Mapping[str, str] | None) -> list[Entry]:
-    """Return the servers of a file, but for those that are disabled.
+    """Return the servers of a file, except disabled ones.
 
     Raises:
-        McpServerError: It cannot be read, or something is wrong in it.
+        McpServerError: It cannot be read, or is invalid.
     """
     try:
         reader = _Reader(os.environ if env is None else env)
@@ -97,7 +97,7 @@ def _parsed(data: bytes) -> JsonValue:
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as exc:
-        raise McpServerError(f"it is not UTF-8: {exc.reason}") from None  # it holds all of the file
+        raise McpServerError(f"it is not UTF-8: {exc.reason}") from None  # the exception has the whole file
     except json.JSONDecodeError as exc:
         place = f"{exc.msg}, line {exc.lineno}, column {exc.colno}"
         raise McpServerError(f"this is no JSON: {place}") from None
@@ -115,7 +115,7 @@ def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 
 class _Reader:
-    """Reads what stands in a file. `where` is the way to a value, for errors."""
+    """Reads the contents of a file. `where` is the path to a value, for errors."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
@@ -166,7 +166,7 @@ class _Reader:
         return {name: self._filled(_below(key, name), value) for name, value in table.items()}
 
     def _filled(self, where: str, value: JsonValue) -> str:
-        """Return a text with its variables filled in."""
+        """Return a text with its variables replaced."""
         if not isinstance(value, str):
             raise _WrongError(where, 'it is no text; write it in quotes: "…"')
 
@@ -208,7 +208,7 @@ def _check_keys(name: str, entry: dict[str, JsonValue], kind: Kind) -> None:
         if key in others:
             raise _WrongError(key, f"a server of the type {kind} has no such thing")
         if key not in _KNOWN:
-            from difflib import get_close_matches  # loaded where something is wrong, and only there
+            from difflib import get_close_matches  # only after a mistake
 
             close = get_close_matches(key, _KNOWN, n=1, cutoff=_CLOSE)
             if close:
@@ -217,7 +217,7 @@ def _check_keys(name: str, entry: dict[str, JsonValue], kind: Kind) -> None:
 
 
 class _WrongError(ValueError):
-    """A value of a server is wrong."""
+    """A value of a server is invalid."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(problem)
@@ -242,7 +242,7 @@ def _about(name: str, where: str) -> Generator[None]:
 
 
 def _below(where: str, key: str) -> str:
-    """Return the way to what is under a key."""
+    """Return the path of a key's value."""
     if _PLAIN_KEY.fullmatch(key):
         return f"{where}.{key}" if where else key
     return f"{where}[{json.dumps(key[:100])}]"

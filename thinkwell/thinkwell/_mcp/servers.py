@@ -112,8 +112,8 @@ class McpSse(_Remote):
 
 
 McpServer: TypeAlias = McpStdio | McpHttp | McpSse | s.McpServer
-"""An MCP server: of these classes, or as the protocol has it (`thinkwell_acp.schema.McpServer`). The latter
-goes to the agent as it is: its program is not looked for, which suits an agent on another machine."""
+"""An MCP server: one of these classes, or the protocol's form (`thinkwell_acp.schema.McpServer`). The latter
+is sent to the agent unchanged: its program is not looked up, which suits an agent on another machine."""
 
 
 def load_mcp_servers(

@@ -24,7 +24,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def error_of(failure: Failure) -> Exception:
-    """Return the recorded error: of the same class where that is one of thinkwell's."""
+    """Return the recorded error: of the same class if it is one of thinkwell's."""
     error = _error_of(failure)
     for note in failure.notes:
         error.add_note(note)
@@ -40,7 +40,7 @@ def _error_of(failure: Failure) -> Exception:
             if "methods" in fields:
                 fields["methods"] = msgspec.convert(fields["methods"], tuple[errors.AuthMethod, ...])
             error = kind(**fields)
-            str(error)  # what is not as it should be shows here
+            str(error)  # a malformed error raises here
         except (TypeError, ValueError, AttributeError):
             pass
         else:

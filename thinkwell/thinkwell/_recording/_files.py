@@ -1,4 +1,4 @@
-"""Files to record in: for their owner only, and for one recorder at a time."""
+"""Files for recordings: readable by their owner only, and used by one recorder at a time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def trace_path(folder: str, agent: str) -> Path:
 
 
 def open_file(path: Path, *, new: bool) -> int:
-    """Open a file to write, for its owner only and for no other at the same time."""
+    """Open a file for writing, for its owner only and exclusively."""
     flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if new else 0)
-    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)  # else a pipe without a reader waits
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)  # else a pipe without a reader blocks
     try:
         if stat.S_ISREG(os.fstat(file).st_mode):
             _take(file, path)

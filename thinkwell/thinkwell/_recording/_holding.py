@@ -1,4 +1,4 @@
-"""Holds records back while a text that is streamed in pieces may be in the midst of a secret."""
+"""Holds records back while a streamed text may end inside a secret."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 LIMIT: Final = 256 * 1024
-"""Characters and bytes that are held. Beyond that all is released, as if each text were paused."""
+"""Most characters and bytes that are held. Beyond that all are released, as if each text were paused."""
 
 COST: Final = 64
-"""What a record counts for besides its text and size, so that empty ones cannot pile up either."""
+"""The cost of a record besides its text and size, so that empty ones cannot pile up either."""
 
 CONTEXTS: Final = 64
-"""Texts of which the end is remembered when it was released before its time; of others it is forgotten."""
+"""Texts whose end is remembered after an early release; others are forgotten."""
 
 _CONTEXT: Final = 16 * 1024
 _EAGER: Final = 1024
@@ -42,23 +42,23 @@ class _Entry(Generic[R]):
     record: R
     cost: int
     text: str | None
-    """What is decided of its piece, without secrets."""
+    """The decided part of its piece, without secrets."""
     rest: str
-    """What is not."""
+    """The undecided part."""
 
 
 @dataclass(slots=True)
 class _Stream(Generic[R]):
-    """One text in pieces, from where on it is not decided."""
+    """The undecided part of a streamed text."""
 
     context: str = ""
-    """What was released before its time."""
+    """The text that was released early."""
     entries: list[_Entry[R]] = field(default_factory=list)
     size: int = 0
     due: int = 0
 
     def decide(self, text: str, spans: list[Find], cut: int) -> None:
-        """Give what is decided back to the pieces that it came in."""
+        """Distribute the decided text to the pieces that it came in."""
         start = len(self.context)
         for entry in self.entries:
             end = start + len(entry.rest)
@@ -72,18 +72,18 @@ class _Stream(Generic[R]):
 
 
 class Holder(Generic[R]):
-    """Takes records in order and releases them in order, the text of those that have one without secrets.
+    """Takes records in order and releases them in order, with their texts redacted.
 
-    The pieces of one stream are redacted as the one text that they are. A piece is held while a secret may
-    go on in the next one: while its last word is not ended, and what stands behind a name such as
-    `password:`; all records behind it wait, too. A secret's replacement is put where it begins, and its
-    other pieces become shorter or empty. Text without secrets is released as it was cut.
+    The pieces of one stream are redacted as one text. A piece is held while a secret may continue in the next
+    one: until its last word has ended, and the value after a name such as `password:`; all later records
+    wait, too. A secret's replacement is put where it begins, and its other pieces become shorter or empty.
+    Text without secrets keeps its pieces.
 
-    The text of a record is not looked at in the record itself: redact the rest of it, then put the text in.
+    The text is not read in the record itself: redact the rest of the record, then put the text in.
 
     Args:
         redactor: Finds the secrets.
-        limit: How much is held.
+        limit: The most that is held.
     """
 
     def __init__(self, redactor: Redactor, limit: int = LIMIT) -> None:
@@ -96,11 +96,11 @@ class Holder(Generic[R]):
     def add(
         self, record: R, stream: Hashable = None, text: str | None = None, size: int = 0
     ) -> list[Released[R]]:
-        """Take a record; return those that are released by it.
+        """Add a record; return those that it releases.
 
         Args:
             record: The record.
-            stream: Which text the piece belongs to, anything hashable.
+            stream: The text to which the piece belongs, any hashable.
             text: The piece of text, if it has one.
             size: Bytes that the record takes besides the text, for the limit.
         """
@@ -112,37 +112,38 @@ class Holder(Generic[R]):
         return self._suspend(self._streams) if self._held > self._limit else self._release()
 
     def close(self, stream: Hashable) -> list[Released[R]]:
-        """Say that this text is at its end; return what is released by that."""
+        """End a text; return the records that this releases."""
         return self._end([stream])
 
     def pause(self, stream: Hashable) -> list[Released[R]]:
-        """Say that something else comes in between; return what is released by that.
+        """Pause a text because something else comes in between; return the records that this releases.
 
-        How the text ended is kept as context, so that the rest of a secret is known when it goes on.
+        Its end is kept as context, so that the rest of a secret is recognised later.
         """
         return self._suspend([stream])
 
     @property
     def holds(self) -> bool:
-        """Whether anything waits."""
+        """Whether any record waits."""
         return bool(self._queue)
 
     def settle(self) -> list[Released[R]]:
-        """Decide what is open, since nothing has come for a while, where no secret seems to be in its midst.
+        """Decide open texts after a pause, unless they seem to end inside a secret.
 
-        It is kept as context, so that a secret that does go on is known as such. Return what is released.
+        Their ends are kept as context, so that a secret that does continue is recognised. Return the released
+        records.
         """
         return self._suspend(self._streams, in_doubt=False)
 
     def flush(self) -> list[Released[R]]:
-        """Return all that is held: every text is at its end."""
+        """Return all held records: every text is at its end."""
         return self._end(self._streams)
 
     def _grow(self, key: Hashable, entry: _Entry[R]) -> None:
         stream = self._streams.setdefault(key, _Stream())
         stream.entries.append(entry)
         stream.size += len(entry.rest)
-        # Without white space the last word only grows. What stays open is looked at again when it has grown.
+        # Without white space the last word only grows. The open part is checked again when it has grown.
         if stream.size >= stream.due and entry.rest.split(None, 1) != [entry.rest]:
             joined, found = self._scan(stream)
             stream.decide(joined, found.spans, _cut(joined, found))
@@ -155,13 +156,13 @@ class Holder(Generic[R]):
         return joined, self._redactor.scan(joined)
 
     def _suspend(self, keys: Iterable[Hashable], *, in_doubt: bool = True) -> list[Released[R]]:
-        """Decide all of these texts: what at the end may be a part of a secret counts as one.
+        """Decide all of these texts: an end that may be a part of a secret counts as one.
 
-        It is kept as context, so that the rest of a secret is known as such.
+        It is kept as context, so that the rest of a secret is recognised.
 
         Args:
             keys: The texts.
-            in_doubt: Whether also those that seem to end within a secret.
+            in_doubt: Whether to include those that seem to end inside a secret.
         """
         for stream in [self._streams[key] for key in keys if key in self._streams]:
             if stream.entries:
@@ -192,7 +193,7 @@ class Holder(Generic[R]):
 
 
 def _context(text: str, found: Scan) -> str:
-    """The open end of a text: how it begins and ends, if it is long."""
+    """The open end of a text: its beginning and end, if it is long."""
     cut, size = _cut(text, found), len(text)
     if size - cut <= _CONTEXT:
         return text[cut:]
@@ -202,7 +203,7 @@ def _context(text: str, found: Scan) -> str:
 
 
 def _cut(text: str, found: Scan) -> int:
-    """How much of the text no further text can change. It ends behind white space, and within nothing."""
+    """How much of the text is final. It ends after white space, and never inside a find."""
     cut = found.opened
     while True:
         before = text[:cut].rsplit(None, 1)

@@ -1,4 +1,4 @@
-"""Finds secrets whose values are known: in every form that they may be written in, and cut."""
+"""Finds secrets with known values: in every form in which they may be written, and cut."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from thinkwell._values.content import JsonValue
 
 EDGE: Final = 6
-"""Characters of a secret, and of a part of one at a text's edge: fewer are in too many innocent words."""
+"""Least characters of a secret, and of a part of one at a text's edge: fewer are in too many harmless
+words."""
 
 LINE: Final = 16
-"""Characters from which on a line of a secret of several lines is known as well."""
+"""Characters from which on a single line of a multi-line secret is also a secret."""
 
 _ENTROPY: Final = 15
-"""Bits, by how often each character is in it, below which a value is guessable (six different: 15)."""
+"""Least bits, by the frequency of characters, of a value that cannot be guessed (six different: 15)."""
 
 _FORM: Final = 8
 _LINES: Final = 100
@@ -39,7 +40,7 @@ class Known:
     """An index of known secrets.
 
     Args:
-        secrets: What stands in place of each.
+        secrets: The replacement of each.
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
@@ -56,10 +57,10 @@ class Known:
             for secret, label in secrets.items()
             if _NUMBER.fullmatch(secret)
         }
-        """Those that are numbers, as such."""
+        """Those that are numbers."""
 
     def find(self, text: str) -> Iterator[Find]:
-        """Yield where secrets are, in any of their forms, and where the text ends or begins within one."""
+        """Yield the places of secrets, in any form, and where the text ends or begins inside one."""
         for form, label in self._labels.items():
             if len(form) > len(text):
                 break
@@ -80,11 +81,11 @@ class Known:
                 yield Find(moved, moved, moved + ended, label)
 
     def begun(self, text: str, least: int, *, spaced: bool = False) -> int:
-        """From where on the text's end begins a secret in any form; the text's length if it begins none.
+        """The place from which on the text ends with the beginning of a secret, in any form; else its length.
 
         Args:
             text: The text.
-            least: Characters from which on that counts.
+            least: Least characters of such a beginning.
             spaced: Whether only forms with white space in them count.
         """
         forms = self.spaced if spaced else self._labels
@@ -92,7 +93,7 @@ class Known:
 
 
 def _overlap(left: str, right: str, least: int, most: int) -> int:
-    """Return with how many characters of its beginning `right` continues the end of `left`."""
+    """Return how many characters at the start of `right` continue the end of `left`."""
     place = max(len(left) - most, 0)
     while (place := left.find(right[:least], place)) >= 0:
         if right.startswith(left[place:]):
@@ -102,7 +103,7 @@ def _overlap(left: str, right: str, least: int, most: int) -> int:
 
 
 def _counts(part: str) -> bool:
-    """Whether a part of a secret is more than a word, or the frame of a key, that occurs elsewhere, too."""
+    """Whether a part of a secret is more than a word, or the frame of a key, that occurs elsewhere too."""
     if "-----" in (part[:5], part[-5:]) and not any(sign.isspace() and sign != " " for sign in part):
         return False
     return bool(part) and not (len(part) <= 12 and part.isalpha() and part[1:].islower())
@@ -114,7 +115,7 @@ def _lines(secret: str) -> list[str]:
 
 
 def _forms(secret: str) -> set[str]:
-    """How a secret may be written: as it is, in JSON (once and twice), URL-quoted, in base64, in hex."""
+    """The forms of a secret: unchanged, in JSON (once and twice), URL-quoted, in base64, in hex."""
     data = secret.encode(errors="surrogatepass")
     escaped = json.dumps(secret)[1:-1]
     forms = {secret, escaped, json.dumps(escaped)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
@@ -122,7 +123,7 @@ def _forms(secret: str) -> set[str]:
     for quoted in (quote(data), quote(data, safe=""), quote_plus(data), each):
         forms |= {quoted, re.sub("%..", lambda found: found[0].lower(), quoted)}
     forms |= {b64encode(data).decode().rstrip("="), data.hex(), data.hex().upper()}
-    for offset in range(3):  # within a longer text that was encoded, as `user:password` is
+    for offset in range(3):  # inside a longer encoded text, such as `user:password`
         encoded = b64encode(bytes(offset) + data).decode()
         forms.add(encoded[math.ceil(offset * 4 / 3) : (offset + len(data)) * 4 // 3])
     forms |= {form.translate({43: "-", 47: "_"}) for form in forms if form.isascii() and " " not in form}
@@ -130,7 +131,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def is_unguessable(value: str) -> bool:
-    """Whether a value may be looked for everywhere: it is long, and no word, path, address or media type."""
+    """Whether a value may be searched everywhere: it is long, and not a word, path, address or media type."""
     size = len(value)
     word = size <= 16 and value.isalpha() and (value[1:].islower() or value.isupper())
     if size < EDGE or word or looks("common", value):
@@ -139,19 +140,19 @@ def is_unguessable(value: str) -> bool:
 
 
 def credential(value: str) -> str:
-    """The part of an Authorization value behind the scheme, or all of it."""
+    """The part of an Authorization value after the scheme, or all of it."""
     scheme = pattern(r"<<schemes>>\s+(?=\S)").match(value)
     return value[scheme.end() :] if scheme else value
 
 
 def learnable(value: str) -> Iterator[str]:
-    """What of a secret value may be looked for by itself: all, the credential, the values of cookies."""
+    """The parts of a secret value to search for: all of it, the credential, the values of cookies."""
     pairs = (pair.partition("=")[2].strip() for pair in value.split(";"))
     return filter(is_unguessable, (value, credential(value), *pairs))
 
 
 def known_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Pick the secrets out of variables, by value, with the variable's name.
+    """Return the secrets among variables, by value, with the variable's name.
 
     These are the unguessable values of those whose names say so, and the passwords in addresses.
     """

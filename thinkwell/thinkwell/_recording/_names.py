@@ -1,4 +1,4 @@
-"""Finds values behind names that promise a secret: `password: …`, `API_KEY=…`, `--token …`."""
+"""Finds values after names of secrets: `password: …`, `API_KEY=…`, `--token …`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME_LIMIT: Final = 80
 
 
 def name_kind(name: str) -> NameKind:
-    """Say what the name of a variable, key, header, flag or parameter tells about its value."""
+    """Return what the name of a variable, key, header, flag or parameter says about its value."""
     return _kind(name[-_NAME_LIMIT:])
 
 
@@ -35,7 +35,7 @@ def _kind(name: str) -> NameKind:
 
 
 def find_assignments(text: str) -> Iterator[Find]:
-    """Yield values behind names that promise a secret, and whether they are one."""
+    """Yield values after names of secrets, and whether they are secrets."""
     size, place = len(text), 0
     search = part("head").search
     while head := search(text, place):
@@ -49,7 +49,7 @@ def find_assignments(text: str) -> Iterator[Find]:
 
 
 def _value(text: str, head: re.Match[str], kind: NameKind) -> Find:
-    """Judge what is behind a name."""
+    """Judge the value after a name."""
     upper = head["name"].isupper()
     firm = head["sep"] == "=" and (upper or head["flag"] is not None)
     shape = kind if kind in ("authorization", "cookie") else "line" if firm and upper else "bare"
@@ -64,9 +64,9 @@ def _value(text: str, head: re.Match[str], kind: NameKind) -> Find:
 
 
 def is_in_doubt(text: str, found: Find) -> bool:
-    """Whether the text seems to end in the midst of a value, be it no secret so far.
+    """Whether the text seems to end inside a value, even if it is not a secret so far.
 
-    A word behind `Bearer` and the like is none, and neither is what settings are full of.
+    A word after `Bearer` and the like is not one, nor are common values of settings.
     """
     if not found.begin < found.end == len(text):
         return False
@@ -76,15 +76,15 @@ def is_in_doubt(text: str, found: Find) -> bool:
 
 
 def is_secret(value: str, kind: NameKind, *, firm: bool) -> bool:
-    """Whether what stands behind a name is a secret, and no word, number, path, placeholder or code.
+    """Whether a value after a name is a secret, and not a word, number, path, placeholder or code.
 
     Args:
-        value: What is behind the name.
-        kind: What the name says.
-        firm: Whether it is clear that this is a value: it is quoted, or it is a variable's or flag's.
+        value: The value.
+        kind: The kind of the name.
+        firm: Whether this is certainly a value: it is quoted, or it is a variable's or flag's.
     """
     if len(value) > 200:
-        return True  # nothing so long is a word; and what is refused is gone through a second time
+        return True  # not a word if it is so long; and refused values are checked again
     if not looks("filled", value) or looks("rooted", value):
         return False
     if kind == "cookie":

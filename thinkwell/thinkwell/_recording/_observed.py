@@ -1,4 +1,4 @@
-"""What a recorder learns of runs and sessions, and hears of the wire."""
+"""Observers of runs and sessions for a recording, and of the wire."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class RecordedSession(SessionObserver):
 
 
 class Tap:
-    """A connection of which everything is recorded."""
+    """A transport of which everything is recorded."""
 
     def __init__(self, pipe: Transport, recorder: RecordingWriter, max_line: int) -> None:
         self._pipe = pipe
@@ -158,7 +158,7 @@ class Tap:
         try:
             lines = splitter.feed(data)
         except FrameTooLong:
-            return  # the connection ends by the same
+            return  # the connection ends with the same error
         with self._recorder.guarded():
             for line in lines:
                 if line.strip():

@@ -1,4 +1,4 @@
-"""Texts that come in pieces: where these stand in what is recorded. A secret may be cut into several."""
+"""The places of streamed texts in records. A secret may be cut into several pieces."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
 
 Place: TypeAlias = tuple[str, ...]
-"""The keys that lead to a text."""
+"""The path of keys to a text."""
 
 SPEECH: Final = frozenset({"agent_message_chunk", MESSAGE_UPDATE, "message", "report", "unhandled"})
-"""Kinds of updates and events that say the same piece where an agent speaks lines: none of them interrupts
-another."""
+"""Kinds of updates and events with the same piece in NDJSON runs: they do not interrupt each other."""
 
 
 class Spoken(NamedTuple):
-    """What is to be known of a message of the wire."""
+    """The text of a message of the wire."""
 
     session: str | None = None
-    """The session that it is of."""
+    """Its session."""
     kind: str | None = None
     """The kind of text that it is a piece of."""
     place: Place | None = None
-    """Where the piece stands; ``None``: it is none."""
+    """The place of the piece; ``None`` if it has none."""
 
 
 def spoken(message: JsonValue) -> Spoken:
-    """Look for a piece of text in a message."""
+    """Find a piece of text in a message."""
     match message:
         case {"params": {"sessionId": str(session), "update": {"sessionUpdate": str(kind), **update}}}:
             match update:
@@ -52,7 +51,7 @@ def spoken(message: JsonValue) -> Spoken:
 
 
 def told(event: ev.ThoughtEvent, fields: dict[str, JsonValue]) -> Place | None:
-    """Return where a piece of text stands in the fields of an event; ``None``: it has none."""
+    """Return the place of a piece of text in an event's fields; ``None`` if it has none."""
     if isinstance(event, TextEvent):
         return ("text",)
     body = fields.get("body")
@@ -66,10 +65,10 @@ def _piece(said: dict[str, JsonValue], *before: str) -> Place | None:
 
 
 def taken_out(value: JsonValue, place: Place | None) -> str | None:
-    """Take the piece out, and return it."""
+    """Remove the piece, and return it."""
     return None if place is None else reduce(getitem, place[:-1], value).pop(place[-1])
 
 
 def put_in(value: JsonValue, place: Place, text: str) -> None:
-    """Put a piece where it belongs."""
+    """Put a piece in its place."""
     reduce(getitem, place[:-1], value)[place[-1]] = text

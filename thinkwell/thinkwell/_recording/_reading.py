@@ -1,4 +1,4 @@
-"""Reads recordings, whole or cut."""
+"""Reads recordings, complete or cut."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class Recording(Struct, frozen=True):
-    """What stands in a recording."""
+    """The contents of a recording."""
 
     path: str
     header: rec.Header
     records: tuple[rec.Record, ...]
-    """All that can be read, in order, without the header."""
+    """All readable records, in order, without the header."""
     cut: str | None
-    """Where it ends too early; ``None`` where it is whole."""
+    """Where it ends too early; ``None`` if it is complete."""
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read a file, as far as it can be read.
+    """Read a file, as far as possible.
 
     Raises:
-        RecordingError: It is no recording, or one of another version.
+        RecordingError: It is not a recording, or has another version.
         OSError: It cannot be opened.
     """
     name = str(path)
@@ -39,7 +39,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
     records: list[rec.Record] = []
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip() and number < len(lines):
-            continue  # an editor's
+            continue  # added by an editor
         try:
             record = rec.decode_record(line)
         except ValueError as exc:

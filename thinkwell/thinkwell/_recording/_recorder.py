@@ -1,4 +1,4 @@
-"""Records an agent: observes its sessions and runs, and listens to its connection."""
+"""Records an agent: observes its sessions and runs, and its connection."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Recorder(RecordingWriter, Observer):
         self.end(stderr)
 
     def tapped(self, pipe: Transport, max_line: int = MAX_LINE) -> Transport:
-        """Return the connection, whose lines have that limit, with an ear on it."""
+        """Return the connection, with the recorder attached; its lines have that limit."""
         self._pipe = pipe
         return Tap(pipe, self, max_line)
 
@@ -63,13 +63,13 @@ class Recorder(RecordingWriter, Observer):
 
 
 def _traced(folder: str, agent: str, redactor: Redactor) -> Recorder:
-    """Begin a recording in a new file of the folder for traces, which is made where it is missing."""
+    """Begin a recording in a new file of the folder for traces, which is created if missing."""
     Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         try:
             return Recorder(trace_path(folder, redactor.text(agent)), redactor, running_clock(), new=True)
         except FileExistsError:
-            continue  # of another program with this number, which shares the folder
+            continue  # it belongs to another program with this number that shares the folder
 
 
 def recorder_of(
@@ -83,12 +83,12 @@ def recorder_of(
     """Begin a recording.
 
     Args:
-        record: The file. ``None``: a new one in the folder that `TRACE_VARIABLE` names. Where that does not
-            work, there is a warning and no recording.
+        record: The file. ``None``: a new one in the folder that `TRACE_VARIABLE` names. If that fails, there
+            is a warning and no recording.
         agent: The agent's name.
-        command: What is started.
+        command: The started command.
         cwd: The folder in which the agent works.
-        environment: The agent's environment. What is secret in it is taken out.
+        environment: The agent's environment, whose secrets are removed.
 
     Raises:
         OSError: The file cannot be written.

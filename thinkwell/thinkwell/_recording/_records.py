@@ -1,4 +1,4 @@
-"""The lines of a recording. ``docs/reference/recordings.md`` tells them to users."""
+"""The lines of a recording. ``docs/reference/recordings.md`` describes them for users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from thinkwell._values.content import JsonValue  # noqa: TC001 - type of a field
 
 VERSION: Final = 1
-"""Version of the format. A reader takes files of its own version; what it does not know in them it skips."""
+"""Version of the format. A reader accepts files of its own version, and skips unknown parts of them."""
 
 
 class _Record(Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
@@ -44,19 +44,19 @@ class Received(_Record, frozen=True, kw_only=True, tag="received"):
 
 
 class Noise(_Record, frozen=True, kw_only=True, tag="noise"):
-    """A line of the agent's that is no JSON."""
+    """A line of the agent that is not JSON."""
 
     text: str
 
 
 class Gone(_Record, frozen=True, kw_only=True, tag="gone"):
-    """The agent has ended by itself, or the connection to it."""
+    """The agent has ended by itself, or its connection."""
 
     exit_code: int | None = None
 
 
 class ToolCalled(_Record, frozen=True, kw_only=True, tag="tool_call"):
-    """The agent calls a tool of the client's, over MCP, whichever way that goes."""
+    """The agent calls a tool of the client, over MCP, with any transport."""
 
     session: str | None
     call: int
@@ -65,7 +65,7 @@ class ToolCalled(_Record, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class ToolAnswered(_Record, frozen=True, kw_only=True, tag="tool_result"):
-    """What the agent was told: the content of the MCP result."""
+    """The answer to the agent: the content of the MCP result."""
 
     call: int
     content: JsonValue
@@ -85,38 +85,38 @@ class RunBegun(_Record, frozen=True, kw_only=True, tag="run"):
 
 
 class RunSession(_Record, frozen=True, kw_only=True, tag="run_session"):
-    """In which session the run's prompts are."""
+    """The session of the run's prompts."""
 
     run: str
     session: str
 
 
 class Happened(_Record, frozen=True, kw_only=True, tag="event"):
-    """An event of a run, as `event_to_json` writes it. Those that the run did not keep are here too."""
+    """An event of a run, as `event_to_json` writes it, including those that the run did not keep."""
 
     run: str
     event: JsonValue
 
 
 class Between(_Record, frozen=True, kw_only=True, tag="between"):
-    """An event of a session, outside of every turn."""
+    """An event of a session outside its turns."""
 
     session: str | None
     event: JsonValue
 
 
 class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An error: its class, what it carries, and what it says."""
+    """An error: its class, attributes and message."""
 
     name: str
     message: str
     fields: dict[str, JsonValue] = {}
     notes: tuple[str, ...] = ()
-    """What is known to do about it."""
+    """The hints for it."""
 
 
 class Settled(_Record, frozen=True, kw_only=True, tag="result"):
-    """The result of a run: what the agent gave, or why there is none."""
+    """The result of a run: the agent's value, or the error."""
 
     run: str
     value: JsonValue = None
@@ -134,7 +134,7 @@ class End(_Record, frozen=True, kw_only=True, tag="end"):
     """The last line: without it the recording is cut."""
 
     stderr: str = ""
-    """The end of what the agent wrote to standard error."""
+    """The end of the agent's standard error."""
 
 
 Record: TypeAlias = (
@@ -175,7 +175,7 @@ def decode_record(line: bytes) -> Record | Unknown:
     """Read a line.
 
     Raises:
-        ValueError: It is none, or a broken one.
+        ValueError: It is not a record, or broken.
     """
     kind = _decode_kind(line).type
     return _decode(line) if kind in _KNOWN else Unknown(kind)

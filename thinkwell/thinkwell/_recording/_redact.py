@@ -1,4 +1,4 @@
-"""Takes keys, tokens and secrets out of messages and text, before these get to a disk."""
+"""Removes keys, tokens and secrets from messages and text before they are written."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from thinkwell._values.content import JsonValue
 
 DEPTH: Final = 100
-"""Levels of lists and objects that are looked into; what is deeper is replaced as a whole."""
+"""Most levels of lists and objects; deeper ones are replaced completely."""
 
 LEARNED: Final = 64
-"""Secrets found under their names that are looked for everywhere else; the oldest is given up first."""
+"""Most secrets found by their names that are searched everywhere; the oldest is dropped first."""
 
 BIG: Final = 256 * 1024
-"""Characters beyond which names are not looked for: that takes a second for some megabytes."""
+"""Characters beyond which names are not searched: that takes a second for a few megabytes."""
 
 _MEMO: Final = 4096
 _MEMO_TEXT: Final = 100
@@ -38,14 +38,14 @@ _SCHEMA_TYPES: Final = ("object", "array", "string")
 
 
 class Scan(NamedTuple):
-    """What is known of a text."""
+    """The result of a scan."""
 
     spans: list[Find]
-    """What is replaced in it, in order and apart from each other."""
+    """The replaced parts, in order and without overlaps."""
     finds: list[Find]
-    """What was judged together, with names and quotes; no cut may go through one."""
+    """The parts judged together, with names and quotes; no cut may go through one."""
     opened: int
-    """From where on more text could change this."""
+    """The place from which on more text could change this."""
 
 
 def replaced(text: str, spans: Iterable[Find], start: int = 0, end: int | None = None) -> str:
@@ -63,7 +63,7 @@ def replaced(text: str, spans: Iterable[Find], start: int = 0, end: int | None =
 
 
 def merged(finds: Iterable[Find]) -> list[Find]:
-    """Join the secrets that overlap. The name of a variable is kept."""
+    """Join overlapping secrets. The name of a variable is kept."""
     out: list[Find] = []
     for _, begin, end, label in sorted([find for find in finds if find.label], key=lambda find: find[1:]):
         last = out[-1] if out else None
@@ -86,7 +86,7 @@ class Redactor:
     of servers, and all that the table knows (`secrets.toml`).
 
     Args:
-        environment: What the agent's process gets.
+        environment: The environment of the agent's process.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -110,7 +110,7 @@ class Redactor:
         return self._short_text(text) if len(text) <= _MEMO_TEXT else self._clean(text)
 
     def cut(self, text: str) -> str:
-        """Return the beginning of a longer text without its secrets, nor the beginning of one at its end."""
+        """Return the beginning of a longer text without its secrets, even one cut at its end."""
         found = self.scan(text)
         return replaced(text, merged([*found.spans, *self.in_doubt(text, found, settles=False)]))
 
@@ -118,11 +118,11 @@ class Redactor:
         return replaced(text, self.scan(text).spans)
 
     def answers(self, content: JsonValue, schema: JsonValue) -> JsonValue:
-        """Return what a person filled in a form without any text of it; what is secret in it is learnt.
+        """Return a user's answers to a form without any text; secrets in them are learned.
 
         Args:
             content: The answer, by the names of the properties.
-            schema: What was asked for (`requestedSchema`).
+            schema: The form's schema (`requestedSchema`).
         """
         properties = schema.get("properties") if is_object(schema) else None
         for name, value in content.items() if is_object(content) else ():
@@ -142,7 +142,7 @@ class Redactor:
 
     def scan(self, text: str) -> Scan:
         """Find the secrets in a text, and from where on more text could add to them."""
-        # A large text comes several times, in a message and in the events of it, with short ones in between.
+        # A large text comes several times, in a message and in its events, with short ones in between.
         return self._last_scan(text) if len(text) > _LARGE else self._scan(text)
 
     def _scan(self, text: str) -> Scan:
@@ -158,12 +158,12 @@ class Redactor:
         return Scan(merged(finds), finds, min(opened))
 
     def in_doubt(self, text: str, found: Scan, *, settles: bool) -> list[Find]:
-        """What at the text's end may be a part of a secret without being one that `scan` has found.
+        """Return parts at the text's end that may belong to a secret that `scan` has not found.
 
         Args:
             text: The text.
-            found: What is known of it.
-            settles: Whether that is asked since nothing has come for a while: less of a secret counts then.
+            found: Its scan.
+            settles: Whether this is after a pause: shorter parts then do not count.
         """
         size = len(text)
         starts = [find.begin for find in found.finds if is_in_doubt(text, find)]
@@ -186,7 +186,7 @@ class Redactor:
         )
 
     def learn(self, value: str) -> None:
-        """Look for this value everywhere from now on, if it is long enough and nothing usual."""
+        """Search this value everywhere from now on, if it is long enough and unusual."""
         for secret in learnable(value):
             plain = len(secret) < _LEARNABLE or looks("plain", secret)
             if not plain and secret not in self._known and secret not in self._learned:
@@ -202,9 +202,9 @@ class Redactor:
 
         Args:
             value: The value.
-            depth: In how many lists and objects it is.
-            name: What it stands under.
-            entry: Whether that is the name of a header or variable.
+            depth: Its nesting level.
+            name: Its key.
+            entry: Whether the key is the name of a header or variable.
         """
         if isinstance(value, str):
             return self._string(value, name, entry=entry)
@@ -233,7 +233,7 @@ class Redactor:
         return out
 
     def _list(self, value: Iterable[JsonValue], depth: int, name: str) -> JsonValue:
-        """A list; in a command line what follows `--token` is a secret."""
+        """A list; in a command line the word after `--token` is a secret."""
         inner = name if name_kind(name) != "plain" or _holds_entries(name) else ""
         out: list[JsonValue] = []
         flag = ""
@@ -251,7 +251,7 @@ class Redactor:
         return self.text(key) if isinstance(key, str) else self._value(key, DEPTH)
 
     def _string(self, value: str, name: str, *, entry: bool) -> str:
-        """A text under a name. A header or variable is hidden, and learnt if its name promises a secret."""
+        """A text under a name. A header or variable is hidden, and learned if its name indicates a secret."""
         secret = name_kind(name) != "plain"
         if not entry and not secret:
             return self.text(value)
@@ -270,5 +270,5 @@ def _is_list(value: JsonValue) -> TypeGuard[Sequence[JsonValue]]:
 
 
 def _holds_entries(name: str) -> bool:
-    """Whether headers or variables stand under this name."""
+    """Whether this is a key of headers or variables."""
     return name.lower().replace("_", "").replace("-", "") in _ENTRIES

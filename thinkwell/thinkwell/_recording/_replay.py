@@ -1,4 +1,4 @@
-"""`replay`: a recorded run, as the stream that it was."""
+"""`replay`: a recorded run as a stream."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def replay(
         RuntimeError: No event loop is running, and the speed is not 0.
     """
     check_speed(speed, "replay")
-    from thinkwell._recording._replay_run import replayed  # a reader of recordings, for those who need it
+    from thinkwell._recording._replay_run import replayed  # imports the reader of recordings
 
     return replayed(path, output, run=run, speed=speed, include=include, buffer=buffer)
 
@@ -109,8 +109,8 @@ def check_speed(speed: float, caller: str) -> None:
     """Check a speed.
 
     Raises:
-        TypeError: It is no number.
-        ValueError: It is none from 0 on.
+        TypeError: It is not a number.
+        ValueError: It is negative.
     """
     message = f"{caller}(speed={speed!r:.100}): give a number from 0 on; 0 is as fast as it goes"
     if not isinstance(cast("object", speed), int | float) or isinstance(speed, bool):

@@ -1,4 +1,4 @@
-"""A recorded run that happens again."""
+"""The replay of a recorded run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _running_clock() -> Callable[[], float]:
 
 
 class _Step(Struct, frozen=True):
-    """Something that is due at a time."""
+    """A step that is due at a time."""
 
     due: float
     record: rec.Record | None
@@ -102,7 +102,7 @@ class _Step(Struct, frozen=True):
 
 
 def _steps(recording: Recording, begun: rec.RunBegun) -> Iterator[_Step]:
-    """Yield what concerns the run, in order."""
+    """Yield the run's steps, in order."""
     ours = over = False
     session: str | None = None
     for record in recording.records:
@@ -111,7 +111,7 @@ def _steps(recording: Recording, begun: rec.RunBegun) -> Iterator[_Step]:
                 if run == begun.run:
                     ours, session = True, where
                 elif where == session:
-                    ours = False  # what comes outside of turns from now on is late for another run
+                    ours = False  # later events outside turns belong to another run
             case rec.Happened(run=run) | rec.Settled(run=run) | rec.RunEnded(run=run):
                 if run != begun.run:
                     continue
@@ -132,10 +132,10 @@ def _steps(recording: Recording, begun: rec.RunBegun) -> Iterator[_Step]:
 
 
 def _event(path: str, fields: ev.JsonValue) -> ev.ThoughtEvent | None:
-    """Return a recorded event; ``None`` for one of a kind that this version does not know.
+    """Return a recorded event; ``None`` for an unknown kind.
 
     Raises:
-        RecordingError: It is broken.
+        RecordingError: It is malformed.
     """
     try:
         event: ev.ThoughtEvent = msgspec.convert(fields, ev.ThoughtEvent)
@@ -147,7 +147,7 @@ def _event(path: str, fields: ev.JsonValue) -> ev.ThoughtEvent | None:
 
 
 class _Replay(Generic[T]):
-    """A recorded run, as far as it has come by now."""
+    """A recorded run, up to the current time."""
 
     live = False
     foreign = False
@@ -193,7 +193,7 @@ class _Replay(Generic[T]):
 
     @property
     def recording(self) -> Path:
-        """The file that it is from."""
+        """The file of the recording."""
         return Path(self._path)
 
     @property
@@ -202,7 +202,7 @@ class _Replay(Generic[T]):
         return tuple(self._late)
 
     def answer(self, question_id: str, answer: Answer, by: str) -> None:
-        """Refuse: it was answered when the run was recorded."""
+        """Refuse: the question was answered when the run was recorded."""
         raise QuestionNotOpen(question_id)
 
     async def steer(self, text: str, otherwise: Otherwise | None) -> Never:
@@ -213,17 +213,17 @@ class _Replay(Generic[T]):
         """Do nothing: a listener to a replay reads its events."""
 
     def cancel(self) -> None:
-        """End the replay where it is."""
+        """End the replay at its current place."""
         self.advance()
         self.fail(ThoughtCancelled())
 
     def kill(self) -> None:
-        """End the replay where it is: there is no agent."""
+        """End the replay at its current place: there is no agent."""
         self.cancel()
 
     @property
     def elapsed(self) -> float:
-        """How far it is into the recorded run, in seconds."""
+        """The current place in the recorded run, in seconds."""
         self.advance()
         took = self._steps[-1].due if self._steps else 0.0
         return min(took, (self._clock() - self._started) * self._speed) if self._speed else took
@@ -236,15 +236,15 @@ class _Replay(Generic[T]):
 
     @property
     def due(self) -> float:
-        """When the next thing happens, by the clock of the event loop."""
+        """When the next step is due, by the clock of the event loop."""
         if self._next == len(self._steps):  # pragma: no cover - nothing waits then: the last step ends it
             return math.inf
         return self._started + self._steps[self._next].due / self._speed
 
     def advance(self) -> None:
-        """Let everything happen whose time has come."""
+        """Apply all steps that are due."""
         if self._advancing:
-            return  # what happens is being looked at, on its way
+            return  # a step is already being applied
         self._advancing = True
         now = self._clock()
         while self._next < len(self._steps) and not (self._speed and self.due > now):
@@ -289,7 +289,7 @@ class _Replay(Generic[T]):
         try:
             self._outcome.set(self._output.accept(value, wrapped=self._begun.wrapped), value)
         except OutputInvalid as exc:
-            from thinkwell._recording._table import MARK  # loads what finds secrets
+            from thinkwell._recording._table import MARK  # imports the search for secrets
 
             if MARK in str(value):
                 why = f"a secret was taken out of its result, which is no {self._output.name} without it"
@@ -298,13 +298,13 @@ class _Replay(Generic[T]):
                 self._outcome.fail(ResultInvalid(value, exc.errors, 1))
 
     def _plain(self, value: ev.JsonValue) -> ev.JsonValue:
-        """Return what the agent meant."""
+        """Return the value that the agent meant."""
         if self._begun.text or not self._begun.wrapped or RESULT_KEY not in value:
             return value
         return value[RESULT_KEY]
 
     def fail(self, error: Exception) -> None:
-        """End the replay before the run's end, where it is not over."""
+        """End the replay before the run's end, if it is not over."""
         if not self._log.ended:
             self._outcome.fail(error)
             cancelled = isinstance(error, ThoughtCancelled)
@@ -314,7 +314,7 @@ class _Replay(Generic[T]):
 
 
 class _ReplayLog(RunLog):
-    """The log of a replay: to wait for more is to wait until something is due."""
+    """The log of a replay: waiting for more means waiting until a step is due."""
 
     def __init__(
         self,
@@ -328,7 +328,7 @@ class _ReplayLog(RunLog):
         self._run = run
 
     async def wait(self) -> None:
-        """Wait until something happens."""
+        """Wait for the next step."""
         with anyio.CancelScope(deadline=self._run.due):
             await super().wait()
         self._run.advance()
@@ -338,7 +338,7 @@ class _ReplayLog(RunLog):
         return self._run.elapsed
 
     def view(self) -> RunView:
-        """Return the run as it stands."""
+        """Return the current view of the run."""
         self._run.advance()
         return super().view()
 

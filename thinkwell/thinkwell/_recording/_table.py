@@ -1,6 +1,6 @@
-"""Finds what the table knows, `secrets.toml`: tokens by their look, and values by the words around them.
+"""Finds the secrets of the table, `secrets.toml`: tokens by their form, and values by the words around them.
 
-The table says what its fields are. It is read, and each pattern compiled, when it is first needed.
+The table describes its fields. It is read, and each pattern compiled, on first use.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NameKind: TypeAlias = Literal["plain", "secret", "password", "authorization", "cookie"]
-"""What a name says of its value: nothing, or which sort of secret."""
+"""What a name says about its value: nothing, or a kind of secret."""
 
 SHORTEST: Final = 16
-"""Characters below which no single word is a token."""
+"""Least characters of a single word that is a token."""
 
 MARK: Final = "[redacted"
-"""How every replacement begins."""
+"""The start of every replacement."""
 
 REDACTED: Final = "[redacted]"
-"""What stands in place of a secret. One from a variable is named: ``[redacted:NAME]``."""
+"""The replacement of a secret. One from a variable is named: ``[redacted:NAME]``."""
 
 _BEGUN: Final = r"(?=[^0-9]*[0-9])[A-Za-z0-9_.:/+=-]{6,}+\Z"
-"""What follows the literal beginning of one that seems to be begun: six characters or more, with a digit."""
+"""The rest of an unfinished secret after its literal beginning: six characters or more, with a digit."""
 
 _WITHIN: Final = 1024
 _SLACK: Final = 100
-"""Characters that stand between an option and the secret at most, such as the name of a user."""
+"""Most characters between an option and its secret, such as the name of a user."""
 
 
 class Find(NamedTuple):
     """A part of a text that was judged."""
 
     start: int
-    """Where what belongs to it begins, the words before it included."""
+    """Where it begins, including the words before it."""
     begin: int
     """Where the value begins."""
     end: int
     label: str | None
-    """What stands in place of the value; ``None``: it is no secret."""
+    """The replacement of the value; ``None`` if it is not a secret."""
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -99,23 +99,21 @@ def part(name: str) -> re.Pattern[str]:
 
 
 def looks(name: str, value: str) -> bool:
-    """Whether a value, or a name, looks like this part of the table."""
+    """Whether a value, or a name, matches this part of the table."""
     return part(name).fullmatch(value) is not None
 
 
 class _Form:
     """A row of the table, for one of its beginnings.
 
-    It is looked for by that literal, which costs a fraction of one big pattern.
+    It is searched by that literal, which costs a fraction of one big pattern.
     """
 
     def __init__(self, row: _Row, literal: str) -> None:
         then, head = _expanded(row.then), re.escape(literal)
         if row.after:
             head += rf"""(?<=[ \t\n"'\\]{head})"""
-        elif literal[
-            :1
-        ].isalnum():  # not in the midst of a word; the literal comes first: it is looked for fast
+        elif literal[:1].isalnum():  # not inside a word; the literal comes first, for a fast search
             head += rf"(?:(?<![A-Za-z0-9]{head})|(?<=\\[nrt]{head}))"
         self._row = row
         self._size = len(literal)
@@ -128,7 +126,7 @@ class _Form:
         self._begun = row.begun or ("" if self.opens else head + _BEGUN)
 
     def find(self, text: str) -> Iterator[Find]:
-        """Yield what was judged; of tokens only what is one."""
+        """Yield the judged parts; for tokens only secrets."""
         row = self._row
         for match in pattern(self._whole).finditer(text):
             first = start = match.start()
@@ -146,7 +144,7 @@ class _Form:
                 yield Find(first, begin, end, REDACTED if is_secret else None)
 
     def begun(self, text: str) -> int:
-        """From where on the text's end seems to be the beginning of one; the text's length if it is none."""
+        """The place from which on the text's end looks like the beginning of one; else the text's length."""
         size = len(text)
         found = self._begun and pattern(self._begun).search(text, max(size - _WITHIN, 0))
         return found.start(found.lastgroup or 0) if found else size
@@ -159,7 +157,7 @@ def _forms() -> list[_Form]:
 
 @cache
 def hints() -> tuple[str, ...]:
-    """Words of which one stands before each secret that is no word by itself, in lower case."""
+    """Words of which one precedes each secret that is not a single word, in lower case."""
     return *table().hints, *{word.lower() for form in _forms() for word in form.opens}
 
 
@@ -169,20 +167,20 @@ def _reaches() -> dict[str, int]:
 
 
 def find_forms(text: str) -> Iterator[Find]:
-    """Yield what the table knows, in no order; also text that more text may turn into a secret."""
+    """Yield the finds of the table, in no order; also text that may still become a secret."""
     for form in _forms():
         if form.sign in text:
             yield from form.find(text)
 
 
 def opened(text: str) -> int:
-    """From where on a secret may come behind words that end the text; the text's length if there are none."""
+    """The place from which on a secret may follow the final words; else the text's length."""
     size = len(text)
     places = (text.find(word, max(size - reach, 0)) for word, reach in _reaches().items())
     return min((place for place in places if place >= 0), default=size)
 
 
 def begun(text: str) -> int:
-    """From where on the text's end seems to be the beginning of a token; the text's length if it is none."""
+    """The place from which on the text's end looks like the beginning of a token; else the text's length."""
     end = text[-_WITHIN:]
     return min((form.begun(text) for form in _forms() if form.sign in end), default=len(text))

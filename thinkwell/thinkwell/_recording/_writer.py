@@ -1,4 +1,4 @@
-"""Writes a recording: the wire, and what its runs came to. No secret gets as far as the file."""
+"""Writes a recording: the wire, and the outcomes of its runs. Secrets are never written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 SILENCE: Final = 0.5
-"""Seconds after which a text that goes no further is written, as far as no secret can be in its midst."""
+"""Seconds after which a paused text is written, if it cannot end inside a secret."""
 
 _Owner: TypeAlias = tuple[str, str | None]
 
@@ -45,21 +45,21 @@ _NOISE: Final[_Owner] = ("noise", None)
 
 
 class _Waiting(NamedTuple):
-    """What is yet to be written."""
+    """A record to be written."""
 
     record: rec.Record
     place: Place | None
-    """Where its piece of text belongs."""
+    """The place of its piece of text."""
 
 
 class RecordingWriter:
-    """Writes a recording. After an error of the disk it writes no more, and says so; the runs go on.
+    """Writes a recording. After a disk error it stops with a warning; the runs continue.
 
     Args:
-        path: The file; one that is there is overwritten.
-        redactor: Takes the secrets out.
-        clock: Tells the time in seconds.
-        new: Whether there must be no such file.
+        path: The file; an existing one is overwritten.
+        redactor: Removes the secrets.
+        clock: Returns the time in seconds.
+        new: Whether the file must not exist.
 
     Raises:
         OSError: The file cannot be written, or is being recorded to.
@@ -77,7 +77,7 @@ class RecordingWriter:
         self._holding = anyio.Event()
         self._held_since = math.inf
         self._speaking: dict[_Owner, set[str | None]] = {}
-        """The kinds of text that a session or a run is in the midst of."""
+        """The kinds of unfinished text of a session or a run."""
         self._clock = clock
         self._began = clock()
         self._calls = count(1)
@@ -85,7 +85,7 @@ class RecordingWriter:
         let_go_in_forks(self)
 
     def forked(self) -> Sequence[int]:  # pragma: no cover - in a fork, into which no tool looks
-        """Write no more: the file is another process's."""
+        """Write no more: the file belongs to another process."""
         file, self._file = self._file, None
         return () if file is None else (file,)
 
@@ -93,7 +93,7 @@ class RecordingWriter:
         """Write the last line.
 
         Args:
-            stderr: The end of what the agent wrote to standard error.
+            stderr: The end of the agent's standard error.
         """
         with self.guarded():
             self.write(rec.End(at=self.now(), stderr=self._redactor.text(stderr)))
@@ -102,18 +102,18 @@ class RecordingWriter:
 
     @property
     def writes(self) -> bool:
-        """Whether it goes on: not after an error."""
+        """Whether it is still writing: not after an error."""
         return self._file is not None
 
     def _close(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):  # some file systems say only now that they are full
+            with suppress(OSError):  # some file systems report only now that they are full
                 os.close(file)
 
     @contextmanager
     def guarded(self) -> Generator[None]:
-        """Let nothing out that goes wrong with the recording: it ends there, and nothing else does."""
+        """Catch errors of the recording: they end the recording, and nothing else."""
         try:
             yield
         except Exception as exc:
@@ -136,7 +136,7 @@ class RecordingWriter:
             self.write(header)
 
     async def attend(self) -> None:
-        """Write what waits when nothing has come for a while: it may be the last that is ever heard."""
+        """Write waiting records after a pause: there may be no further one."""
         while True:
             await self._holding.wait()
             self._holding = anyio.Event()
@@ -153,7 +153,7 @@ class RecordingWriter:
         return self._clock() - self._began
 
     def id(self, session: str) -> str:
-        """Return what a session, or a tool, is called."""
+        """Return the recorded name of a session, or a tool."""
         return self._redactor.text(session)
 
     def clean(self, value: ev.JsonValue) -> ev.JsonValue:
@@ -169,16 +169,16 @@ class RecordingWriter:
         place: Place | None = None,
         size: int = 0,
     ) -> None:
-        """Write a record, in its order.
+        """Write a record, in order.
 
         Args:
-            record: What to write, without secrets.
-            owner: The session or the run that it is of. A text that it was in the midst of does not wait for
-                more where this is no piece of the same kind, or of one that says the same.
-            kind: What kind of text this is a piece of: a secret may be cut in pieces.
-            text: The piece, which stands nowhere in the record yet.
-            place: Where it belongs.
-            size: Bytes that it takes, where that is known: what waits is bounded.
+            record: The record, without secrets.
+            owner: The session or the run of it. Its unfinished text does not wait for more unless this is a
+                piece of the same kind, or of an equivalent one.
+            kind: The kind of text that this is a piece of: a secret may be cut in pieces.
+            text: The piece, which is not yet in the record.
+            place: Its place.
+            size: Its size in bytes, if known: the waiting records are bounded.
         """
         released: list[Released[_Waiting]] = []
         if owner is not None:
@@ -195,7 +195,7 @@ class RecordingWriter:
         elif self._held_since == math.inf:
             self._held_since = self._clock()
             self._holding.set()
-        elif self._clock() - self._held_since > SILENCE:  # others speak, and do not wait for this one
+        elif self._clock() - self._held_since > SILENCE:  # records of others do not wait for it
             self._held_since = math.inf
             self._put(self._holder.settle())
 
@@ -207,7 +207,7 @@ class RecordingWriter:
             data = data[os.write(self._file, data) :]
 
     def message(self, line: bytes, kind: type[rec.Sent | rec.Received]) -> None:
-        """Write what went over the wire."""
+        """Write a message of the wire."""
         if self._file is None:
             return
         try:
@@ -224,7 +224,7 @@ class RecordingWriter:
         self.write(record, owner, update, text, place, len(line))
 
     def _blank_form(self, message: ev.JsonValue, kind: type[rec.Sent | rec.Received]) -> None:
-        """Take out what was answered: anything may be a secret there."""
+        """Remove the answers to a form: any of them may be a secret."""
         if kind is rec.Received:
             match message:
                 case {
@@ -272,10 +272,10 @@ class RecordingWriter:
 
 
 def _decoded(line: bytes) -> ev.JsonValue:
-    """Return a message as it is when it is read.
+    """Return a message as readers see it.
 
     Raises:
-        ValueError, RecursionError: It is none.
+        ValueError, RecursionError: It is not a message.
     """
     try:
         return msgspec.json.decode(line)
@@ -292,7 +292,7 @@ def _printable(text: str) -> str:
 
 
 def _filled(waiting: _Waiting, text: str | None) -> rec.Record:
-    """Put a piece of text where it belongs."""
+    """Put a piece of text in its place."""
     record, place = waiting
     if text is None:
         return record

@@ -1,1 +1,1 @@
-"""The terminal that a program runs in."""
+"""The terminal in which a program runs."""

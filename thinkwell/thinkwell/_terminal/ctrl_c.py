@@ -1,4 +1,4 @@
-"""Signals from the keyboard, and Ctrl-C above all: once cancels, twice kills."""
+"""Signals from the keyboard, mainly Ctrl-C: once cancels, twice kills."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class CtrlC:
-    """What Ctrl-C does to runs.
+    """The effect of Ctrl-C on runs.
 
-    The first one cancels. The second one kills, and gives Ctrl-C back to the program: a third one does what
-    it did without us.
+    The first one cancels. The second one kills, and restores the program's own handling: a third one has the
+    effect that it would have without us.
 
     Args:
         cancel: Called with the first one.
@@ -27,10 +27,10 @@ class CtrlC:
         self._kill = kill
         self._receiver = ExitStack()
         self.presses = 0
-        """How often it was pressed."""
+        """The number of presses."""
 
     def press(self) -> None:
-        """Do what the next Ctrl-C does, for who receives it in another way. Call it in the event loop."""
+        """Handle a Ctrl-C that was received in another way. Call it in the event loop."""
         self.presses += 1
         if self.presses == 1:
             self._cancel()
@@ -40,22 +40,22 @@ class CtrlC:
 
     @contextmanager
     def received(self) -> Generator[bool]:
-        """Receive Ctrl-C for the time of a block, or until `release`; yields whether that can be done.
+        """Receive Ctrl-C during a block, or until `release`; yields whether that is possible.
 
-        It cannot in other threads than the main one, where the program ignores Ctrl-C, and where something
-        that is not Python receives it. Then nothing changes.
+        It is not in other threads than the main one, if the program ignores Ctrl-C, or if something other
+        than Python receives it. Then nothing changes.
         """
         with self._receiver:
             yield self._receiver.enter_context(signal_received(signal.SIGINT, self.press))
 
     def release(self) -> None:
-        """Give Ctrl-C back to the program."""
+        """Restore the program's own handling of Ctrl-C."""
         self._receiver.close()
 
 
 @contextmanager
 def signal_received(number: signal.Signals, function: Callable[[], None]) -> Generator[bool]:
-    """Call a function in the event loop when a signal comes, for the time of a block; yields whether it will.
+    """Call a function in the event loop when a signal comes, during a block; yields whether it will.
 
     The handler before is restored afterwards.
     """
@@ -65,7 +65,7 @@ def signal_received(number: signal.Signals, function: Callable[[], None]) -> Gen
         yield False
         return
     try:
-        # Not by way of the event loop: that of asyncio knows one receiver, and forgets the one before.
+        # Not with the event loop: asyncio's has one receiver, and forgets the one before.
         signal.signal(number, lambda _number, _frame: call_soon(function))
     except ValueError:  # this is not the main thread
         yield False
@@ -77,8 +77,8 @@ def signal_received(number: signal.Signals, function: Callable[[], None]) -> Gen
 
 
 def _call_soon() -> Callable[[Callable[[], None]], object]:
-    """Return what calls a function in the running event loop, and wakes it, even from a signal's handler."""
-    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+    """Return a function that calls another in the running event loop and wakes it, even from a signal."""
+    if "trio" in sys.modules:  # otherwise trio is not running, and may not be installed
         import trio
 
         if trio.lowlevel.in_trio_run():

@@ -1,4 +1,4 @@
-"""A command in the caller's own terminal, as a shell runs one."""
+"""A command in the caller's own terminal, run as by a shell."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 POLL_INTERVAL: Final = 0.05
-"""Seconds between looks at the command. Nothing else tells that it was stopped from the keyboard."""
+"""Seconds between checks of the command. There is no notification that it was stopped from the keyboard."""
 
 TERMINAL: Final = 0
-"""Standard input: the descriptor by which a terminal is known."""
+"""Standard input: the descriptor that identifies a terminal."""
 
 if sys.platform == "win32":
     import anyio.to_thread
@@ -32,7 +32,7 @@ if sys.platform == "win32":
     async def run_in_foreground(command: Sequence[str], *, env: Mapping[str, str], cwd: str) -> int:
         """Run a command in the caller's console and return its exit code.
 
-        There are no jobs in a console: Ctrl-C is for the caller too.
+        A console has no jobs: the caller receives Ctrl-C too.
 
         Raises:
             OSError: The command cannot be started.
@@ -57,15 +57,15 @@ else:
         """Return whether standard input is a terminal, and its foreground job is this process's."""
         try:
             return os.tcgetpgrp(TERMINAL) == os.getpgrp()
-        except OSError:  # it is no terminal, or another session's
+        except OSError:  # it is not a terminal, or another session's
             return False
 
     async def run_in_foreground(command: Sequence[str], *, env: Mapping[str, str], cwd: str) -> int:
         """Run a command with the caller's terminal and return its exit code, negative for a signal.
 
-        It is the terminal's foreground job, so that Ctrl-C is for it alone. A caller who is cancelled ends it
-        and what it has started; what it leaves when it ends by itself, such as a browser, stays. The terminal
-        is then as it was before.
+        It is the terminal's foreground job, so only it receives Ctrl-C. Cancelling the caller ends it and
+        what it has started; processes that it leaves when it ends by itself, such as a browser, stay. The
+        terminal is then restored.
 
         Raises:
             OSError: The command cannot be started.
@@ -88,17 +88,17 @@ else:
 
     @contextmanager
     def _terminal_kept() -> Generator[None]:
-        """Take the terminal back at the end of a block, and undo what was done to its settings."""
+        """Take the terminal back at the end of a block, and restore its settings."""
         settings = termios.tcgetattr(TERMINAL)
         try:
             yield
         finally:
-            with suppress(OSError, termios.error):  # a terminal that is gone
+            with suppress(OSError, termios.error):  # the terminal has closed
                 _give_terminal(os.getpgrp())
                 termios.tcsetattr(TERMINAL, termios.TCSADRAIN, settings)
 
     def _give_terminal(group: int) -> None:
-        """Make a process group the foreground one; the system would stop who does so in the background."""
+        """Make a process group the foreground one; in the background, the system would stop the caller."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
         try:
             os.tcsetpgrp(TERMINAL, group)
@@ -122,9 +122,9 @@ else:
                 return process.returncode
 
     async def _stop_with_it() -> None:
-        """Stop too, as Ctrl-Z means for a whole job, until the caller's shell continues us in the foreground.
+        """Stop too, as Ctrl-Z does for a whole job, until the caller's shell continues us in the foreground.
 
-        Without such a shell the system ignores the signal, and the command just goes on.
+        Without such a shell the system ignores the signal, and the command just continues.
         """
         _give_terminal(os.getpgrp())
         os.killpg(os.getpgrp(), signal.SIGTSTP)
@@ -132,18 +132,18 @@ else:
             await anyio.sleep(POLL_INTERVAL)
 
     def _resume(process: subprocess.Popen[bytes]) -> None:
-        """Give a command the terminal, and wake it: it was stopped where it wanted it before it had it."""
+        """Give a command the terminal, and wake it: it was stopped if it used the terminal too early."""
         with suppress(OSError):  # it has ended
             _give_terminal(process.pid)
             os.killpg(process.pid, signal.SIGCONT)
 
     async def _end(process: subprocess.Popen[bytes]) -> None:
-        """End a command and what it has started."""
+        """End a command and the processes that it has started."""
 
         def send(which: Signal) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGTERM if which == "terminate" else signal.SIGKILL)
-                os.killpg(process.pid, signal.SIGCONT)  # a stopped one does not notice
+                os.killpg(process.pid, signal.SIGCONT)  # a stopped process does not notice
 
         async def watch() -> None:
             while process.poll() is None:  # noqa: ASYNC110 - nothing would tell

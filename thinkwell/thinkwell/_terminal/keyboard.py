@@ -1,4 +1,4 @@
-"""The keyboard of a terminal: single keys and lines, and neither is waited for."""
+"""The keyboard of a terminal: single keys and lines, without waiting."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 POLL_INTERVAL: Final = 0.05
-"""Seconds between looks at the keyboard, while it is needed. Looking works with every event loop, with every
-terminal and on every system; nothing else does."""
+"""Seconds between checks of the keyboard while it is needed. Polling is the only way that works with every
+event loop, with every terminal and on every system."""
 
 BACKGROUND_INTERVAL: Final = 1.0
-"""Seconds between looks at whether a program in the background has come to the front."""
+"""Seconds between checks whether a background program has come to the foreground."""
 
 CHUNK: Final = 4096
 """Bytes that are read at once. No line of a terminal is longer."""
@@ -24,7 +24,7 @@ _CONTROLS: Final = re.compile(
     r"\x1b (?: \[ [0-?]* [\ -/]* [^0-?\ -/] | O . | [^\[O] ) | [\x00-\x1a\x1c-\x1f\x7f-\x9f]",
     re.VERBOSE | re.DOTALL,
 )
-"""What arrows, function keys and Alt send, and control characters. The letters in it were never pressed."""
+"""The sequences of arrows, function keys and Alt, and control characters. Letters in them were not typed."""
 
 
 _NAMED: Final = {
@@ -33,49 +33,49 @@ _NAMED: Final = {
     **dict.fromkeys(("\r", "\n"), "enter"),
     "\x04": "leave",
 }
-"""What keys without a character of their own send."""
+"""The sequences of keys without a character."""
 
 
 class Keyboard(Protocol):
     """A keyboard. It is ours between `take` and `release`."""
 
     def take(self, *, lines: bool = False) -> bool:
-        """Take single keys from now on, unseen. What was typed before is forgotten.
+        """Take single keys from now on, without echo. Earlier input is dropped.
 
         Args:
-            lines: Take whole lines, which are seen and can be edited.
+            lines: Take whole lines, which are echoed and can be edited.
 
         Returns:
-            Whether it can be done now: a program in the background has no keyboard.
+            Whether that is possible now: a program in the background has no keyboard.
         """
         ...
 
     def key(self) -> str | None:
-        """Return the key that was pressed since the last look; ``None`` where none was.
+        """Return the key that was pressed since the last look, or ``None``.
 
-        An arrow is ``up`` or ``down``, Enter ``enter``, and Ctrl-D ``leave``. Several keys at once are none:
-        a person does not type so fast, but pastes so. Nor are function keys and their like.
+        An arrow is ``up`` or ``down``, Enter ``enter``, and Ctrl-D ``leave``. Several keys at once count as
+        none: that is pasted text, not typing. Neither do function keys and similar ones count.
         """
         ...
 
     def line(self) -> str | None:
-        """Return a line that was typed; ``None`` where there is none yet.
+        """Return a typed line; ``None`` if there is none yet.
 
         Raises:
-            EOFError: There will be none: Ctrl-D was pressed, or the terminal is gone.
+            EOFError: Ctrl-D was pressed, or the terminal has closed.
         """
         ...
 
     def forget(self) -> None:
-        """Forget what was typed until now."""
+        """Drop the input so far."""
         ...
 
     def release(self) -> None:
-        """Give the keyboard back as it was."""
+        """Restore the keyboard."""
         ...
 
     def close(self) -> None:
-        """Give it back for good."""
+        """Restore it for good."""
         ...
 
 
@@ -124,16 +124,16 @@ if sys.platform == "win32":
             self.release()
 
         def _next(self) -> str | None:
-            """Return what was pressed, empty for a key without a character; ``None``: nothing was."""
+            """Return the pressed key, empty for one without a character; ``None``: there was none."""
             if not msvcrt.kbhit():
                 return None
             key = msvcrt.getwch()
-            if key in ("\x00", "\xe0"):  # of a key without a character there are two
+            if key in ("\x00", "\xe0"):  # a key without a character sends two
                 return {"H": "\x1b[A", "K": "\x1b[A", "P": "\x1b[B", "M": "\x1b[B"}.get(msvcrt.getwch(), "")
             return key
 
     def find_keyboard() -> Keyboard | None:
-        """Return the keyboard of the console; ``None`` where the standard input is something else."""
+        """Return the keyboard of the console; ``None`` if standard input is something else."""
         return _Console() if sys.stdin is not None and sys.stdin.isatty() else None
 
 else:
@@ -149,10 +149,10 @@ else:
         def __init__(self, fd: int) -> None:
             self._fd = fd
             self._settings: list[int | list[bytes | int]] | None = None
-            """What was set before; ``None`` while the keyboard is not ours."""
+            """The settings before; ``None`` while the keyboard is not ours."""
             self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
             self._begun = ""
-            """What is not complete yet: a line, or what a key sends."""
+            """Incomplete input: a line, or a key's sequence."""
 
         def take(self, *, lines: bool = False) -> bool:
             if not self._in_foreground():
@@ -162,7 +162,7 @@ else:
                 if self._settings is None:
                     self._settings = settings.copy()
                     atexit.register(self.release)
-                # Not the flag that lets Ctrl-C and Ctrl-Z be signals.
+                # Without the flag that turns Ctrl-C and Ctrl-Z into signals.
                 how = termios.ICANON | termios.ECHO
                 settings[3] = settings[3] | how if lines else settings[3] & ~how
                 termios.tcsetattr(self._fd, termios.TCSANOW, settings)  # waits for no output to drain
@@ -204,18 +204,18 @@ else:
                 return
             settings, self._settings = self._settings, None
             atexit.unregister(self.release)
-            if self._in_foreground():  # else a shell has it, with settings of its own
+            if self._in_foreground():  # otherwise a shell has it, with other settings
                 self.forget()
                 with suppress(termios.error):
                     termios.tcsetattr(self._fd, termios.TCSANOW, settings)
 
         def close(self) -> None:
-            """Give it back, and close the terminal."""
+            """Restore it, and close the terminal."""
             self.release()
             os.close(self._fd)
 
         def _read(self) -> str:
-            """Return what was typed since the last look.
+            """Return the input since the last look.
 
             Raises:
                 EOFError: The input has ended.
@@ -233,17 +233,17 @@ else:
         def _in_foreground(self) -> bool:
             try:
                 return os.tcgetpgrp(self._fd) == os.getpgrp()
-            except OSError:  # it is not our session's, and knows no foreground
+            except OSError:  # it is not our session's, and has no foreground
                 return os.isatty(self._fd)
 
     def find_keyboard() -> Keyboard | None:
         """Return the keyboard of the terminal.
 
-        That is the terminal that standard input is, or else that of the session: where a prompt is piped in,
-        questions can be answered all the same. ``None`` where there is none.
+        It is the terminal of standard input, or else the session's: if a prompt is piped in, questions can
+        still be answered. ``None`` if there is none.
         """
         for name in _names():
-            # Opened again, so that not waiting is a setting of this descriptor alone.
+            # Opened again, so that non-blocking mode applies to this descriptor only.
             with suppress(OSError):
                 return TerminalKeyboard(os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK))
         return None

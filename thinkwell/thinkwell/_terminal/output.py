@@ -1,4 +1,4 @@
-"""Where displays write: the standard error, past its buffer."""
+"""The output of displays: standard error, past its buffer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TextIO, cast
 def direct(stream: TextIO) -> TextIO:
     """Return a stream that writes to the same file without taking the lock of the other's buffer.
 
-    A thread that waits for a terminal that takes no output would hold that lock; Python could then not even
-    end. Streams that are no file of the system's are returned as they are.
+    A thread that waits for a blocked terminal would hold that lock; Python could then not even exit. Streams
+    that are not files of the system are returned unchanged.
     """
     try:
         fd = stream.fileno()
@@ -25,7 +25,7 @@ def direct(stream: TextIO) -> TextIO:
 
 
 class _Direct(io.TextIOBase):
-    """Text that goes to a file descriptor as it is written."""
+    """Text that is written to a file descriptor at once."""
 
     def __init__(self, stream: TextIO, fd: int) -> None:
         super().__init__()
@@ -56,12 +56,12 @@ class _Direct(io.TextIOBase):
 
 
 def in_background() -> bool:
-    """Return whether the terminal of this process is another job's: a shell has started it with ``&``."""
+    """Return whether another job has the terminal of this process: a shell started it with ``&``."""
     if sys.platform == "win32":
         return False
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
-    except OSError:  # there is none
+    except OSError:  # there is no terminal
         return False
     try:
         return os.tcgetpgrp(terminal) != os.getpgrp()

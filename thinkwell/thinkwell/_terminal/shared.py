@@ -1,4 +1,4 @@
-"""A terminal that something else holds, such as a prompt: displays write above that."""
+"""A terminal that is shared with something else, such as a prompt: displays write above it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class SharedTerminal(io.TextIOBase):
-    """What a terminal shows above what holds it.
+    """The part of a terminal above its holder.
 
-    Each line that is written stays there. A display that has this as the file of its console draws with
-    `draw`, and asks at `keyboard`.
+    Each written line stays there. A display whose console has this as its file draws with `draw`, and reads
+    answers from `keyboard`.
     """
 
     @property
     @abstractmethod
     def keyboard(self) -> Keyboard:
-        """Where questions are answered."""
+        """The keyboard for answers."""
 
     @property
     @abstractmethod
@@ -34,8 +34,8 @@ class SharedTerminal(io.TextIOBase):
         """Print lines, and show rows below them until the next call.
 
         Args:
-            above: Lines, each with its line feed; characters that show, and sequences that set colours.
-            live: Rows of the same, without one.
+            above: Lines, each with its line feed; visible characters, and colour sequences.
+            live: The same for rows, without line feeds.
         """
 
     def isatty(self) -> bool:

@@ -1,4 +1,4 @@
-"""Reading and writing files for an untrusted caller. All of it blocks: call it in a worker thread."""
+"""Reading and writing files for an untrusted caller. All calls block: use a worker thread."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _FILE: Final = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a pipe put in the file's place must not hold us up
+    | getattr(os, "O_NONBLOCK", 0)  # a pipe that replaces the file must not block us
 )
 
 
 class Text(NamedTuple):
-    """What was read."""
+    """The text that was read."""
 
     text: str
     cut: bool
-    """Whether there is more in the range than was asked for at most."""
+    """Whether the range has more than the allowed size."""
 
 
 class Files:
@@ -39,10 +39,10 @@ class Files:
         self._places = places
 
     def open_folder(self, path: str) -> tuple[str, int]:
-        """Return a folder's real path and a descriptor of it, which is to be closed.
+        """Return a folder's real path and a descriptor of it, which the caller closes.
 
         Raises:
-            FileRefused: It is not served.
+            FileRefused: The path is refused.
         """
         with system_errors(), Walk(self._places) as walk:
             walk.follow(path, folder=True)
@@ -57,18 +57,18 @@ class Files:
         limit: int | None = None,
         check: Callable[[], object] = bool,
     ) -> Text:
-        """Return a file's text, line ends as they are.
+        """Return a file's text, with its line ends unchanged.
 
         Args:
             path: An absolute path.
-            max_bytes: The most to return.
+            max_bytes: Most bytes to return.
             line: The first line, counted from 1; 0 means the first too.
-            limit: How many lines at most. A line ends with a line feed.
-            check: Called now and then; what it raises ends the reading.
+            limit: Most lines. A line ends with a line feed.
+            check: Called regularly; its exceptions end the reading.
 
         Raises:
-            FileRefused: It is not served. Without `line` and `limit`, one that is too large is refused too:
-                an agent that writes back what it got would cut it off.
+            FileRefused: The path is refused. Without `line` and `limit`, a file that is too large is refused
+                too: an agent that writes back what it got would cut it off.
         """
         with system_errors(), Walk(self._places) as walk:
             fd = _open_regular(walk.follow(path), os.O_RDONLY, walk.fd)
@@ -85,14 +85,14 @@ class Files:
                 data = _read_lines(chunks, limit, max_bytes)
                 end = min(len(data), max_bytes)
                 while 0 < end < len(data) and data[end] & 0xC0 == 0x80:
-                    end -= 1  # in mid character
+                    end -= 1  # within a character
                 return Text(_decode(data[:end]), cut=end < len(data))
 
     def write(self, path: str, content: str, *, max_bytes: int) -> None:
-        """Give a file this text, all of it or nothing; a file and its folders that are missing are made.
+        """Replace a file's text, completely or not at all; a missing file and its folders are created.
 
-        A link that stays within the roots is kept: the file that it leads to is written. The file keeps its
-        permissions, and its owner where the system lets us.
+        A link that stays within the roots is kept: its target is written. The file keeps its permissions, and
+        its owner if the system allows that.
 
         Raises:
             FileRefused: It was not written.
@@ -107,7 +107,7 @@ class Files:
             name = walk.follow(path)
             old = None
             with suppress(FileNotFoundError):
-                fd = _open_regular(name, os.O_WRONLY, walk.fd)  # which asks whether it may be written, too
+                fd = _open_regular(name, os.O_WRONLY, walk.fd)  # also checks whether it may be written
                 old = os.fstat(fd)
                 os.close(fd)
             assert name is not None
@@ -115,7 +115,7 @@ class Files:
 
 
 class _Chunks:
-    """A file's bytes, some at a time."""
+    """A file's bytes, in chunks."""
 
     def __init__(self, read: Callable[[int], bytes], check: Callable[[], object]) -> None:
         self._read = read
@@ -123,13 +123,13 @@ class _Chunks:
         self._left = b""
 
     def next(self) -> bytes:
-        """Return the next bytes, none at the end."""
+        """Return the next bytes, empty at the end."""
         self._check()
         data, self._left = self._left, b""
         return data or self._read(CHUNK)
 
     def skip_lines(self, count: int) -> None:
-        """Go behind that many line feeds, or to the end."""
+        """Skip that many line feeds, or to the end."""
         while count and (data := self.next()):
             found = data.count(b"\n")
             if found < count:
@@ -140,7 +140,7 @@ class _Chunks:
 
 
 def _read_lines(chunks: _Chunks, limit: int | None, max_bytes: int) -> bytes:
-    """Return that many lines at most, and some more than `max_bytes` where there is more."""
+    """Return at most so many lines, and a little more than `max_bytes` if there is more."""
     parts: list[bytes] = []
     size = 0
     while size <= max_bytes and limit != 0 and (data := chunks.next()):
@@ -168,7 +168,7 @@ def _decode(data: bytes) -> str:
 
 
 def _open_regular(name: str | None, flags: int, folder: int) -> int:
-    """Open what must be a regular file. The look before keeps devices from being opened at all."""
+    """Open a regular file. The check beforehand keeps devices from being opened at all."""
     if name is None or not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise FileRefused("kind", "is not a regular file")
     fd = os.open(name, flags | _FILE, dir_fd=folder)
@@ -179,7 +179,7 @@ def _open_regular(name: str | None, flags: int, folder: int) -> int:
 
 
 def _replace(name: str, data: bytes, old: os.stat_result | None, folder: int) -> None:
-    """Put a new file in a file's place. The name is renamed over, never opened: no link of it is followed."""
+    """Replace a file with a new one, by renaming: its name is never opened, so no link is followed."""
     temporary = f".thinkwell-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
     fd = os.open(temporary, flags, 0o666 if old is None else 0o600, dir_fd=folder)
@@ -187,7 +187,7 @@ def _replace(name: str, data: bytes, old: os.stat_result | None, folder: int) ->
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             if old is not None:
-                with suppress(OSError):  # only the superuser may, and only where the owner is another
+                with suppress(OSError):  # only the superuser may change the owner
                     os.fchown(fd, old.st_uid, old.st_gid)
                 os.fchmod(fd, old.st_mode & 0o777)
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -1,4 +1,4 @@
-"""A `Workspace` as the answers to one agent's requests ``fs/*`` and ``terminal/*``."""
+"""A `Workspace` that answers one agent's requests ``fs/*`` and ``terminal/*``."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FILE_THREADS: Final = 4
-"""How many files of one agent are read and written at the same time."""
+"""Most files of one agent that are read and written at the same time."""
 
 
 class WorkspaceService(AsyncContextManagerMixin):
-    """Serves a workspace to one agent while its block runs; then nothing of the agent's commands runs.
+    """Serves a workspace to one agent while its block runs; afterwards none of the agent's commands runs.
 
-    The methods named like those of `ClientHandler` serve those requests. Those that are not served raise
+    The methods named like those of `ClientHandler` serve those requests. Requests that are not served raise
     "method not found", as for a client without a workspace.
 
     Args:
-        workspace: What is served.
-        cwd: Absolute path of the folder for commands that name none, in a session that `open_session` was
-            not told of.
-        env: The environment of commands, to which the agent may add.
+        workspace: The workspace.
+        cwd: Absolute path of the folder for commands that name none, in a session that `open_session` does
+            not know.
+        env: The environment of commands, which the agent may extend.
         keep_daemons: Whether daemons of its commands outlive the block.
     """
 
@@ -77,7 +77,7 @@ class WorkspaceService(AsyncContextManagerMixin):
 
     @property
     def file_system(self) -> s.FileSystemCapabilities:
-        """What of ``fs/*`` to advertise."""
+        """The parts of ``fs/*`` to advertise."""
         return s.FileSystemCapabilities(read_text_file=True, write_text_file=self._workspace.write)
 
     @property
@@ -86,7 +86,7 @@ class WorkspaceService(AsyncContextManagerMixin):
         return self._workspace.terminal
 
     def open_session(self, session_id: str, cwd: str) -> None:
-        """Learn in which folder a session works."""
+        """Record a session's folder."""
         self._places.add_alias(cwd)
         self._session_cwd[session_id] = cwd
 
@@ -109,7 +109,7 @@ class WorkspaceService(AsyncContextManagerMixin):
                 limit=request.limit,
                 check=anyio.from_thread.check_cancelled,
             )
-            # The protocol has no word for it.
+            # The protocol has no code for it.
             meta: dict[str, s.JsonValue] | None = {"thinkwell/truncated": True} if text.cut else None
             return s.ReadTextFileResponse(content=text.text, meta=meta)
 
@@ -132,7 +132,7 @@ class WorkspaceService(AsyncContextManagerMixin):
         return s.WriteTextFileResponse()
 
     async def _in_thread(self, function: Callable[[], T], path: str) -> T:
-        """Run a function in a worker thread, to its end: what a cancelled one has opened, it closes."""
+        """Run a function in a worker thread, to its end: a cancelled one closes the files that it opened."""
         try:
             return await anyio.to_thread.run_sync(function, limiter=self._threads)
         except FileRefused as exc:
@@ -151,14 +151,14 @@ class WorkspaceService(AsyncContextManagerMixin):
         cwd = request.cwd or self._session_cwd.get(request.session_id, self._cwd)
         real, fd = await self._in_thread(lambda: self._files.open_folder(cwd), cwd)
         try:
-            # The name of the descriptor leads to this very folder, even if its path has changed meanwhile.
+            # The descriptor's name refers to this folder, even if its path has changed in the meantime.
             pinned = f"/proc/self/fd/{fd}" if sys.platform == "linux" else None
             return await terminals.create_terminal(replace(request, cwd=real), start_in=pinned)
         finally:
             os.close(fd)
 
     async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
-        """Return what a command has printed."""
+        """Return a command's output."""
         return await self._served_terminals("terminal/output").terminal_output(request)
 
     async def wait_for_terminal_exit(
@@ -177,7 +177,7 @@ class WorkspaceService(AsyncContextManagerMixin):
 
 
 def _rpc_error(refused: FileRefused, path: str) -> RpcError:
-    """Return the wire's form of a refusal. The words before a missing path are those that agents look for."""
+    """Return a refusal in the protocol's form. Agents check for the text before a missing path."""
     shown = path if len(path) <= 200 else f"{path[:200]}…"
     data: s.JsonValue = {"path": path, "reason": refused.why}
     if refused.why == "missing":

@@ -1,11 +1,10 @@
-"""Files below some folders, and no others, for an untrusted caller.
+"""Access to files below some folders, and no others, for an untrusted caller.
 
-A path is followed by hand, one name at a time from an open folder (`dir_fd`), and never through a link by
-the system (`O_NOFOLLOW`): links are read and followed here. So a name that is exchanged for a link between
-the look at it and its use is refused. Outside the roots nothing is looked at, so that
-nothing can be learned about it.
+A path is followed by hand, one name at a time from an open folder (`dir_fd`), and the system never follows a
+link (`O_NOFOLLOW`): links are read and followed here. So a name that is replaced with a link between its
+check and its use is refused. Nothing outside the roots is accessed, so that nothing can be learned about it.
 
-All of it blocks: call it in a worker thread.
+All calls block: use a worker thread.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
 SUPPORTED: Final = hasattr(os, "O_NOFOLLOW") and {os.open, os.readlink, os.rename} <= os.supports_dir_fd
-"""Whether this system can do it. Windows cannot."""
+"""Whether this system supports it. Windows does not."""
 
 MAX_PATH: Final = 4096
-"""The longest path that is looked at, in bytes."""
+"""The longest path that is followed, in bytes."""
 
 MAX_LINKS: Final = 40
-"""How many links one path may lead through, as on Linux."""
+"""Most links in one path, as on Linux."""
 
 MAX_STEPS: Final = 10_000
-"""How many folders one path may open. Only paths made to cost time come near it."""
+"""Most folders that one path may open. Only paths made to cost time come near it."""
 
 _FOLDER: Final = (
     getattr(os, "O_DIRECTORY", 0)
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_PATH", 0)  # where there is it, a folder need not be readable to be passed through
+    | getattr(os, "O_PATH", 0)  # if available, a folder on the way need not be readable
 )
 Parts: TypeAlias = tuple[str, ...]
 """The names in an absolute path."""
@@ -45,12 +44,12 @@ Why: TypeAlias = Literal["path", "outside", "denied", "missing", "kind", "text",
 
 
 class FileRefused(Exception):  # noqa: N818 - says what happened
-    """A file is not served.
+    """A file is refused.
 
     Attributes:
-        why: ``path`` it is no usable path, ``outside`` it leaves the roots, ``denied`` it is excluded,
-            ``missing`` it does not exist, ``kind`` it is no regular file or no folder, ``text`` it is no
-            UTF-8, ``size`` it is too large, ``system`` the system says no.
+        why: ``path`` it is not a usable path, ``outside`` it leaves the roots, ``denied`` it is excluded,
+            ``missing`` it does not exist, ``kind`` it is not a regular file or not a folder, ``text`` it is
+            not UTF-8, ``size`` it is too large, ``system`` the system refuses it.
         reason: The same as the end of a sentence that begins with the path.
     """
 
@@ -65,7 +64,7 @@ class Places:
 
     Args:
         roots: Folders that exist.
-        deny: Patterns of what is not served (`Workspace.deny`).
+        deny: Patterns of excluded files (`Workspace.deny`).
     """
 
     def __init__(self, roots: Sequence[str | os.PathLike[str]], deny: Sequence[str] = ()) -> None:
@@ -76,7 +75,7 @@ class Places:
             self.add_alias(root)
 
     def add_alias(self, folder: str | os.PathLike[str]) -> None:
-        """Know a folder within the roots by this name too, which may lead through links outside of them."""
+        """Add another name of a folder within the roots, which may lead through links outside of them."""
         real = _parts(os.path.realpath(folder))
         spelled = _parts(os.path.abspath(folder))  # noqa: PTH100 - Path keeps the ".."
         if real != spelled and self.is_inside(real):
@@ -96,7 +95,7 @@ class Places:
         return any(is_below(known, parts) for known in (*self._roots, *self._aliases))
 
     def is_denied(self, parts: Parts) -> bool:
-        """Return whether a place within the roots is excluded, those above it aside."""
+        """Return whether a place within the roots is excluded, ignoring those above it."""
         if not self._deny:
             return False
         names = {_folded(parts[-1])}
@@ -107,13 +106,13 @@ class Places:
 
 
 class Walk:
-    """The way along one path. Holds one folder open at a time."""
+    """The walk along one path. It holds one folder open at a time."""
 
     def __init__(self, places: Places, *, make: bool = False) -> None:
         self.parts: Parts = ()
-        """Where we are. Within the roots, no name in it is a link."""
+        """The current place. Within the roots, none of its names is a link."""
         self.fd = -1
-        """The folder where we are; -1 outside the roots."""
+        """The current folder; -1 outside the roots."""
         self._places = places
         self._make = make
         self._steps = 0
@@ -127,7 +126,7 @@ class Walk:
     def follow(self, path: str, *, folder: bool = False) -> str | None:
         """Go to the folder of a path's last name and return that name, which was no link.
 
-        ``None``: the path ends in the folder itself, as it must where it is to be one.
+        ``None``: the path ends in the folder itself, as it must if a folder is required.
         """
         _check_path(path)
         links = 0
@@ -157,7 +156,7 @@ class Walk:
         return None
 
     def _link(self, name: str) -> str | None:
-        """Return where a link leads; ``None``: it is none, or nothing at all."""
+        """Return the target of a link; ``None`` if it is not a link, or does not exist."""
         if self._places.is_denied((*self.parts, name)):
             raise FileRefused("denied", "is not open to the agent")
         try:
@@ -168,7 +167,7 @@ class Walk:
             raise
 
     def _move(self, parts: Parts) -> None:
-        """Go to a place in whose names there is no link."""
+        """Move to a place whose names are not links."""
         self._hold(-1)
         parts = self._places.aliases.get(parts, parts)
         self.parts = ()
@@ -207,7 +206,7 @@ class Walk:
 
 @contextmanager
 def system_errors() -> Generator[None]:
-    """Put the system's errors into words that name nothing but what was asked for."""
+    """Translate the system's errors into texts that name only the requested path."""
     try:
         yield
     except OSError as exc:
@@ -248,7 +247,7 @@ def _parts(path: str) -> Parts:
 
 
 def _pieces(path: str) -> list[str]:
-    """Return a path's names, the first at the end; what must be a folder has a dot behind it."""
+    """Return a path's names, the first at the end; a dot follows one that must be a folder."""
     pieces = [piece for piece in path.split("/") if piece not in ("", ".")]
     if path.endswith(("/", "/.")) or path == ".":
         pieces.append(".")

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_READ_BYTES: Final = 10 * 1024 * 1024
-"""How much text one read returns, in bytes of UTF-8."""
+"""Most bytes of UTF-8 that one read returns."""
 
 MAX_WRITE_BYTES: Final = 10 * 1024 * 1024
-"""How much text one write may bring, in bytes of UTF-8."""
+"""Most bytes of UTF-8 that one write may have."""
 
 OUTPUT_LIMIT: Final = 1024 * 1024
-"""How much of each terminal's output is kept, in bytes."""
+"""Most bytes of each terminal's output that are kept."""
 
 MAX_TERMINALS: Final = 64
-"""How many terminals of an agent are kept, those that have ended included."""
+"""Most terminals of an agent that are kept, including ended ones."""
 
 
 @dataclass(frozen=True, slots=True, init=False)

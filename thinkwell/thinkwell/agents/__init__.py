@@ -1,4 +1,4 @@
-"""Known agents: how to start them, and their peculiarities.
+"""Profiles of the known agents: how to start them, and their quirks.
 
 ::
 
@@ -56,7 +56,7 @@ __all__ = (
 
 
 def __getattr__(name: str) -> object:
-    """Load what reads the registry for those who ask for it: opening an agent must not wait for that."""
+    """Import the registry's reader on first use, so that opening an agent does not load it."""
     if name in ("RegistryChange", "RegistryUpdate", "SkippedEntry", "update_agents"):
         from thinkwell.agents import _registry
 

@@ -1,4 +1,4 @@
-"""``python -m thinkwell.agents``: which agents are known, what is known of one, and the registry's news."""
+"""``python -m thinkwell.agents``: list the known agents, show one, update the copy of the registry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thinkwell.events import OptionChoice
 
 FindModels: TypeAlias = "Callable[[AgentProfile], Awaitable[Sequence[OptionChoice] | str]]"
-"""Starts an agent, and returns the models that it offers, or why they are not known."""
+"""Starts an agent, and returns the models that it offers, or why they are unknown."""
 
 
 def main(
@@ -33,18 +33,18 @@ def main(
     prog: str = "python -m thinkwell.agents",
     find_models: FindModels | None = None,
 ) -> int:
-    """Do what the arguments say, and return the exit code: 0, 1 where it failed, 2 for wrong usage.
+    """Run the command line, and return the exit code: 0, 1 after a failure, 2 for wrong usage.
 
     Args:
-        arguments: Those of this process by default.
-        prog: What the program is called in messages.
-        find_models: Finds the models of an agent that is installed; by default they are not shown.
+        arguments: ``sys.argv[1:]`` by default.
+        prog: The program's name in messages.
+        find_models: Finds the models of an installed agent; by default no models are shown.
     """
     parser = argparse.ArgumentParser(prog=prog, description="The agents that open_agent(NAME) can start.")
     parser.set_defaults(name=None, json=False)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     listing = commands.add_parser("list", help="list them (the default)")
-    showing = commands.add_parser("show", help="show all that is known of one, and from which files")
+    showing = commands.add_parser("show", help="show the whole profile of one, and its files")
     showing.add_argument("name", metavar="NAME", help="such as claude, or claude@latest")
     for command in (listing, showing):
         command.add_argument("--json", action="store_true", help="as JSON")
@@ -76,15 +76,15 @@ def _news(update: RegistryUpdate) -> str:
 
 
 class _Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an agent on this machine."""
+    """A profile, and what was found on this machine."""
 
     profile: AgentProfile
     installed: bool
     models: Sequence[OptionChoice] | str | None = None
-    """Those that it offers, or why they are not known; ``None``: it was not asked."""
+    """The models that it offers, or why they are unknown; ``None``: not looked up."""
 
     def to_builtins(self) -> dict[str, Any]:
-        """Return them for JSON: the profile, and what is known beside it."""
+        """Return the profile and the findings as JSON values."""
         told = {**msgspec.to_builtins(self.profile), "installed": self.installed}
         if self.models is None:
             return told
@@ -92,7 +92,7 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _find_installed(profiles: Sequence[AgentProfile]) -> list[_Facts]:
-    """Look which agents are there, all at once: for some, another program has to be asked."""
+    """Look for all agents at once: for some, another program is started."""
     here, found = str(Path.cwd()), dict[str, bool]()
 
     async def look(profile: AgentProfile) -> None:
@@ -128,7 +128,7 @@ def _table(found: Sequence[_Facts]) -> str:
 
 
 def _models(facts: _Facts) -> str:
-    """Return the models of an agent, in words."""
+    """Return the models of an agent as text."""
     if facts.models is None or isinstance(facts.models, str):
         return f"not known: {facts.models}" if facts.models else ""
     names = [
@@ -142,7 +142,7 @@ def _command(profile: AgentProfile) -> str:
 
 
 def _download_of(profile: AgentProfile) -> str:
-    """Return where a program comes from, for this machine."""
+    """Return the address of an archive for this machine."""
     if profile.binary is None:
         return ""
     archive = profile.binary.archives.get(platform_name())

@@ -1,4 +1,4 @@
-"""Unpacking untrusted archives. Bytes are counted as they come, whatever an archive says."""
+"""Unpacking untrusted archives. Bytes are counted as they are unpacked; sizes in headers are not trusted."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 __all__ = ("ArchiveError", "extract")
 
 MAX_BYTES: Final = 4 * 1024**3
-"""How many bytes may come out of an archive: ten times the largest agent's that was seen."""
+"""Most bytes that may come out of an archive: ten times the size of the largest known agent."""
 
 MAX_MEMBERS: Final = 100_000
-"""How many files, folders and links may be in one."""
+"""Most files, folders and links in an archive."""
 
 MAX_CONTENTS: Final = 16 * 1024**2
-"""How many bytes a zip's table of contents may have: it is held."""
+"""Most bytes of a zip's table of contents, which is kept in memory."""
 
 USUAL_HEADERS: Final = 4096
-"""How many bytes the headers of one file in a tar usually have at most."""
+"""Most bytes that the headers of one file in a tar usually have."""
 
 MAX_HEADERS: Final = 1024**2
-"""How many bytes of headers a tar may have on top of the usual: they are held."""
+"""Most bytes of headers that a tar may have on top of the usual ones. They are kept in memory."""
 
 _NATIVE: Final = (
     b"\x7fELF",
@@ -55,24 +55,24 @@ _NATIVE: Final = (
         b"\xca\xfe\xba\xbe",
     ),
 )
-"""How programs for Linux, Windows and macOS begin."""
+"""The first bytes of programs for Linux, Windows and macOS."""
 
 _RUN_BY_OTHERS: Final = (".cjs", ".jar", ".js", ".mjs", ".py", ".pyz")
-"""How files are called that an interpreter runs as they are, of which some are zips."""
+"""Suffixes of files that an interpreter runs directly. Some of them are zips."""
 
 _BOUNDED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Ways of compressing in a zip of which zipfile takes out as much as is asked for. Of all others it takes out
-whatever is in the bytes that it reads at once: gigabytes."""
+"""Zip compressions of which zipfile unpacks only as much as is asked for. With any other, it unpacks all of
+the bytes that it reads at once: gigabytes."""
 
 _DAMAGED: Final = (
     EOFError,
-    NotImplementedError,  # a zip that takes a newer program
+    NotImplementedError,  # a zip that needs a newer program
     OSError,
     lzma.LZMAError,
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
-    # Headers that no program writes come as these.
+    # Raised for headers that no program writes.
     ValueError,
     OverflowError,
     IndexError,
@@ -82,7 +82,7 @@ _DAMAGED: Final = (
 
 
 class ArchiveError(Exception):
-    """An archive was not unpacked. Nothing of it is left.
+    """An archive could not be unpacked. Nothing of it is left.
 
     Attributes:
         archive: The file.
@@ -107,24 +107,24 @@ async def extract(
     max_bytes: int = MAX_BYTES,
     max_members: int = MAX_MEMBERS,
 ) -> None:
-    """Unpack a zip, or a tar whether compressed by gzip, bzip2, xz or not, or put a program in its place.
+    """Unpack a zip or a tar (plain, gzip, bzip2 or xz), or put a single program in its place.
 
-    It is unpacked beside `into`, and then renamed: `into` is whole, or not there. Where another process was
-    faster, its `into` stays. What it is, its content says, and not its name; but a file that an interpreter
-    runs, such as a ``.jar``, is left as it is.
+    The archive is unpacked beside `into` and then renamed, so `into` is complete or missing. If another
+    process was faster, its `into` stays. The content decides the type, not the name; but a file that an
+    interpreter runs, such as a ``.jar``, is left as it is.
 
     Args:
         archive: The file.
-        into: The folder to make.
-        cmd: Path, within the folder, of a program that is no archive. One that names no folder, such as
-            ``node``, may be another program that runs the file: then only a native program is called so, and
+        into: The folder to create.
+        cmd: Path, within the folder, of a program that is not in an archive. If it has no folder, such as
+            ``node``, it may be an interpreter of the file: then only a native program gets this name, and
             anything else keeps the file's name.
-        check: Called in the worker thread with the folder before it is renamed; what it raises is raised.
-        max_bytes: How many bytes may come out of it.
-        max_members: How many files, folders and links may be in it.
+        check: Called in the worker thread with the folder before it is renamed; its exceptions propagate.
+        max_bytes: Most bytes that may come out of it.
+        max_members: Most files, folders and links in it.
 
     Raises:
-        ArchiveError: It is damaged, encrypted, too large or of no known kind, or something in it would be
+        ArchiveError: It is damaged, encrypted, too large or of an unknown type, or something in it would be
             outside of the folder.
     """
     unpacking = _Unpacking(archive, cmd, Room(max_bytes, max_members))
@@ -132,7 +132,7 @@ async def extract(
 
 
 class _Unpacking:
-    """An archive that is unpacked, in a worker thread."""
+    """Unpacks one archive, in a worker thread."""
 
     def __init__(self, archive: Path, cmd: str | None, room: Room) -> None:
         self._archive = archive
@@ -144,7 +144,7 @@ class _Unpacking:
             into.parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(prefix=f".{into.name}-", dir=into.parent))
         except OSError as exc:
-            raise ArchiveError(str(self._archive), f"{into} cannot be made: {exc.strerror}") from exc
+            raise ArchiveError(str(self._archive), f"{into} cannot be created: {exc.strerror}") from exc
         try:
             self._unpack(SafeTree(folder, self._room))
             if check is not None:
@@ -154,7 +154,9 @@ class _Unpacking:
                 folder.rename(into)
             except OSError as exc:
                 if not into.is_dir():
-                    raise ArchiveError(str(self._archive), f"{into} cannot be made: {exc.strerror}") from exc
+                    raise ArchiveError(
+                        str(self._archive), f"{into} cannot be created: {exc.strerror}"
+                    ) from exc
                 shutil.rmtree(folder, ignore_errors=True)  # another process was faster
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -179,11 +181,11 @@ class _Unpacking:
                 reason = f"reading or writing failed: {exc.strerror}"
             else:
                 text = ascii(f"{type(exc).__name__}: {exc}")[1:-1]
-                reason = f"it is damaged, or packed in a way that is not known here ({text})"
+                reason = f"it is damaged, or of an unknown format ({text})"
             raise ArchiveError(str(self._archive), reason) from exc
 
     def _put(self, file: IO[bytes], start: bytes, tree: SafeTree) -> None:
-        """Put a file that is no archive in its place."""
+        """Move a file that is not an archive to its place."""
         parts: tuple[str, ...] = (self._archive.name,)
         if self._cmd is not None and (start.startswith(_NATIVE) or re.search(r"[/\\]", self._cmd)):
             parts = relative_parts(self._cmd)
@@ -198,12 +200,12 @@ class _Unpacking:
                 if info.flag_bits & 0x1:
                     raise Refused("it is encrypted")
                 if info.compress_type not in _BOUNDED:
-                    raise Refused(f"{info.filename!a} is compressed in a way that is not used for agents")
+                    raise Refused(f"{info.filename!a} has an unsupported compression")
                 if info.filename.endswith(("/", "\\")) or stat.S_ISDIR(mode):
                     tree.add_folder(parts)
                     continue
                 if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFLNK):
-                    raise Refused(f"{info.filename!a} is no file, folder or link")
+                    raise Refused(f"{info.filename!a} is not a file, folder or link")
                 with archive.open(info) as member:
                     if stat.S_ISLNK(mode):
                         tree.add_link(parts, os.fsdecode(member.read(4097)))
@@ -229,10 +231,10 @@ class _Unpacking:
             try:
                 archive = tarfile.TarFile(fileobj=cast("IO[bytes]", stream), mode="r")
             except tarfile.ReadError as exc:
-                raise Refused("it is compressed, but no tar is in it") from exc
+                raise Refused("it is compressed, but not a tar") from exc
             with archive:
                 self._add_tar_members(archive, stream, tree)
-            stream.skip_to_end()  # where the checksum is
+            stream.skip_to_end()  # the checksum is there
 
     def _add_tar_members(self, archive: tarfile.TarFile, stream: _Stream, tree: SafeTree) -> None:
         while (member := stream.next_member(archive)) is not None:
@@ -240,7 +242,7 @@ class _Unpacking:
             self._add_tar_member(archive, member, tree)
         # tarfile takes anything but a header for the end.
         if stream.last.strip(b"\0"):
-            raise Refused("it is damaged: what should be a header is none")
+            raise Refused("it is damaged: a header is missing")
 
     def _add_tar_member(self, archive: tarfile.TarFile, member: tarfile.TarInfo, tree: SafeTree) -> None:
         parts = relative_parts(member.name)
@@ -255,14 +257,14 @@ class _Unpacking:
             assert content is not None
             tree.add_file(parts, content.read, executable=bool(member.mode & 0o111))
         else:
-            raise Refused(f"{member.name!a} is no file, folder or link")
+            raise Refused(f"{member.name!a} is not a file, folder or link")
 
 
 class _CarefulFile(io.FileIO):
-    """A file of which not much is held at once: a zip's table of contents is read in one piece."""
+    """A file that limits what is read at once: a zip's table of contents is read in one piece."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        rest = size is None or size < 0  # of the file: only its last bytes are asked for so
+        rest = size is None or size < 0  # only the end of the file is read so
         data = super().read(MAX_CONTENTS + 1 if rest else min(size or 0, MAX_CONTENTS + 1))
         if len(data) > MAX_CONTENTS:
             raise Refused(f"its table of contents has more than {MAX_CONTENTS} bytes")
@@ -270,7 +272,7 @@ class _CarefulFile(io.FileIO):
 
 
 class _Stream:
-    """A tar as tarfile reads it, forwards only: headers that send it back would keep it busy forever."""
+    """A tar that tarfile reads forwards only: headers that point backwards would keep it busy forever."""
 
     def __init__(self, inner: IO[bytes], room: Room) -> None:
         self._inner = inner
@@ -279,14 +281,14 @@ class _Stream:
         self._in_headers = True
         self._headers_left = MAX_HEADERS
         self.last = b""
-        """What was read last."""
+        """The last bytes read."""
 
     def next_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo | None:
         self._in_headers = True
         self._headers_left += USUAL_HEADERS
         member = archive.next()
         self._in_headers = False
-        cast("Any", archive).members.clear()  # else all of them are kept
+        cast("Any", archive).members.clear()  # otherwise tarfile keeps them all
         return member
 
     def read(self, size: int) -> bytes:
@@ -297,7 +299,7 @@ class _Stream:
         if self._in_headers:
             self._headers_left -= len(self.last)
             if self._headers_left < 0:
-                raise Refused("its headers are longer than headers are")
+                raise Refused("its headers are too long")
         return self.last
 
     def tell(self) -> int:
@@ -305,7 +307,7 @@ class _Stream:
 
     def seek(self, position: int) -> None:
         if position < self._position:
-            raise Refused("it is damaged: a header leads backwards")
+            raise Refused("it is damaged: a header points backwards")
         while self._position < position:
             data = self.read(min(CHUNK, position - self._position))
             self._room.take(len(data))

@@ -1,4 +1,4 @@
-"""Agents that are downloaded as programs: each version is fetched and unpacked once."""
+"""Agents that are downloaded as programs. Each version is downloaded and unpacked once."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 __all__ = ("InstalledBinary", "installed_binary")
 
 MAX_ARCHIVE: Final = 1024**3
-"""How many bytes an archive may have."""
+"""Most bytes of an archive."""
 
 ABANDONED: Final = 24 * 3600.0
-"""Seconds after which what an installation has left that was killed is removed."""
+"""Seconds after which the remains of a killed installation are removed."""
 
 
 class InstalledBinary(Struct, frozen=True, kw_only=True):
-    """A program that is there."""
+    """An installed program."""
 
     command: tuple[str, ...]
-    """What starts it: the program's path, and its arguments."""
+    """The command that starts it: the program's path, and its arguments."""
     env: Mapping[str, str]
-    """Variables that it wants on top of the caller's."""
+    """Variables that it needs in addition to the caller's."""
 
 
 class _NotThere(Exception):  # noqa: N818 - says what is wrong
-    """An archive does not have the program."""
+    """An archive does not contain the program."""
 
 
 async def installed_binary(
@@ -57,26 +57,26 @@ async def installed_binary(
     starting: Callable[[str], object],
     path: str | None = None,
 ) -> InstalledBinary:
-    """Download and unpack an agent for this machine, unless that was done before.
+    """Download and unpack an agent for this machine, unless it is installed.
 
-    Every version has a folder of its own below the user's folder for what can be fetched again. Processes
-    that install the same at the same time do not hurt each other: one of them wins.
+    Every version has its own folder in the user's cache folder. Processes that install the same version at
+    the same time do not disturb each other: one of them wins.
 
     Args:
-        name: What the agent is called.
-        binary: Where it is.
-        starting: Told what is installed, once something is.
-        path: Folders in which to look for an interpreter; those of ``PATH`` where nothing is given.
+        name: The agent's name.
+        binary: Its archives.
+        starting: Called with what is installed, before a download.
+        path: Folders to search for an interpreter; ``PATH`` by default.
 
     Raises:
-        AgentNotFound: There is nothing for this machine, or its archive does not have the program, or the
+        AgentNotFound: There is no archive for this machine, the archive does not contain the program, or the
             interpreter is missing.
-        AgentStartFailed: It could not be downloaded or unpacked.
+        AgentStartFailed: The download or the unpacking failed.
     """
     archive = binary.archives.get(platform_name())
     if archive is None:
         known = ", ".join(sorted(binary.archives)) or "nothing"
-        raise AgentNotFound(name, f"there is no program of it for {platform_name()} (there is: {known})")
+        raise AgentNotFound(name, f"it has no program for {platform_name()} (it has: {known})")
     installation = _Installation(name, binary.version, archive, path)
     if not await anyio.to_thread.run_sync(installation.folder.is_dir):
         starting(f"{name} {binary.version} from {_shown(archive.archive)}")
@@ -84,7 +84,7 @@ async def installed_binary(
     try:
         command = await anyio.to_thread.run_sync(installation.command_in, installation.folder)
     except _NotThere as exc:
-        again = f"; or remove {installation.folder}, and it is fetched again"
+        again = f"; or remove {installation.folder} to download it again"
         raise AgentNotFound(name, f"{exc}{again}") from exc
     return InstalledBinary(command=command, env=archive.env)
 
@@ -102,13 +102,13 @@ class _Installation:
         self.folder = cache_folder() / "agents" / _file_name(name) / f"{_file_name(version)}-{digest}"
 
     async def install(self) -> None:
-        """Make its folder."""
+        """Create its folder."""
         try:
             temporary = await anyio.to_thread.run_sync(self._prepare)
         except OSError as exc:
-            raise self._failure(f"{self.folder.parent} cannot be made: {exc.strerror}") from exc
+            raise self._failure(f"{self.folder.parent} cannot be created: {exc.strerror}") from exc
         try:
-            # The end of the address says whether it is a file for an interpreter.
+            # The suffix in the address tells whether an interpreter runs the file.
             file = temporary / _file_name(
                 urlsplit(self._archive.archive).path.rpartition("/")[2] or "program"
             )
@@ -124,10 +124,10 @@ class _Installation:
                 await anyio.to_thread.run_sync(lambda: shutil.rmtree(temporary, ignore_errors=True))
 
     def command_in(self, folder: Path) -> tuple[str, ...]:
-        """Return what starts it, and see to it that it can be started.
+        """Return the command that starts it, and make the program executable.
 
         Raises:
-            _NotThere: It is not in the folder.
+            _NotThere: The folder does not contain it.
         """
         cmd, args = self._archive.cmd, self._archive.args
         program = _find(folder, cmd)
@@ -139,12 +139,12 @@ class _Installation:
             raise _NotThere(self._of_archive(f"it has no file {_shown(cmd)}. Try another version"))
         interpreter = shutil.which(cmd, path=self._path)
         if interpreter is None:
-            reason = f"it has no program {_shown(cmd)}, and there is none on the PATH. Install {_shown(cmd)}"
+            reason = f"it has no program {_shown(cmd)}, and none is on the PATH. Install {_shown(cmd)}"
             raise _NotThere(self._of_archive(reason))
         return (interpreter, *_found_args(folder, args))
 
     def _prepare(self) -> Path:
-        """Return a new folder for the download; remove those of installations that were killed."""
+        """Return a new folder for the download, and remove folders of killed installations."""
         parent = self.folder.parent
         parent.mkdir(parents=True, exist_ok=True)
         for left in parent.glob(".*"):
@@ -154,14 +154,14 @@ class _Installation:
         return Path(tempfile.mkdtemp(prefix=".download-", dir=parent))
 
     def _of_archive(self, reason: str) -> str:
-        return f"the archive {_shown(self._archive.archive)} is of no use: {reason}"
+        return f"the archive {_shown(self._archive.archive)} cannot be used: {reason}"
 
     def _failure(self, reason: str) -> AgentStartFailed:
         return AgentStartFailed(self._name, reason, phase="installing", version=self._version)
 
 
 def _find(folder: Path, path: str) -> Path | None:
-    """Return a file in a folder, or in the one folder that is all that the folder has; never one outside."""
+    """Return a file of a folder, or of its only subfolder; never one outside."""
     try:
         parts = relative_parts(path)
     except Refused:
@@ -176,9 +176,9 @@ def _find(folder: Path, path: str) -> Path | None:
 
 
 def _found_args(folder: Path, args: tuple[str, ...]) -> tuple[str, ...]:
-    """Return an interpreter's arguments, with the whole path of what it is to run.
+    """Return an interpreter's arguments, with absolute paths of files in the folder.
 
-    The agent runs in another folder than the archive's.
+    The agent does not run in the archive's folder.
     """
     script = next((index for index, arg in enumerate(args) if not arg.startswith("-")), None)
     return tuple(
@@ -188,7 +188,7 @@ def _found_args(folder: Path, args: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _file_name(text: str) -> str:
-    """Return what can be a file's name, and begins with no dot."""
+    """Return a valid file name that does not begin with a dot."""
     name = re.sub(r"[^A-Za-z0-9._+-]", "_", text)[-100:]
     return re.sub(r"^\.", "_", name)
 

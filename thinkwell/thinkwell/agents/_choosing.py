@@ -1,4 +1,4 @@
-"""Which agent to start: by name, by command, or as the environment says; and in which environment."""
+"""Choose the agent to start, by name, by command or from the environment; and build its environment."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ NAME_VARIABLE: Final = "THINKWELL_AGENT"
 """Environment variable with the name of the agent to use."""
 
 TRACE_VARIABLE: Final = "THINKWELL_TRACE"
-"""Environment variable with a folder in which each agent that is opened without ``record=`` is recorded."""
+"""Environment variable with the folder where agents that are opened without ``record=`` are recorded."""
 
 GUARDS: Final = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
-"""Variables by which agents notice that they run inside of another one, and refuse. Never passed on."""
+"""Variables by which agents notice that they run inside another agent, and refuse. Never passed on."""
 
 _PYTHON: Final = re.compile(r"python[\d.]*(\.exe)?")
 _MODULE_OR_TEXT: Final = re.compile(r"-[^cmWX-]*([cm])(.*)", re.DOTALL)
-"""The option of Python, alone or behind others, that says what to run. What is behind it is the program's."""
+"""Python's options, alone or after others, that name what to run. The arguments after it are the
+program's."""
 
 _FETCHERS: Final = re.compile(r"(npx|uvx)(\.exe|\.cmd)?")
 
 
 def choose(agent: str | AgentProfile | None, command: str | Sequence[str] | None) -> AgentProfile:
-    """Return which agent to start: as the arguments say, else as the environment does, else the built-in one.
+    """Return the agent that the arguments name, else the one of the environment, else the built-in one.
 
-    With both an agent and a command, it is the agent, started by that command.
+    With both an agent and a command, the command starts that agent.
 
     Raises:
-        AgentNotFound: No agent of that name is known.
+        AgentNotFound: No known agent has that name.
         ProfileError: Its profile cannot be read.
         ValueError: Both a version and a command are given, or the command is empty or cannot be split.
     """
@@ -74,7 +75,7 @@ def _words_of(command: str | Sequence[str], source: str) -> list[str]:
     if not words:
         raise ValueError(f"{source}: the command is empty")
     if isinstance(command, str):
-        with suppress(RuntimeError):  # of pathlib: this user has no home here
+        with suppress(RuntimeError):  # pathlib finds no home folder of this user
             words = [str(Path(word).expanduser()) if word.startswith("~/") else word for word in words]
     return words
 
@@ -84,7 +85,7 @@ def _of_command(words: Sequence[str]) -> AgentProfile:
 
 
 def _name_of(words: Sequence[str]) -> str:
-    """Return what to call an agent that has no name: rather what an interpreter runs than the interpreter."""
+    """Return a name for an agent that has none: the script or module rather than the interpreter."""
     program = Path(words[0]).name
     name = ""
     if _PYTHON.fullmatch(program):
@@ -96,7 +97,7 @@ def _name_of(words: Sequence[str]) -> str:
 
 
 def _run_by_python(arguments: Sequence[str]) -> str:
-    """Return the module or the script that Python is to run, or nothing where that is no file."""
+    """Return the module or script that Python runs, or ``""`` if it is not a file."""
     words = iter(arguments)
     for word in words:
         if not word.startswith("-"):
@@ -109,7 +110,7 @@ def _run_by_python(arguments: Sequence[str]) -> str:
 
 
 def environment(profile: AgentProfile | None, extra: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the environment for an agent: the caller's without guards, its own needs, what is asked for."""
+    """Return the agent's environment: the caller's without guards, the profile's variables, then `extra`."""
     inherited = {key: value for key, value in os.environ.items() if key not in GUARDS}
     if profile is None:
         return {**inherited, **(extra or {})}
@@ -118,8 +119,8 @@ def environment(profile: AgentProfile | None, extra: Mapping[str, str] | None) -
 
 
 def _of_binary(binary: Binary) -> Mapping[str, str]:
-    """Return the variables that a downloaded program wants on this machine."""
-    from thinkwell.agents._registry import platform_name  # only for those
+    """Return the variables that a downloaded program needs on this machine."""
+    from thinkwell.agents._registry import platform_name  # only for downloaded agents
 
     archive = binary.archives.get(platform_name())
     return {} if archive is None else archive.env

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ("DownloadError", "download")
 
 CHUNK: Final = 256 * 1024
-"""Bytes read at once at most."""
+"""Most bytes read at once."""
 
 READ_TIMEOUT: Final = 30.0
-"""Seconds for which nothing may come."""
+"""Seconds to wait for the next bytes."""
 
 _NETWORK: Final = (
     "Check the network and, behind a proxy, the variables HTTPS_PROXY and NO_PROXY; then try again"
@@ -39,11 +39,11 @@ _NETWORK: Final = (
 
 
 class DownloadError(Exception):
-    """A file was not downloaded. Nothing of it is left.
+    """A file could not be downloaded. Nothing of it is left.
 
     Attributes:
         url: Its address.
-        reason: What happened, and what to do.
+        reason: The cause, and what to do.
     """
 
     def __init__(self, url: str, reason: str) -> None:
@@ -63,17 +63,17 @@ async def download(
     sha256: str | None = None,
     read_timeout: float = READ_TIMEOUT,
 ) -> None:
-    """Download a file, over https, or http from this machine itself. Proxies are used as urllib does.
+    """Download a file over https, or over http from this machine itself. urllib's proxy settings apply.
 
     Args:
         url: The file's address.
-        to: Where to put it. There must be nothing yet, and after a failure there is nothing.
-        limit: How many bytes it may have.
-        sha256: The digest that the file must have, in hexadecimal digits.
-        read_timeout: Seconds for which nothing may come.
+        to: The target path. It must not exist, and it does not exist after a failure.
+        limit: Most bytes of the file.
+        sha256: The expected digest, in hexadecimal digits.
+        read_timeout: Seconds to wait for the next bytes.
 
     Raises:
-        DownloadError: It was not downloaded.
+        DownloadError: The download failed.
     """
     wire = _Wire()
     job = _Job(url, to, limit, sha256, read_timeout, wire)
@@ -90,7 +90,7 @@ async def download(
 
 
 class _Wire:
-    """The connection that a download uses: cutting it ends a read that waits in another thread."""
+    """The connection of a download. Closing it ends a read that waits in another thread."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
@@ -104,7 +104,7 @@ class _Wire:
             self._shut()
 
     def hold(self, connected: socket.socket) -> None:
-        """Take over from the connection before, which led to a redirection."""
+        """Replace the connection before, which led to a redirection."""
         self._socket = connected
         if self._is_cut:  # pragma: no cover - cancelled between two connections
             self._shut()
@@ -112,12 +112,12 @@ class _Wire:
     def _shut(self) -> None:
         if self._socket is not None:
             with suppress(OSError):  # closed, or not connected any more
-                # Not the method of a TLS socket: that would take its state from the thread that reads.
+                # Not the TLS socket's own method: it would change state that the reading thread uses.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
 class _Job:
-    """A download as a worker thread does it."""
+    """A download that a worker thread runs."""
 
     def __init__(
         self,
@@ -157,14 +157,14 @@ class _Job:
 
     @contextmanager
     def _faults(self) -> Generator[None]:
-        """Turn what goes wrong on the network into what is raised."""
+        """Translate network failures into `DownloadError`."""
         try:
             yield
         except urllib.error.HTTPError as exc:
             exc.close()
             raise DownloadError(self._url, _status(exc.code)) from exc
         except (OSError, http.client.HTTPException, ValueError) as exc:
-            anyio.from_thread.check_cancelled()  # then it was us who cut the connection
+            anyio.from_thread.check_cancelled()  # then we closed the connection
             raise DownloadError(self._url, self._fault(exc)) from exc
 
     def _copy(self, response: http.client.HTTPResponse, file: IO[bytes]) -> None:
@@ -193,36 +193,38 @@ class _Job:
         if size > self._limit:
             raise DownloadError(
                 self._url,
-                f"it has more than {self._limit} bytes, which is more than is taken. Check the address",
+                f"it has more than {self._limit} bytes, the limit. Check the address",
             )
 
     def _check_digest(self, found: str) -> None:
         if self._sha256 is not None and found != self._sha256.lower():
             raise DownloadError(
                 self._url,
-                f"its SHA-256 is {found}, but {_shown(self._sha256)} was expected: the file was exchanged or "
-                "damaged. Do not use it before you know why",
+                f"its SHA-256 is {found}, but {_shown(self._sha256)} was expected: the file was replaced or "
+                "damaged. Do not use it until you know why",
             )
 
     def _fault(self, exc: Exception) -> str:
-        """Return what a failure of the network means."""
+        """Describe a network failure."""
         cause = exc.reason if isinstance(exc, urllib.error.URLError) else exc
         match cause:
             case TimeoutError():
-                return f"nothing came for {self._read_timeout:g} seconds. {_NETWORK}"
+                return f"no data came for {self._read_timeout:g} seconds. {_NETWORK}"
             case ssl.SSLCertVerificationError():
                 return (
                     f"the server's certificate was not accepted ({_shown(cause.verify_message)}). Where a "
-                    "proxy has one of its own, name the file of its certificates in SSL_CERT_FILE"
+                    "proxy uses its own, set SSL_CERT_FILE to the file of its certificates"
                 )
             case http.client.HTTPException() | ValueError():  # its text is the server's
-                return f"the server's answer is no HTTP, or was cut off ({type(cause).__name__}). {_NETWORK}"
+                return (
+                    f"the server's answer was not HTTP, or was cut off ({type(cause).__name__}). {_NETWORK}"
+                )
             case _:
                 return f"{_shown(str(cause))}. {_NETWORK}"
 
 
 def _status(code: int) -> str:
-    """Return what an answer other than 200 means. The server's own words are not repeated."""
+    """Describe an answer other than 200, without the server's own words."""
     phrase = next((f" {status.phrase}" for status in HTTPStatus if status == code), "")
     advice = {
         HTTPStatus.NOT_FOUND: "The file has moved or is gone: look for a newer address",
@@ -233,32 +235,32 @@ def _status(code: int) -> str:
 
 
 def _check(url: str, before: str | None = None) -> None:
-    """Check that an address may be asked, and that another one may have led to it.
+    """Check that an address may be requested, and that the address before may redirect to it.
 
     Raises:
-        DownloadError: It may not.
+        DownloadError: It is refused.
     """
     reason = _objection(url)
     if reason is None and before is not None and _scheme(before) == "https" != _scheme(url):
-        reason = "it leads from https to http. Ask for the address of a server that keeps to https"
+        reason = "it redirects from https to http. Use the address of a server that stays on https"
     if reason is not None:
         raise DownloadError(url, reason)
 
 
 def _objection(url: str) -> str | None:
     if not (url.isascii() and url.isprintable() and " " not in url):
-        return "the address has characters that no address has. Write them as %XX"
+        return "the address has invalid characters. Write them as %XX"
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as exc:
-        return f"that is no address: {exc}"
+        return f"it is not an address: {exc}"
     if parts.scheme not in ("https", "http") or not host:
-        return "only addresses that begin with https:// and name a server are used"
+        return "an address must begin with https:// and name a server"
     if parts.username is not None:
-        return "the address holds a user's name, which would not be sent. Take it out"
+        return "the address has a user name, which would not be sent. Remove it"
     if parts.scheme == "http" and not _is_loopback(host):
-        return "http is for this machine only: anybody on the way may change what it brings. Use https"
+        return "http is for this machine only: others could change the file on the way. Use https"
     return None
 
 
@@ -280,7 +282,7 @@ def _shown(text: str) -> str:
 
 
 def _opener(wire: _Wire) -> urllib.request.OpenerDirector:
-    """Return what opens http and https, and nothing else that urllib can: no files, no FTP."""
+    """Return an opener for http and https, without urllib's other schemes (files, FTP)."""
 
     class HttpConnection(http.client.HTTPConnection):
         def connect(self) -> None:
@@ -294,8 +296,8 @@ def _opener(wire: _Wire) -> urllib.request.OpenerDirector:
 
         def connect(self) -> None:
             http.client.HTTPConnection.connect(self)
-            # Held before the handshake, in which a server may hang too.
-            host = cast("Any", self)._tunnel_host or self.host  # behind a proxy, or not
+            # Held before the handshake, where a server may hang too.
+            host = cast("Any", self)._tunnel_host or self.host  # with and without a proxy
             tls = self._tls.wrap_socket(self.sock, server_hostname=host, do_handshake_on_connect=False)
             self.sock = tls
             wire.hold(tls)
@@ -330,7 +332,7 @@ class _Redirections(urllib.request.HTTPRedirectHandler):
     ) -> Any:
         try:
             return super().http_error_302(req, fp, code, msg, headers)
-        except ValueError:  # what it should lead to cannot be taken apart
+        except ValueError:  # the target is not a valid address
             fp.close()
             raise
 
@@ -345,6 +347,6 @@ class _Redirections(urllib.request.HTTPRedirectHandler):
         headers: Any,
         newurl: str,
     ) -> urllib.request.Request | None:
-        fp.close()  # else all of its body is read first, however long that is
+        fp.close()  # otherwise the whole body is read first, of any length
         _check(newurl, before=req.full_url)
         return super().redirect_request(req, fp, code, msg, headers, newurl)

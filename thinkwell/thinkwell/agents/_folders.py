@@ -1,4 +1,4 @@
-"""Where a user's settings are, and what can be fetched again."""
+"""The user's folders for settings, cached files and state."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ APP = "thinkwell"
 
 
 def config_folder() -> Path:
-    r"""Return the folder of the user's own settings; it need not exist.
+    r"""Return the folder of the user's settings. It need not exist.
 
-    ``$XDG_CONFIG_HOME/thinkwell``, else ``~/.config/thinkwell`` (XDG Base Directory Specification, which says
-    too that a relative path there is to be ignored). On Windows ``%APPDATA%\thinkwell``.
+    ``$XDG_CONFIG_HOME/thinkwell``, else ``~/.config/thinkwell`` (XDG Base Directory Specification, which also
+    says to ignore a relative path there). On Windows ``%APPDATA%\thinkwell``.
     """
     if sys.platform == "win32":
         return _folder("APPDATA", "AppData", "Roaming")
@@ -23,7 +23,7 @@ def config_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    r"""Return the folder of what can be fetched again; it need not exist.
+    r"""Return the folder of cached files, which can be downloaded again. It need not exist.
 
     ``$XDG_CACHE_HOME/thinkwell``, else ``~/.cache/thinkwell``. On Windows ``%LOCALAPPDATA%\thinkwell``.
     """
@@ -33,7 +33,7 @@ def cache_folder() -> Path:
 
 
 def state_folder() -> Path:
-    r"""Return the folder of what a program keeps of its use; it need not exist.
+    r"""Return the folder of the program's state, such as its history. It need not exist.
 
     ``$XDG_STATE_HOME/thinkwell``, else ``~/.local/state/thinkwell``. On Windows ``%LOCALAPPDATA%\thinkwell``.
     """

@@ -1,4 +1,4 @@
-"""What is known to be behind an agent's errors, and what the agent says in them."""
+"""Known errors of agents: how to recognise them in the agent's words, and what to do."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SEARCHED: Final = 64 * 1024
-"""Characters that are searched of each thing that an agent said, the last ones: it may say any amount."""
+"""Characters that are searched in each text, from its end: an agent's text may have any length."""
 
 
 class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of the table of an agent's errors: how one is recognised, and what to do about it.
+    """A row of the table of an agent's errors: how to recognise one, and what to do about it.
 
-    An error matches by what the agent said, whatever its class is and however it comes about. Where the agent
-    says nothing, as when it never fetches our tools, it matches by its class alone.
+    An error matches by what the agent said, whatever its class. Where the agent says nothing, as when it
+    never fetches our tools, it matches by its class alone.
 
     A row with `said` whose class is one of `Overloaded`, `QuotaExhausted`, `ContextFull`, `ModelNotFound` and
-    `LoginExpired` also gives that class to what the agent reports in a turn.
+    `LoginExpired` also gives that class to an error that the agent reports in a turn.
     """
 
     hint: str
     """What to do about it. The error carries it as a note."""
     version: str
-    """The version of the agent that was seen to do it."""
+    """The version of the agent in which it was seen."""
     seen: dt.date
-    """When."""
+    """The date on which it was seen."""
     said: str = ""
-    """A regular expression that is searched in what the agent said: see `words_of`. Case does not count, and
-    ``^`` and ``$`` stand for the ends of a line. A group named ``retry_after`` or ``resets_at`` is the number
-    of an `Overloaded` or a `QuotaExhausted`."""
+    """A regular expression to search in the agent's words: see `words_of`. Case is ignored, and ``^`` and
+    ``$`` match at the ends of a line. A group named ``retry_after`` or ``resets_at`` is the number of an
+    `Overloaded` or a `QuotaExhausted`."""
     error: str = ""
-    """The class of `thinkwell.errors` that it is. Without `said`, errors of that class match."""
+    """The name of the class in `thinkwell.errors`. Without `said`, every error of that class matches."""
 
     def __post_init__(self) -> None:
         """Check what the types do not say.
 
         Raises:
-            ValueError: Nothing would match, or anything.
+            ValueError: It would match nothing, or everything.
         """
         if not self.said and not self.error:
             raise ValueError("give said, error, or both")
@@ -56,9 +56,9 @@ class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         try:
             found = self.pattern.search("")
         except re.error as exc:
-            raise ValueError(f"said = {self.said!r} is no regular expression: {exc}") from exc
+            raise ValueError(f"said = {self.said!r} is not a regular expression: {exc}") from exc
         if found is not None and self.said:
-            raise ValueError(f"said = {self.said!r} is found in everything")
+            raise ValueError(f"said = {self.said!r} matches everything")
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -66,7 +66,7 @@ class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return re.compile(self.said, re.IGNORECASE | re.MULTILINE)
 
     def matches(self, error: Exception) -> bool:
-        """Return whether an error is this one."""
+        """Return whether this row describes an error."""
         if self.said:
             return self._found(error) is not None
         return any(kind.__name__ == self.error for kind in type(error).__mro__)
@@ -74,12 +74,12 @@ class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def classified(
         self, reported: errors.AgentReported, agent: str, methods: Sequence[errors.AuthMethod]
     ) -> errors.AgentReported | None:
-        """Return what an agent reported as an error of the class of this row; ``None`` where it is another.
+        """Return an error that an agent reported in the class of this row, or ``None`` if it does not match.
 
         Args:
-            reported: What it reported.
+            reported: The error that it reported.
             agent: Its name.
-            methods: The ways to log in that it offers.
+            methods: The login methods that it offers.
         """
         found = self._found(reported) if self.said else None
         if found is None:
@@ -105,7 +105,7 @@ class KnownError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def _number(found: re.Match[str], name: str) -> float | None:
-    """Return the number in a group, where there is one."""
+    """Return a group's value as a number, or ``None``."""
     try:
         number = float(found.groupdict().get(name) or "")
     except ValueError:
@@ -114,12 +114,12 @@ def _number(found: re.Match[str], name: str) -> float | None:
 
 
 def words_of(error: Exception) -> Iterator[str]:
-    """Return what the agent said, or did, in an error, as texts to search in.
+    """Return what the agent said or did in an error, as texts to search in.
 
-    That is, for an error that it answered with, code and message (``-32603 Internal error``), and the data as
-    JSON; for a process that ended or did not start, the reason and the end of standard error; for a login,
-    why; for a capability, its name and what needs it; for a turn without a result the stop reason, a line
-    ``denied: TITLE`` for each thing that was denied, a line ``over WAY`` for each way on which our tools were
+    An error that it answered with: code and message (``-32603 Internal error``), and the data as JSON. A
+    process that ended or did not start: the reason and the end of standard error. A login: the reason. A
+    capability: its name and what needs it. A turn without a result: the stop reason, a line
+    ``denied: TITLE`` for each denial, a line ``over TRANSPORT`` for each transport on which our tools were
     offered, and the text.
     """
     match error:

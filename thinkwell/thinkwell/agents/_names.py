@@ -46,4 +46,4 @@ AgentName: TypeAlias = Literal[
     "stakpak",
     "vibe",
 ]
-"""An agent that `open_agent` knows by name. It takes the names of your own profiles too."""
+"""An agent that `open_agent` knows by name. The names of your own profiles are accepted too."""

@@ -1,4 +1,4 @@
-"""What has to happen before an agent can be started: its package is fetched, or its archive unpacked."""
+"""Preparing an agent for its start: downloading its package, or unpacking its archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thinkwell.agents._profile import AgentProfile, Binary
 
 CHECK_TIMEOUT: Final = 30.0
-"""Seconds to find out whether a package is there. It takes uv a tenth of a second, and nothing is fetched."""
+"""Seconds to find out whether a package is installed. uv takes a tenth of a second, and downloads nothing."""
 
 NODE: Final = "it comes with Node.js, which nodejs.org and the packages of most systems have"
 UV: Final = "it comes with uv"
@@ -30,7 +30,7 @@ UV_INSTALL: Final = "pip install uv"
 
 
 class _Ended(Struct, frozen=True, kw_only=True):
-    """How a program that fetches something has ended."""
+    """The end of a program that downloads a package."""
 
     exit_code: int | None
     stderr_tail: str
@@ -38,13 +38,13 @@ class _Ended(Struct, frozen=True, kw_only=True):
 
 
 class Preparing:
-    """Makes an agent ready to be started.
+    """Prepares an agent for its start.
 
     Args:
         profile: The agent.
-        env: The environment that it will have: what fetches it has the same.
-        cwd: The folder that it will be started in.
-        installing: Told what is installed, once something is.
+        env: The agent's environment, also used for the download.
+        cwd: The folder in which it will be started.
+        installing: Called with what is installed, before a download.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class Preparing:
         """Install the agent if it is missing, and return the command that starts it.
 
         Raises:
-            AgentNotFound: The program that fetches it is missing, or its own is.
-            AgentStartFailed: It could not be installed.
+            AgentNotFound: Its program, or the one that downloads it, is missing.
+            AgentStartFailed: The installation failed.
         """
         self.find()
         match self._profile.launch:
@@ -78,7 +78,8 @@ class Preparing:
             case Uvx() as uvx:
                 nothing = _fetching(uvx)
                 if uvx.version != LATEST and await self._uvx_has(uvx):
-                    # It would ask the index again, and not start what it has where that does not answer.
+                    # It would ask the index again, and fail to start an installed agent when the index does
+                    # not answer.
                     return ("uvx", "--offline", *uvx.command[1:])
                 await self._install(f"PyPI package {uvx.spec}", nothing)
                 return uvx.command
@@ -86,11 +87,11 @@ class Preparing:
                 return await self._unpack(binary)
 
     def find(self) -> None:
-        """Check that there is what starts the agent, or what fetches it. Nothing is started.
+        """Check that the agent's program, or the one that downloads it, is installed. Nothing is started.
 
         Raises:
-            AgentNotFound: It is missing, or so is the folder to start it in.
-            AgentStartFailed: It is no program.
+            AgentNotFound: It is missing, or the folder to start it in is.
+            AgentStartFailed: It is not a program.
         """
         match self._profile.launch:
             case Program() as program:
@@ -106,11 +107,11 @@ class Preparing:
                 pass  # it is downloaded
 
     def _find(self, command: Sequence[str], hint: str = "", *, next_command: str = "") -> None:
-        """Check that the program of a command is there.
+        """Check that a command's program is installed.
 
         Raises:
-            AgentNotFound: It is not, or the folder to start it in is not.
-            AgentStartFailed: It is no program.
+            AgentNotFound: It is missing, or the folder to start it in is.
+            AgentStartFailed: It is not a program.
         """
         profile = self._profile
         try:
@@ -158,10 +159,10 @@ class Preparing:
         return f"the {what} was not installed in time ({limit})"
 
     async def _ended(self, command: Sequence[str], seconds: float, phase: str) -> _Ended:
-        """Run a command until it ends or its time is over; nothing of it is left, also when cancelled.
+        """Run a command until it ends or its time is over. No process is left, even after cancellation.
 
         Raises:
-            AgentStartFailed: The system refuses to run it.
+            AgentStartFailed: The operating system refuses to run it.
         """
         try:
             async with stdio_transport(command, env=self._env, cwd=self._cwd, exit_grace=0) as process:
@@ -176,7 +177,7 @@ class Preparing:
             raise self._not_started(exc, command, phase) from exc
 
     async def _unpack(self, binary: Binary) -> tuple[str, ...]:
-        from thinkwell.agents._binaries import installed_binary  # loads what unpacks and downloads
+        from thinkwell.agents._binaries import installed_binary  # imports unpacking and downloads
 
         profile = self._profile
         path = self._env.get("PATH")
@@ -191,15 +192,15 @@ class Preparing:
 
 
 def find_starter(profile: AgentProfile, cwd: Path) -> None:
-    """Check that there is what starts an agent, or what fetches it. Nothing is started.
+    """Check that an agent's program, or the one that downloads it, is installed. Nothing is started.
 
     Args:
         profile: The agent.
-        cwd: The folder that it will be started in.
+        cwd: The folder in which it will be started.
 
     Raises:
-        AgentNotFound: It is missing, or so is the folder.
-        AgentStartFailed: It is no program.
+        AgentNotFound: It is missing, or the folder is.
+        AgentStartFailed: It is not a program.
     """
 
     def installing(what: str) -> None:
@@ -209,11 +210,11 @@ def find_starter(profile: AgentProfile, cwd: Path) -> None:
 
 
 class _WouldInstall(Exception):  # noqa: N818 - says what would happen
-    """An agent is missing, and could be fetched."""
+    """An agent is missing, and could be downloaded."""
 
 
 async def is_installed(profile: AgentProfile, cwd: str) -> bool:
-    """Return whether an agent can be started in a folder without fetching anything. Nothing is fetched."""
+    """Return whether an agent can be started in a folder without a download. Nothing is downloaded."""
 
     def refuse(what: str) -> None:
         raise _WouldInstall(what)
@@ -226,20 +227,20 @@ async def is_installed(profile: AgentProfile, cwd: str) -> bool:
 
 
 def _fetching(package: Npx | Uvx) -> tuple[str, ...]:
-    """Return what fetches a package, and does nothing else."""
+    """Return a command that downloads a package, and does nothing else."""
     if isinstance(package, Npx):
-        # npx installs what it has not yet, whatever it is to run of it.
+        # npx installs a missing package before it runs anything.
         return ("npx", "--yes", f"--package={package.spec}", "--", "node", "-e", "0")
     return ("uvx", "--from", package.spec, "python", "-c", "")
 
 
 def _npx_has(npx: Npx, env: Mapping[str, str]) -> bool:
-    """Whether npx starts a package without fetching it.
+    """Return whether npx starts a package without downloading it.
 
-    It keeps each under a hash of what was asked for (libnpmexec). Where that is no longer so, or the cache is
-    elsewhere, packages are asked for twice, which takes half a second and does no harm.
+    npx keeps each package under a hash of the request (libnpmexec). If that changes, or the cache is
+    elsewhere, packages are requested twice, which takes half a second and does no harm.
     """
-    from hashlib import sha512  # loads OpenSSL, which `import thinkwell` does without
+    from hashlib import sha512  # loads OpenSSL, which `import thinkwell` avoids
 
     folder = _npm_cache(env) / "_npx" / sha512(npx.spec.encode()).hexdigest()[:16]
     return (folder / "node_modules" / npx.package / "package.json").is_file()

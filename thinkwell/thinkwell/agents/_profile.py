@@ -1,4 +1,4 @@
-"""What is known of an agent, as data."""
+"""The profile of an agent: everything known about it, as data."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ ToolTransport: TypeAlias = Literal["acp", "http", "stdio"]
 the agent starts."""
 
 LATEST: Final = "latest"
-"""The version that stands for the newest one."""
+"""The version name for the newest version."""
 
 COLD_START: Final = 300.0
-"""Seconds that a first installation may take. The longest that users reported took 81 over a slow line."""
+"""Seconds for a first installation. The longest that users reported took 81 over a slow line."""
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-"""What an agent may be called: a name that is safe as the name of a file."""
+"""Valid names of agents. Each is safe as a file name."""
 
 VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,63}")
-"""A version, or a name for one. No range, and no address: npx would take both, and run what is there."""
+"""A version or its name. No range and no address: npx would accept both, and run what it finds there."""
 
 _NPM_PACKAGE: Final = re.compile(r"(@[A-Za-z0-9_][A-Za-z0-9._~-]*/)?[A-Za-z0-9_][A-Za-z0-9._~-]*")
 _PYPI_PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?")
@@ -61,7 +61,7 @@ _PYPI_PROGRAM: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class Npx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An agent from npm, which ``npx`` fetches, keeps and runs."""
+    """An agent from npm, which ``npx`` downloads, caches and runs."""
 
     package: str
     version: str = LATEST
@@ -74,22 +74,22 @@ class Npx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What starts it (ACP registry, distribution ``npx``).
+        """The command that starts it (ACP registry, distribution ``npx``).
 
-        npx asks the registry about every package, of a fixed version too, and does not start one that it has
-        where a proxy refuses to ask, unless it is told to prefer what it knows.
+        npx asks the registry about every package, even one of a fixed version. If a proxy refuses, it does
+        not start the package that it has, unless it is told to prefer its cache.
         """
         known = () if self.version == LATEST else ("--prefer-offline",)
         return ("npx", "--yes", *known, self.spec, *self.args)
 
 
 class Uvx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An agent from PyPI, which ``uvx`` fetches, keeps and runs."""
+    """An agent from PyPI, which ``uvx`` downloads, caches and runs."""
 
     package: str
     version: str = LATEST
     program: str | None = None
-    """What to run of the package, where it is not called like it."""
+    """The program of the package, if its name differs."""
     args: tuple[str, ...] = ()
 
     @property
@@ -99,7 +99,7 @@ class Uvx(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What starts it (ACP registry, distribution ``uvx``)."""
+        """The command that starts it (ACP registry, distribution ``uvx``)."""
         if self.program is None:
             return ("uvx", self.spec, *self.args)
         return ("uvx", "--from", self.spec, self.program, *self.args)
@@ -110,16 +110,16 @@ class Program(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     command: tuple[str, ...]
     install: str = ""
-    """What to type, or where to look, where it is missing."""
+    """How to install it, or where to look, when it is missing."""
 
 
 class Archive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file to download for one kind of machine."""
+    """A file to download for one platform."""
 
     archive: str
-    """Its address: a zip, a tar that is compressed, or the program itself."""
+    """Its address: a zip, a compressed tar, or the program itself."""
     cmd: str
-    """The program within it, or the name of one that runs what is in it."""
+    """The program within it, or the name of its interpreter."""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     sha256: str | None = None
@@ -137,19 +137,19 @@ Launch: TypeAlias = Npx | Uvx | Program | Binary
 """How an agent is started."""
 
 LAUNCHES: Final = ("npx", "uvx", "program", "binary")
-"""The tables of a profile of which it has exactly one."""
+"""The tables of which a profile has exactly one."""
 
 
 class EnvironmentRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is changed of the caller's environment for an agent."""
+    """Changes to the caller's environment for an agent."""
 
     set: Mapping[str, str] = {}
-    """Variables that it needs, whatever the caller's environment says; ``open_agent(env=…)`` says more."""
+    """Variables to set, whatever the caller's environment says. ``open_agent(env=…)`` overrides them."""
     strip: tuple[str, ...] = ()
-    """Patterns of the names of variables that it must not see, such as ``CLAUDE_CODE_*``."""
+    """Patterns of variables to remove, such as ``CLAUDE_CODE_*``."""
 
     def applied(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment that comes of the caller's."""
+        """Return the environment that results from the caller's."""
         kept = {
             name: value
             for name, value in inherited.items()
@@ -159,25 +159,25 @@ class EnvironmentRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Quirk(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something that an agent does and no specification says."""
+    """A behaviour of an agent that no specification describes."""
 
     about: str
     version: str
-    """The version that was seen to do it."""
+    """The version of the agent in which it was seen."""
     seen: dt.date
-    """When."""
+    """The date on which it was seen."""
 
 
 class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to start an agent, and what else is known of it.
+    """How to start an agent, and everything else known about it.
 
-    Exactly one of `npx`, `uvx`, `program` and `binary` is there. To change a profile, see
+    Exactly one of `npx`, `uvx`, `program` and `binary` is set. To change a profile, see
     `msgspec.structs.replace`.
     """
 
     name: str
     title: str = ""
-    """What to show."""
+    """The name to show."""
     website: str = ""
     registry: str | None = None
     """Its id in the public registry of the Agent Client Protocol."""
@@ -187,38 +187,38 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     binary: Binary | None = None
     env: EnvironmentRules = EnvironmentRules()
     tools_via: tuple[ToolTransport, ...] = ()
-    """The ways for our tools in the order in which they are preferred, of those that the agent offers."""
+    """The transports for our tools, preferred ones first. Those that the agent does not offer are skipped."""
     bare_tool_names: bool = False
-    """Whether it shows a call of an MCP tool by the tool's name alone. Our tools get names then that no other
-    tool can have. Of any agent that is learnt when it asks for permission for one."""
+    """Whether it shows a call of an MCP tool by the tool's name alone. Our tools then get unique names. With
+    any agent, this is detected when it asks for permission for such a call."""
     cold_start: float = COLD_START
-    """Seconds that a first installation may take."""
+    """Seconds for a first installation."""
     ends_on_eof: bool = True
-    """Whether it exits when its standard input is closed. Else SIGTERM follows at once."""
+    """Whether it exits when its standard input is closed. If not, SIGTERM follows at once."""
     fails_in_text: bool = False
-    """Whether it ends a turn that has failed like any other, with the failure as its message, and marks it as
-    codex-acp does. Without the mark, nothing tells that from an answer."""
+    """Whether it ends a failed turn like any other, with the failure as its message and the mark of
+    codex-acp. Without the mark, a failure looks like an answer."""
     whole_fields: bool = False
-    """Whether it shows the arguments of a call, while its model writes them, field by field, each whole. Of
-    any other agent, the last one may go on."""
+    """Whether it shows the arguments of a call, while its model writes them, field by field, each whole. With
+    any other agent, the last field may be incomplete."""
     login: str = ""
-    """What to type to log in with the agent's own program."""
+    """The command that logs in with the agent's own program."""
     quirks: tuple[Quirk, ...] = ()
     errors: tuple[KnownError, ...] = ()
-    """How its errors are recognised, and what to do about each."""
+    """How to recognise its errors, and what to do about each."""
     files: tuple[str, ...] = ()
-    """Where all of this was read, the most general first."""
+    """The files that this profile was read from, the most general first."""
 
     def __post_init__(self) -> None:
         """Check the types, which Python does not, and what they do not say.
 
         Raises:
-            ProfileError: There is not exactly one way to start the agent, or one that cannot be.
+            ProfileError: It does not have exactly one way to start the agent, or a value is invalid.
         """
         self._check_types()
         if sum(getattr(self, key) is not None for key in LAUNCHES) != 1:
             self._refuse(f"give exactly one of {', '.join(LAUNCHES)}")
-        if not self.cold_start > 0:  # not a number is no limit
+        if not self.cold_start > 0:  # also refuses NaN
             self._refuse(f"cold_start = {self.cold_start:g}: give seconds")
         match self.launch:
             case Npx(package=package):
@@ -230,20 +230,20 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             case Program(command=command):
                 if not command:
                     self._refuse("program.command is empty")
-            case _:  # a folder has its name
+            case _:  # each version has a folder
                 self._check("name", self.name, NAME, "a name of small letters, digits and ._-")
         if self.version is not None:
             self._check("version", self.version, VERSION, "a version such as 1.2.3, or latest")
         for key, value in self.env.set.items():
-            self._check("the name of a variable in env.set", key, _VARIABLE, "one that a system takes")
+            self._check("the name of a variable in env.set", key, _VARIABLE, "a valid name")
             if "\0" in value:
-                self._refuse(f"env.set.{key} has a zero byte: no system takes that")
+                self._refuse(f"env.set.{key} has a zero byte, which no system accepts")
 
     def _check_types(self) -> None:
         for key, wanted in _types().items():
             value = getattr(self, key)
             try:
-                # A struct that is there already would be taken as it is.
+                # msgspec would accept an existing struct without checks.
                 fits = type(msgspec.convert(msgspec.to_builtins(value), wanted)) is type(value)
             except (msgspec.ValidationError, TypeError) as exc:
                 self._refuse(f"{key} = {value!r:.100}: {exc}")
@@ -266,12 +266,12 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What starts it; empty where that is known only when it was downloaded."""
+        """The command that starts it; empty if it is known only after the download."""
         return () if isinstance(self.launch, Binary) else self.launch.command
 
     @property
     def version(self) -> str | None:
-        """The version that is started, or ``latest``; ``None`` where that is as it was installed."""
+        """The version that is started, or ``latest``; ``None`` for an agent that you have installed."""
         return None if isinstance(self.launch, Program) else self.launch.version
 
     def at(self, version: str) -> AgentProfile:
@@ -286,13 +286,15 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             case Uvx() as uvx:
                 return replace(self, uvx=replace(uvx, version=version))
             case Binary():
-                reason = f"@{version} is for agents that npx or uvx fetch; this one is downloaded"
+                reason = f"@{version} works for agents that npx or uvx download; this one is downloaded"
             case _:
-                reason = f"@{version} is for agents that npx or uvx fetch; this one is installed by you"
+                reason = (
+                    f"@{version} works for agents that npx or uvx download; this one you install yourself"
+                )
         raise ProfileError(self.name, reason, self.files)
 
     def started_by(self, command: Sequence[str]) -> AgentProfile:
-        """Return the profile for your own program of this agent: another build, or one in a container.
+        """Return the profile with your own command: another build, or one in a container.
 
         Args:
             command: Program and arguments.
@@ -301,18 +303,18 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return replace(self, npx=None, uvx=None, binary=None, program=program)
 
     def hints(self, error: Exception) -> tuple[str, ...]:
-        """Return what is known to do about an error, each hint once."""
+        """Return the hints for an error, each once."""
         return tuple(dict.fromkeys(known.hint for known in self.errors if known.matches(error)))
 
     def classified(
         self, reported: AgentReported, agent: str, methods: Sequence[AuthMethod]
     ) -> AgentReported | None:
-        """Return what an agent reported as an error of its class: that of the first row that knows one.
+        """Return an error that an agent reported in the class of the first matching row, or ``None``.
 
         Args:
-            reported: What it reported.
+            reported: The error that it reported.
             agent: The agent's name.
-            methods: The ways to log in that it offers.
+            methods: The login methods that it offers.
         """
         rows = (known.classified(reported, agent, methods) for known in self.errors)
         return next((error for error in rows if error is not None), None)
@@ -325,7 +327,7 @@ def _types() -> Mapping[str, object]:
 
 
 def advise(error: Exception, profile: AgentProfile) -> None:
-    """Add to an error, as notes, what is known to do about it where it comes of this agent."""
+    """Add the hints for an error of this agent to it, as notes."""
     hints = profile.hints(error)
     if isinstance(error, LoginRequired) and profile.login:
         by_hand = f"A login with its own program counts too, where you have that: {profile.login}"
@@ -337,7 +339,7 @@ def advise(error: Exception, profile: AgentProfile) -> None:
 
 @contextmanager
 def advising(profile: AgentProfile | None) -> Generator[None]:
-    """Add what is known to do about them to the errors that leave a block; nothing without a profile."""
+    """Add hints to the errors that leave a block. Without a profile, do nothing."""
     try:
         yield
     except ThinkwellError as exc:
@@ -347,19 +349,19 @@ def advising(profile: AgentProfile | None) -> Generator[None]:
 
 
 def profile_of(name: str, table: Mapping[str, object], files: Sequence[str]) -> AgentProfile:
-    """Return the profile that a table of TOML comes to.
+    """Return the profile that a table of TOML describes.
 
     Args:
-        name: What the agent is called.
-        table: Everything else of a profile.
-        files: Where it was read, the most general first.
+        name: The agent's name.
+        table: The other keys of the profile.
+        files: The files that it was read from, the most general first.
 
     Raises:
-        ProfileError: It is none.
+        ProfileError: It is not a valid profile.
     """
     for key in ("name", "files"):
         if key in table:
-            raise ProfileError(name, f"there is no key {key!r} in a profile", files)
+            raise ProfileError(name, f"a profile has no key {key!r}", files)
     try:
         return msgspec.convert({**table, "name": name, "files": tuple(files)}, AgentProfile)
     except msgspec.ValidationError as exc:

@@ -39,10 +39,10 @@ __all__ = (
 )
 
 ADDRESS: Final = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
-"""Where the registry is published (agentclientprotocol/registry, README)."""
+"""The registry's address (agentclientprotocol/registry, README)."""
 
 MAX_BYTES: Final = 16 * 1024**2
-"""How many bytes a registry may have. With forty agents it had some fifty thousand."""
+"""Most bytes of a registry. With forty agents it had about fifty thousand."""
 
 _NPM: Final = re.compile(
     r"(?P<name>(?:@[\w~][\w.~-]*/)?[\w~][\w.~-]*)(?:@(?P<version>\w[\w.+-]*))?", re.ASCII
@@ -67,7 +67,7 @@ class Package(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What the registry says of one kind of machine."""
+    """An agent's archive for one platform."""
 
     archive: str
     cmd: str
@@ -84,7 +84,7 @@ class Distribution(Struct, frozen=True, kw_only=True):
 
 
 class RegistryEntry(Struct, frozen=True, kw_only=True):
-    """An agent of the registry (its ``agent.schema.json``). Keys that are not known are ignored."""
+    """An agent of the registry (its ``agent.schema.json``). Unknown keys are ignored."""
 
     id: str
     version: str
@@ -98,25 +98,25 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
         """Check what the types do not say.
 
         Raises:
-            ValueError: The entry is not used.
+            ValueError: The entry cannot be used.
         """
         if NAME.fullmatch(self.id) is None:
-            raise ValueError(f"its id {_shown(self.id)} is none: it has small letters, digits and -")
+            raise ValueError(f"its id {_shown(self.id)} is invalid: use small letters, digits and -")
         if _VERSION.fullmatch(self.version) is None:
-            raise ValueError(f"its version {_shown(self.version)} is none")
+            raise ValueError(f"its version {_shown(self.version)} is invalid")
         ways = self.distribution
         if ways.npx is None and ways.uvx is None and not ways.binary:
-            raise ValueError("it comes neither by npx nor by uvx nor as a binary")
+            raise ValueError("it has neither npx nor uvx nor binary")
         for package, form in ((ways.npx, _NPM), (ways.uvx, _PYPI)):
             if package is not None and form.fullmatch(package.package) is None:
-                raise ValueError(f"{_shown(package.package)} is no package with or without its version")
+                raise ValueError(f"{_shown(package.package)} is not a package, with or without a version")
         for text in self._texts():
             if not text.isprintable():
-                raise ValueError(f"{_shown(text)} has characters that cannot be shown")
+                raise ValueError(f"{_shown(text)} has unprintable characters")
         for way in self._ways():
             for name in way.env:
                 if _VARIABLE.fullmatch(name) is None:
-                    raise ValueError(f"{_shown(name)} cannot be the name of a variable")
+                    raise ValueError(f"{_shown(name)} is not a valid name of a variable")
 
     def _ways(self) -> Iterable[Package | Target]:
         yield from (way for way in (self.distribution.npx, self.distribution.uvx) if way is not None)
@@ -131,19 +131,19 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
                 yield from (way.archive, way.cmd)
 
     def launch(self, on: str | None = None) -> Npx | Uvx | Binary | None:
-        """Return how to start it: by npx, else by uvx, else as a program that is downloaded.
+        """Return how to start it: by npx, else by uvx, else as a downloaded program.
 
-        A version that stands with the package is taken. Where none does, or a range, it is the entry's own.
-        The registry takes no package whose version differs from its entry's, and asks npm and PyPI for new
-        ones every hour (its CONTRIBUTING.md): so that is the version for which the arguments were written,
-        and what is started does not change before the next `update_agents`. The newest one is
+        The version is the one given with the package, or the entry's own if the package has none or a range.
+        The registry refuses a package whose version differs from its entry's, and asks npm and PyPI for new
+        versions every hour (its CONTRIBUTING.md): so the arguments were written for that version, and the
+        started version does not change before the next `update_agents`. For the newest one, use
         ``NAME@latest``.
 
         Args:
-            on: The kind of machine, such as ``linux-x86_64``; this one where none is given.
+            on: The platform, such as ``linux-x86_64``; this machine's by default.
 
         Returns:
-            ``None`` where there is nothing for that machine.
+            ``None`` if it has nothing for that platform.
         """
         ways = self.distribution
         if ways.npx is not None:
@@ -163,44 +163,44 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
 
 
 class SkippedEntry(Struct, frozen=True, kw_only=True):
-    """An entry that is not used."""
+    """An entry that cannot be used."""
 
     id: str
-    """Its id, or its number in the registry where it has none."""
+    """Its id, or its number in the registry if it has none."""
     reason: str
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """What a registry holds."""
+    """The entries of a registry."""
 
     entries: tuple[RegistryEntry, ...]
     skipped: tuple[SkippedEntry, ...]
 
 
 class RegistryChange(Struct, frozen=True, kw_only=True):
-    """An agent of which the registry says something else than before."""
+    """A change of an agent's entry in the registry."""
 
     id: str
     before: str
     """The version before."""
     after: str
-    """The version now. It may be the same, and something else be new."""
+    """The version now. It may be the same, with other changes."""
 
 
 class RegistryUpdate(Struct, frozen=True, kw_only=True):
-    """How a registry differs from the copy that there was before."""
+    """How a registry differs from the copy before."""
 
     source: str
-    """The file or address that was read."""
+    """The file or address of the registry."""
     path: Path
-    """The copy."""
+    """The path of the copy."""
     total: int
-    """How many agents it has."""
+    """The number of agents in it."""
     added: tuple[str, ...]
     changed: tuple[RegistryChange, ...]
     removed: tuple[str, ...]
     skipped: tuple[SkippedEntry, ...]
-    """Entries that are not used, and why."""
+    """Entries that cannot be used, and why."""
 
 
 class _Index(Struct):
@@ -212,17 +212,17 @@ class _Id(Struct):
 
 
 def platform_name() -> str:
-    """Return what the registry calls this kind of machine, such as ``linux-x86_64`` or ``darwin-aarch64``."""
+    """Return the registry's name for this platform, such as ``linux-x86_64`` or ``darwin-aarch64``."""
     machine = platform.machine().lower()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     return f"{platform.system().lower()}-{machine}"
 
 
 def read_registry(data: bytes) -> Registry:
-    """Read a registry's JSON. An entry that cannot be used is skipped, and said so.
+    """Read a registry's JSON. Entries that cannot be used are listed as skipped.
 
     Raises:
-        ValueError: It is no registry.
+        ValueError: It is not a registry.
     """
     try:
         index = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=_Index)
@@ -237,7 +237,7 @@ def read_registry(data: bytes) -> Registry:
             skipped.append(SkippedEntry(id=_id(raw) or f"#{number}", reason=str(exc)))
             continue
         if entry.id in entries:
-            skipped.append(SkippedEntry(id=entry.id, reason="there is another entry of this id before it"))
+            skipped.append(SkippedEntry(id=entry.id, reason="an earlier entry has the same id"))
         else:
             entries[entry.id] = entry
     return Registry(entries=tuple(entries.values()), skipped=tuple(skipped))
@@ -247,11 +247,11 @@ Table: TypeAlias = dict[str, object]
 
 
 def as_profile_table(entry: RegistryEntry) -> Table:
-    """Return what an entry says in the form of a profile's file.
+    """Return an entry in the form of a profile's file.
 
-    Variables go to the profile's own where the agent comes by npx or uvx; those of a binary may differ
-    between kinds of machines, and stay with it. An agent that does not support this machine is given with
-    what is there for others, so that starting it says what is missing.
+    With npx and uvx, variables become the profile's own. Those of a binary may differ between platforms, and
+    stay with it. An agent that does not support this machine keeps its other platforms, so that starting it
+    reports what is missing.
     """
     launch = entry.launch() or entry._binary()
     table: Table = {"title": entry.name or entry.id, "registry": entry.id}
@@ -265,12 +265,12 @@ def as_profile_table(entry: RegistryEntry) -> Table:
 
 
 def stored_registry_path() -> Path:
-    """Return where our copy of the registry is; there may be none."""
+    """Return the path of our copy of the registry. It need not exist."""
     return cache_folder() / "registry.json"
 
 
 def stored_tables() -> Mapping[str, tuple[str, Table]]:
-    """Return the file and the table of each agent in our copy of the registry; none without a copy."""
+    """Return the file and the table of each agent in our copy of the registry; empty without a copy."""
     path = stored_registry_path()
     return {entry.id: (str(path), as_profile_table(entry)) for entry in _stored(path)}
 
@@ -279,14 +279,13 @@ async def update_agents(source: str | os.PathLike[str] | None = None) -> Registr
     """Read the public registry of agents, and keep a copy of it for `find_agent`.
 
     Args:
-        source: A file, or an address that begins with ``https://``. The registry's own address where none is
-            given.
+        source: A file, or an address that begins with ``https://``; the registry's own address by default.
 
     Returns:
         How it differs from the copy before.
 
     Raises:
-        RegistryError: It cannot be read, or no agent in it can be used. The copy before is kept.
+        RegistryError: It cannot be read, or has no usable agent. The copy before is kept.
     """
     name = os.fspath(ADDRESS if source is None else source)
     path = stored_registry_path()
@@ -295,13 +294,13 @@ async def update_agents(source: str | os.PathLike[str] | None = None) -> Registr
         data = await _read(name, path.parent)
         registry = read_registry(data)
         if not registry.entries:
-            raise ValueError(f"no agent in it can be used{_first_of(registry.skipped)}")
+            raise ValueError(f"it has no usable agent{_first_of(registry.skipped)}")
         before = await anyio.to_thread.run_sync(_stored, path)
         await anyio.to_thread.run_sync(_replace, path, data)
     except OSError as exc:
         raise RegistryError(name, f"{exc.filename or path}: {exc.strerror or exc}") from exc
     except ValueError as exc:
-        reason = f"it is no registry of agents: {exc}. Check the address; {ADDRESS} is the public one"
+        reason = f"it is not a registry of agents: {exc}. Check the address; {ADDRESS} is the public one"
         raise RegistryError(name, reason) from exc
     old = {entry.id: entry for entry in before}
     new = {entry.id: entry for entry in registry.entries}
@@ -323,7 +322,7 @@ async def update_agents(source: str | os.PathLike[str] | None = None) -> Registr
 async def _read(source: str, folder: Path) -> bytes:
     if not source.lower().startswith(("https://", "http://")):
         return await anyio.to_thread.run_sync(_read_file, Path(source))
-    from thinkwell.agents._download import DownloadError, download  # loads what speaks HTTP and TLS
+    from thinkwell.agents._download import DownloadError, download  # imports HTTP and TLS
 
     with tempfile.TemporaryDirectory(prefix=".registry-", dir=folder) as temporary:
         file = Path(temporary) / "registry.json"
@@ -347,7 +346,7 @@ def _read_file(path: Path) -> bytes:
 
 
 def _stored(path: Path) -> tuple[RegistryEntry, ...]:
-    """Return what our copy holds: nothing where there is none, or none that can be read."""
+    """Return the entries of our copy, or none if it is missing or cannot be read."""
     try:
         return read_registry(_read_file(path)).entries
     except FileNotFoundError:
@@ -358,8 +357,10 @@ def _stored(path: Path) -> tuple[RegistryEntry, ...]:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Put a file in a file's place, at once and whole."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # for its owner alone
+    """Replace a file atomically."""
+    descriptor, temporary = tempfile.mkstemp(
+        prefix=f".{path.name}-", dir=path.parent
+    )  # readable by its owner only
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -371,12 +372,12 @@ def _replace(path: Path, data: bytes) -> None:
 
 def _pinned(form: re.Pattern[str], spec: str, version: str) -> tuple[str, str]:
     found = form.fullmatch(spec)
-    assert found is not None  # an entry where it does not fit is none
+    assert found is not None  # entries that do not match are refused
     return found["name"], found["version"] or version
 
 
 def _table(launch: Npx | Uvx | Binary | Archive) -> Table:
-    """Return a launch's table. No arguments are told as such: else those of a file below would be taken."""
+    """Return a launch's table. An empty `args` is kept: it replaces the arguments of a lower file."""
     table = msgspec.json.decode(msgspec.json.encode(launch), type=dict[str, object])
     if isinstance(launch, Binary):
         table["archives"] = {on: _table(archive) for on, archive in launch.archives.items()}

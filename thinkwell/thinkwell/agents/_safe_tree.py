@@ -1,8 +1,8 @@
-"""A new folder that is filled as an archive says which is not trusted. All of it blocks: use a worker thread.
+"""A new folder that is filled from an untrusted archive. All calls block: use a worker thread.
 
-What keeps it safe: the folder is new and empty. While files are written there is no link in it, so no path
-can lead out; links come last, and then each must lead to within. Only regular files, folders and links are
-made, with rights of ours.
+It is safe because the folder is new and empty. While files are written it has no links, so no path can lead
+out of it. Links are made last, and each must point into the folder. Only regular files, folders and links are
+made, with our own permissions.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ CHUNK: Final = 256 * 1024
 """Bytes read at once."""
 
 MAX_DEPTH: Final = 100
-"""How deep folders may lie in each other: what removes them calls itself for each."""
+"""Most levels of folders: removing them recurses once for each."""
 
 _WINDOWS_DEVICE: Final = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])\s*(\..*)?")
 
 
 class Refused(Exception):  # noqa: N818 - says what happened
-    """Something in an archive is not unpacked."""
+    """Something in an archive must not be unpacked."""
 
 
 def relative_parts(name: str, *, windows: bool = os.name == "nt") -> tuple[str, ...]:
-    r"""Return the parts of a path that must stay within its folder. None are left of ``./``.
+    r"""Return the parts of a path that must stay within its folder; none for ``./``.
 
-    A backslash separates as a slash does, on every system: zips have been written so.
+    A backslash is a separator on every system: some zips are written so.
 
     Args:
-        name: What an archive says.
-        windows: Whether Windows is to write it, which takes more names for something else.
+        name: A path from an archive.
+        windows: Whether it is written on Windows, where more names have a special meaning.
 
     Raises:
-        Refused: It would be outside of its folder, or cannot be a name.
+        Refused: It would be outside of its folder, or is not a valid name.
     """
     shown = ascii(name[:200])
     if not name.isprintable():
-        raise Refused(f"the name {shown} has characters that cannot be shown")
+        raise Refused(f"the name {shown} has unprintable characters")
     separated = name.replace("\\", "/")
     if separated.startswith("/") or re.match("[A-Za-z]:", separated):
         raise Refused(f"the path {shown} is absolute")
@@ -55,14 +55,14 @@ def relative_parts(name: str, *, windows: bool = os.name == "nt") -> tuple[str, 
         raise Refused(f"the path {shown} is more than {MAX_DEPTH} folders deep")
     for part in parts:
         if not part.strip(" ."):  # Windows takes ".. " for ".."
-            raise Refused(f"the path {shown} leads out of the folder")
+            raise Refused(f"the path {shown} points out of the folder")
         if windows and (set(part) & set('<>:"|?*') or part[-1] in " ." or _WINDOWS_DEVICE.fullmatch(part)):
-            raise Refused(f"the path {shown} cannot be one on Windows")
+            raise Refused(f"the path {shown} is invalid on Windows")
     return parts
 
 
 class Room:
-    """How much may still be written."""
+    """The bytes and members that may still be written."""
 
     def __init__(self, max_bytes: int, max_members: int) -> None:
         self._max_bytes = max_bytes
@@ -84,7 +84,7 @@ class Room:
 
 
 class SafeTree:
-    """A new folder that is filled."""
+    """A new folder that is being filled."""
 
     def __init__(self, folder: Path, room: Room) -> None:
         self._folder = folder
@@ -119,27 +119,27 @@ class SafeTree:
                 file.write(data)
 
     def add_copy(self, parts: Sequence[str], of: Sequence[str]) -> None:
-        """Write a file once more, for a hard link: only what has come before can be meant."""
+        """Copy a file, for a hard link. The link can only refer to an earlier file."""
         source = self._folder.joinpath(*of)
         if not source.is_file():
-            raise Refused(f"a link in it leads to {'/'.join(of)!a}, which is no file in it")
+            raise Refused(f"a link in it points to {'/'.join(of)!a}, which is not a file in it")
         with source.open("rb") as file:
             self.add_file(parts, file.read, executable=bool(source.stat().st_mode & 0o111))
 
     def add_link(self, parts: Sequence[str], target: str) -> None:
-        """Remember a symbolic link, until there are no files to be written any more."""
+        """Remember a symbolic link until all files are written."""
         if not parts:
             raise Refused("a link in it has no name")
         shown = ascii(target[:200])
         if not target or len(target) > 4096 or not target.isprintable() or "\\" in target:
-            raise Refused(f"a link in it leads to {shown}, which cannot be a path")
+            raise Refused(f"a link in it points to {shown}, which is not a path")
         if target.startswith("/") or re.match("[A-Za-z]:", target):
-            raise Refused(f"a link in it leads to {shown}, out of the folder")
+            raise Refused(f"a link in it points to {shown}, out of the folder")
         self._links.append((tuple(parts), target))
 
     def make_links(self) -> None:
-        """Make the links, and check that each, with the help of all others, stays in the folder."""
-        # All of their folders first: so these are folders and no links, and no link is made behind another.
+        """Make the links, and check that each stays in the folder when all are followed."""
+        # All folders first, so that none of them is a link and no link is made behind another.
         for parts, _ in self._links:
             self.add_folder(parts[:-1])
         for parts, target in self._links:
@@ -149,10 +149,10 @@ class SafeTree:
                 raise _twice(parts) from exc
         root = os.path.realpath(self._folder)
         for parts, target in self._links:
-            # Not Path.resolve, which raises where links lead in circles.
+            # Not Path.resolve, which raises for links in a circle.
             if os.path.commonpath([root, os.path.realpath(self._folder.joinpath(*parts))]) != root:
-                raise Refused(f"a link in it leads to {target[:200]!a}, out of the folder")
+                raise Refused(f"a link in it points to {target[:200]!a}, out of the folder")
 
 
 def _twice(parts: Sequence[str]) -> Refused:
-    return Refused(f"{'/'.join(parts)!a} is in it twice, or is a file and a folder")
+    return Refused(f"{'/'.join(parts)!a} is in it twice, or as a file and a folder")

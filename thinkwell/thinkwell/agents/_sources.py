@@ -1,4 +1,4 @@
-"""Where profiles are read: files that come with thinkwell, the registry, the user's folder, a project."""
+"""The sources of profiles: the files that come with thinkwell, the registry, the user's folder, a project."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ logger = logging.getLogger("thinkwell")
 def find_agent(name: str) -> AgentProfile:
     """Return the profile of an agent.
 
-    It is put together from the file that comes with thinkwell, the last copy of the registry (see
-    `update_agents`), ``agents/NAME.toml`` in the user's folder for configuration, and the table
-    ``[tool.thinkwell.agents.NAME]`` of the nearest ``pyproject.toml`` of the current folder or above. What
-    stands later in this list wins, key by key.
+    It is merged from the file that comes with thinkwell, the last copy of the registry (see `update_agents`),
+    ``agents/NAME.toml`` in the user's folder for configuration, and the table
+    ``[tool.thinkwell.agents.NAME]`` of the nearest ``pyproject.toml`` in the current folder or above. Later
+    sources override earlier ones, key by key.
 
     Args:
-        name: What the agent is called: ``claude``. With a version of an agent that npx or uvx fetches:
+        name: The agent's name: ``claude``. An agent that npx or uvx download may have a version:
             ``claude@0.100.0``, or ``claude@latest``.
 
     Raises:
-        AgentNotFound: No agent of that name is known.
+        AgentNotFound: No known agent has that name.
         ProfileError: Its profile cannot be read, or its version cannot be chosen.
     """
     plain, at, version = name.partition("@")
@@ -51,24 +51,24 @@ def find_agent(name: str) -> AgentProfile:
     if NAME.fullmatch(plain) is None or (at and not version):
         raise AgentNotFound(
             name,
-            'that is no name of an agent: they are in small letters, such as "claude" or "claude@latest"'
+            'it is not the name of an agent: use small letters, such as "claude" or "claude@latest"'
             f"{_known(sources, plain.lower())}",
         )
     profile = builtin_agent() if plain == BUILTIN else sources.profile(plain)
     if profile is None:
-        raise AgentNotFound(name, f"no agent of that name is known{_known(sources, plain)}")
+        raise AgentNotFound(name, f"no known agent has that name{_known(sources, plain)}")
     logger.debug("Agent %s: its profile comes from %s", plain, ", ".join(profile.files))
     return profile.at(version) if version else profile
 
 
 def builtin_agent() -> AgentProfile:
-    """Return the profile of the agent that comes with thinkwell. No file says anything of it."""
+    """Return the profile of the built-in agent. No file can change it."""
     command = helper_command("-P", "-m", "thinkwell.builtin")
     return AgentProfile(name=BUILTIN, title="The built-in agent", program=Program(command=tuple(command)))
 
 
 def known_agents() -> tuple[AgentProfile, ...]:
-    """Return the profiles of all agents that have one, by name. One that cannot be read is logged.
+    """Return all profiles, sorted by name. Those that cannot be read are logged.
 
     Raises:
         ProfileError: The user's ``pyproject.toml`` cannot be read.
@@ -81,19 +81,19 @@ def known_agents() -> tuple[AgentProfile, ...]:
         except ProfileError as exc:
             logger.warning("%s", exc)
         else:
-            if profile is not None:  # else its file is gone, or is a link to nowhere
+            if profile is not None:  # None: its file was removed, or is a broken link
                 profiles.append(profile)
     return tuple(profiles)
 
 
 def _known(sources: _Sources, wanted: str) -> str:
-    """Return what to say of the names that there are."""
+    """Return a hint with the names of known agents."""
     try:
         names = sources.names()
     except ProfileError:
         names = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
     names = sorted({BUILTIN, *names})
-    from difflib import get_close_matches  # loaded where something is wrong, and only there
+    from difflib import get_close_matches  # only after a mistake
 
     meant = get_close_matches(wanted, names, n=1, cutoff=0.7)
     others = f"; did you mean {meant[0]!r}?" if meant else f" (known: {', '.join(names)})."
@@ -102,16 +102,16 @@ def _known(sources: _Sources, wanted: str) -> str:
 
 def _why_not(name: str) -> str:
     if name == BUILTIN:
-        return "nothing of the built-in one can be changed"
-    return "names are made of small letters, digits and ._-"
+        return "the built-in agent cannot be changed"
+    return "use small letters, digits and ._-"
 
 
 class _Sources:
-    """The places that say something of agents, each read once, when it is first asked."""
+    """The sources of profiles, each read once, on first use."""
 
     @cached_property
     def _listed(self) -> Mapping[str, tuple[str, Table]]:
-        """What the last copy of the registry says of each agent, by its id there."""
+        """The table of each agent in our copy of the registry, by its id there."""
         from thinkwell.agents._registry import stored_tables  # only for agents with a profile
 
         return stored_tables()
@@ -122,7 +122,7 @@ class _Sources:
 
     @cached_property
     def _ours(self) -> Mapping[str, str]:
-        """Our names of agents by those of the registry."""
+        """Our names of agents by their id in the registry."""
         tables = ((file.stem, _table(file, file.stem)) for file in sorted(SHIPPED.glob("*.toml")))
         return {
             listed: name
@@ -138,11 +138,11 @@ class _Sources:
         names = {*files, *self._project[1]}
         for name in sorted(names):
             if NAME.fullmatch(name) is None or name == BUILTIN:
-                logger.warning("What is said of an agent %r is passed over: %s", name, _why_not(name))
+                logger.warning("The profile of an agent %r is ignored: %s", name, _why_not(name))
         return sorted(name for name in {*names, *listed} - {BUILTIN} if NAME.fullmatch(name))
 
     def profile(self, name: str) -> AgentProfile | None:
-        """Return what all of them say of an agent, by our name for it or by the registry's."""
+        """Return the merged profile of an agent, by our name or the registry's."""
         profile = self._read(name)
         if profile is None and name in self._ours:
             return self._read(self._ours[name])
@@ -166,7 +166,7 @@ class _Sources:
             if shipped is not None:
                 if news := _news_of(table, shipped[1]):
                     yield file, news
-            elif name not in self._ours:  # else we have another name for it, and know more of it
+            elif name not in self._ours:  # an id that we know by another name is not listed twice
                 yield file, table
         own = _table(config_folder() / "agents" / f"{name}.toml", name)
         if own is not None:
@@ -175,14 +175,14 @@ class _Sources:
         if name in tables:
             project = tables[name]
             if not isinstance(project, Mapping):
-                raise ProfileError(name, f"[tool.thinkwell.agents.{name}] is no table", (file,))
+                raise ProfileError(name, f"[tool.thinkwell.agents.{name}] is not a table", (file,))
             yield file, cast("Table", project)
 
 
 def _news_of(listed: Table, shipped: Table) -> Table:
-    """Return what the registry adds to a profile of ours: a newer version of the same package.
+    """Return what the registry adds to a shipped profile: a newer version of the same package.
 
-    With it come its variables, as far as ours says nothing of them. The command stays as it was tried.
+    Its variables are added if ours does not set them. The command stays the one that was tested.
     """
     for way in ("npx", "uvx"):
         theirs, ours = _table_at(listed, way), _table_at(shipped, way)
@@ -202,33 +202,33 @@ def _table_at(table: Table, key: str) -> Table:
 
 
 def _order(version: str) -> tuple[int, ...]:
-    """Return what versions are compared by: one before a release is no newer, and what is none is old."""
+    """Return the key to compare versions: a pre-release counts as its release, a malformed version as old."""
     return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
 
 
 def _table(file: Path, name: str) -> tuple[str, Table] | None:
-    """Return what a file holds, or ``None`` where there is none."""
+    """Return a file and its table, or ``None`` if it is missing."""
     import tomllib  # only for agents with a profile
 
     try:
         return str(file), tomllib.loads(file.read_text("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as exc:  # no TOML and no UTF-8 are ValueErrors
+    except (OSError, ValueError) as exc:  # malformed TOML and UTF-8 raise ValueError
         raise ProfileError(name, f"it cannot be read: {exc}", (str(file),)) from exc
 
 
 def _project_tables() -> tuple[str, Table]:
-    """Return what the project of the current folder says of agents, and in which file.
+    """Return the agents' tables of the current folder's project, and the file.
 
-    Not the folder that an agent works in: what an agent may write there must not choose what is started.
+    Not of the folder that the agent works in: a file that an agent can write must not choose what is started.
     """
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # it was removed meanwhile
+    except FileNotFoundError:  # it was removed in the meantime
         return "", {}
     files = (folder / "pyproject.toml" for folder in (here, *here.parents))
-    # Path.is_file would raise where a folder above may not be looked into.
+    # Path.is_file would raise for a folder above that is not readable.
     file = next((file for file in files if os.path.isfile(file)), None)  # noqa: PTH113
     found = None if file is None else _table(file, "pyproject.toml")
     return ("", {}) if found is None else _agents_of(*found)
@@ -238,27 +238,25 @@ def _agents_of(file: str, table: Table) -> tuple[str, Table]:
     path = ""
     ours = _table_at(_table_at(table, "tool"), "thinkwell")
     for key in ours.keys() - {"agents"}:
-        logger.warning(
-            "%s: there is no [tool.thinkwell.%s]; agents are in [tool.thinkwell.agents]", file, key
-        )
+        logger.warning("%s: [tool.thinkwell.%s] is unknown; agents are in [tool.thinkwell.agents]", file, key)
     for key in ("tool", "thinkwell", "agents"):
         path += f".{key}"
         inner = table.get(key, {})
         if not isinstance(inner, Mapping):
-            raise ProfileError("pyproject.toml", f"[{path[1:]}] is no table", (file,))
+            raise ProfileError("pyproject.toml", f"[{path[1:]}] is not a table", (file,))
         table = cast("Table", inner)
     return file, table
 
 
 def _laid_over(lower: Table, upper: Table) -> Table:
-    """Return a profile with another laid over it. Another way to start an agent replaces the one before."""
+    """Return a profile with another merged over it. Another way to start an agent replaces the one before."""
     if any(key in upper for key in LAUNCHES):
         lower = {key: value for key, value in lower.items() if key not in LAUNCHES or key in upper}
     return _merged(lower, upper)
 
 
 def _merged(lower: Table, upper: Table) -> Table:
-    """Return a table with another laid over it, key by key."""
+    """Return a table with another merged over it, key by key."""
     result = dict(lower)
     for key, value in upper.items():
         below = result.get(key)

@@ -1,4 +1,4 @@
-"""Calls of what users have written: the methods of their channels."""
+"""Calls of channels' methods, which users have written."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ("NotAsynchronous", "begun", "call", "in_words", "may_pass", "retry_af
 V = TypeVar("V")
 
 ERROR: Final = 500
-"""Characters of what an exception says."""
+"""Most characters of an exception's text."""
 
 
 class NotAsynchronous(TypeError):  # noqa: N818 - says what the method is
-    """What has to be asynchronous is not.
+    """A method that must be asynchronous is not.
 
     Args:
-        name: What it is called.
+        name: Its name.
     """
 
     def __init__(self, name: str) -> None:
@@ -33,11 +33,11 @@ class NotAsynchronous(TypeError):  # noqa: N818 - says what the method is
 
 
 def begun(name: str, function: Callable[..., Awaitable[V]], *arguments: object) -> Awaitable[V]:
-    """Return what a function has returned, to be awaited.
+    """Call a function, and return its awaitable.
 
     Raises:
-        NotAsynchronous: It cannot be awaited. What the function does, it has done.
-        Exception: The function has raised it.
+        NotAsynchronous: The result cannot be awaited. The function has run.
+        Exception: Raised by the function.
     """
     returned: object = function(*arguments)
     if not inspect.isawaitable(returned):
@@ -50,35 +50,35 @@ async def call(method: Callable[..., Awaitable[None]], limit: float, *arguments:
 
     Args:
         method: The method.
-        limit: Seconds that it may take.
-        arguments: What to give it.
+        limit: Most seconds that it may take.
+        arguments: Its arguments.
 
     Raises:
-        NotAsynchronous: It cannot be awaited.
-        TimeoutError: It has taken too long.
-        Exception: It has failed.
+        NotAsynchronous: The result cannot be awaited.
+        TimeoutError: It took too long.
+        Exception: It failed.
     """
     name = getattr(method, "__name__", "the method")
     returned = begun(name, method, *arguments)
     with anyio.move_on_after(limit) as scope:
         await returned
     if scope.cancelled_caught:
-        raise TimeoutError(f"{name} has taken more than {seconds(limit)}")
+        raise TimeoutError(f"{name} took more than {seconds(limit)}")
 
 
 def may_pass(error: BaseException | None) -> bool:
-    """Return whether it is worth to try again what a channel could not do: it has not said that it is not."""
+    """Return whether a retry is worthwhile: the channel has not said that the error is permanent."""
     return getattr(error, "temporary", None) is not False
 
 
 def retry_after(error: Exception) -> float | None:
-    """Return the seconds after which a channel can be asked again, where it says so."""
+    """Return the seconds after which the channel accepts calls again, if it says so."""
     told: object = getattr(error, "retry_after", None)
     return told if isinstance(told, int | float) and told >= 0 and may_pass(error) else None
 
 
 def said_by(error: BaseException) -> str:
-    """Return what an exception says, as a clean line, whatever its type does; may be empty."""
+    """Return an exception's text as a clean line, whatever its type does. It may be empty."""
     try:
         return line(str(error), ERROR)
     except Exception:
@@ -86,5 +86,5 @@ def said_by(error: BaseException) -> str:
 
 
 def in_words(error: BaseException) -> str:
-    """Return what an exception is and says, as a clean line."""
+    """Return an exception's type and text as a clean line."""
     return ": ".join(filter(None, (type(error).__name__, said_by(error))))

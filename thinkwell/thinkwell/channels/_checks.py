@@ -1,4 +1,4 @@
-"""What is checked of what users give, before anything is done with it."""
+"""Checks of users' arguments, before anything is done with them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def check_channel(where: str, channel: object) -> None:
     """Check a channel.
 
     Args:
-        where: The function that it was given to.
-        channel: What was given.
+        where: The function that was called.
+        channel: The argument.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is not a channel.
     """
     if isinstance(channel, type):
         name = channel.__name__
-        raise TypeError(f"{where}(channel={name}): that is a class; give an instance of it: {name}(…)")
+        raise TypeError(f"{where}(channel={name}): this is a class; give an instance: {name}(…)")
     if not isinstance(channel, Channel):
         raise TypeError(
             f"{where}(channel={channel!r:.100}): a channel has a method: async def send(self, user_id, text)"
@@ -33,10 +33,10 @@ def check_channel(where: str, channel: object) -> None:
 
 
 def check_user_id(where: str, user_id: object) -> None:
-    """Check the name of a user.
+    """Check a user's id.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: It is not a str.
         ValueError: It is empty.
     """
     check_text(where, "user_id", user_id)
@@ -48,17 +48,17 @@ def check_text(where: str, name: str, value: object) -> None:
     """Check a text.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is not a str.
     """
     if not isinstance(value, str):
         raise TypeError(f"{where}({name}={value!r:.100}): it must be a str, not a {type(value).__name__}")
 
 
 def check_settings(where: str, settings: object) -> None:
-    """Check settings that may be left out.
+    """Check optional settings.
 
     Raises:
-        TypeError: They are something else.
+        TypeError: They are not `DeliverySettings`.
     """
     if settings is not None and not isinstance(settings, DeliverySettings):
         raise TypeError(
@@ -68,7 +68,7 @@ def check_settings(where: str, settings: object) -> None:
 
 
 def check_function(where: str, name: str, value: object, example: str) -> None:
-    """Check a function that may be left out.
+    """Check an optional function.
 
     Raises:
         TypeError: It cannot be called.

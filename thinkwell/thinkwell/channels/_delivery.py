@@ -1,4 +1,4 @@
-"""`deliver`: a run, brought to a person through a channel."""
+"""`deliver`: send a run to a user through a channel."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ V = TypeVar("V")
 logger = logging.getLogger("thinkwell")
 
 TITLE: Final = 200
-"""Characters of the title of a question that cannot be answered here."""
+"""Most characters of the title of a question that cannot be answered here."""
 
 UNHEARD: Final = (
     "The agent asks something, and channel %s cannot ask it: it has no method ask. Unless "
-    "it is answered elsewhere, the question waits until its deadline. Give the channel async def ask(self, "
+    "it is answered elsewhere, it waits until its deadline. Give the channel async def ask(self, "
     "user_id, question), or open the agent with permissions that leave nothing to ask"
 )
 
 LOOK: Final = 0.05
-"""Seconds between two looks at the run: each costs the more the longer the run is, and agents that pour out
-text would have it looked at thousands of times in a second. Its end is seen at once."""
+"""Seconds between two looks at the run. A look costs more the longer the run is, and without a pause a fast
+agent would cause thousands in a second. The end of the run is seen at once."""
 
 GOODBYE: Final = 5.0
-"""Seconds in which a delivery that is cancelled may still say so."""
+"""Seconds that a cancelled delivery has to show its end."""
 
-UNMADE: Final = "⚠ The answer could not be made of what the agent has returned."
-"""What the person gets where there is no text of the result."""
+UNMADE: Final = "⚠ The answer could not be made from the agent's result."
+"""Sent to the user if the text of the result could not be made."""
 
 
 async def deliver(
@@ -83,31 +83,31 @@ async def deliver(
     settings: DeliverySettings | None = None,
     text: Callable[[T], str] | None = None,
 ) -> Delivery:
-    """Deliver a run to a person, and return when the final text is there.
+    """Deliver a run to a user, and return when the final text is delivered.
 
-    A `StreamingChannel` is given the text while it is written, every other channel all of it at the end. What
-    the channel can do beyond that it declares by its methods; see the neighbours of `StreamingChannel`.
+    A `StreamingChannel` gets the text while it is written, every other channel gets all of it at the end. A
+    channel declares further abilities by its methods: see the other protocols beside `StreamingChannel`.
 
-    The run never waits for the channel, and nothing that the channel does ends it. Where the run fails, what
-    was written is delivered together with what happened. Where nothing is heard of it for long, it is
-    cancelled, and what there is is delivered. Where the channel fails, the text is kept and sent whole at the
-    end, again and again if need be; an exception with a number ``retry_after`` says when, in seconds, and one
-    with ``temporary = False`` that it cannot help, as do those of code that is wrong: see `Channel.send`.
+    The run never waits for the channel, and no error of the channel ends it. If the run fails, the text so
+    far is delivered with a description of the error. If the agent is silent for too long, the run is
+    cancelled, and the text so far is delivered. If the channel fails, the text is kept and sent whole at the
+    end, with retries. An exception with a number ``retry_after`` sets the pause in seconds; one with
+    ``temporary = False``, or one that indicates a bug, is not retried: see `Channel.send`.
 
-    Cancelling this call ends the delivery and not the run. A channel that streams is told so, together
-    with what is there; to others nothing is sent.
+    Cancelling this call ends the delivery and not the run. A streaming channel gets the text so far and the
+    end; other channels get nothing.
 
     Args:
         stream: The run.
-        channel: Where to.
-        user_id: To whom, in the channel's own terms.
-        settings: How; by default as the channel says, or else as `DeliverySettings` are.
-        text: Makes the final text from the result. By default it is what the agent said or, where that is
-            nothing, the result, as JSON if it is no text.
+        channel: The channel to deliver to.
+        user_id: The user, as the channel names them.
+        settings: How to deliver; by default the channel's own settings, or else `DeliverySettings()`.
+        text: Makes the final text from the result. The default is the agent's message or, if that is
+            empty, the result, as JSON if it is not a str.
 
     Raises:
-        DeliveryFailed: The final text could not be sent. It has the text.
-        TypeError: An argument is something else, as are the channel's settings or capabilities.
+        DeliveryFailed: The final text could not be sent. The exception has the text.
+        TypeError: An argument, or the channel's settings or capabilities, have another type.
         ValueError: `user_id` is empty.
     """
     check_run(stream, "deliver({}, channel, user_id)", ThoughtStream)
@@ -128,11 +128,11 @@ async def deliver(
 
 
 def _checked(channel: Channel, name: str, value: object, kind: type[V]) -> V:
-    """Return what a channel tells of itself: users' classes may have such a name for something else."""
+    """Return an attribute of a channel: users' classes may use the name for something else."""
     if not isinstance(value, kind):
         raise TypeError(
             f"{type(channel).__name__}.{name} is a {type(value).__name__}; deliver takes it for "
-            f"{kind.__name__}: give it another name, or make it one"
+            f"{kind.__name__}: rename it, or return one"
         )
     return value
 
@@ -143,17 +143,17 @@ class _Ended(NamedTuple):
     status: DeliveryStatus
     run_text: str
     mark: str = ""
-    """What is said of it behind the text."""
+    """A note that follows the text."""
     error: Exception | None = None
 
     @property
     def full_text(self) -> str:
-        """The whole text that is delivered."""
+        """The whole text to deliver."""
         return said((self.run_text, self.mark)) or NOTHING
 
 
 class _Delivering(Generic[T]):
-    """A delivery that goes on."""
+    """A delivery in progress."""
 
     def __init__(
         self,
@@ -182,14 +182,14 @@ class _Delivering(Generic[T]):
         self._asked = anyio.Event()
         """Set when the channel knows the outcome of all questions."""
         self._waits_for: set[str] = set()
-        """Questions of which was told that they wait for an answer."""
+        """Questions that were already reported as waiting."""
         self._news = anyio.Event()
         self._over = anyio.Event()
         """Set when the run has ended."""
         self._heard_at = self._began
 
     async def run(self) -> tuple[Delivery, Exception | None]:
-        """Deliver, and return the outcome; and why the final text is missing, if it is."""
+        """Deliver, and return the outcome, and the error if the final text could not be sent."""
         async with anyio.create_task_group() as tasks:
             try:
                 await self._begin(tasks)
@@ -214,10 +214,10 @@ class _Delivering(Generic[T]):
         await self._show.begin()
 
     async def _listen(self) -> None:
-        """Look out for news of the run until it is over."""
+        """Watch for updates of the run until it is over."""
         log = self._stream._log
         while not log.ended:
-            self._news.set()  # the first time, of what came before this began
+            self._news.set()  # the first time, for everything before this task
             await log.wait()
             self._heard_at = anyio.current_time()
         self._news.set()
@@ -232,7 +232,7 @@ class _Delivering(Generic[T]):
             self._stream.cancel()
 
     async def _follow(self) -> _Ended:
-        """Deliver what comes until the run is over, or given up."""
+        """Deliver updates until the run is over or given up."""
         log = self._stream._log
         while True:
             self._news = anyio.Event()
@@ -254,23 +254,23 @@ class _Delivering(Generic[T]):
                 await self._over.wait()
 
     def _look(self, view: RunView) -> None:
-        """Take what is new."""
+        """Deliver what is new."""
         now = self._stream.elapsed
         pieces = [*self._following.look(view, now), *self._unanswerable(view)]
         self._show.add(pieces, self._following.thinking(now), thinks=self._following.thinks)
 
     def _stop_thinking(self) -> None:
-        """Take it that the agent thinks no more, as far as anybody is told."""
+        """End the thinking in the display."""
         now = self._stream.elapsed
         self._show.add(self._following.end(now), self._following.thinking(now), thinks=False)
 
     def _ask(self, view: RunView) -> None:
-        """Put the questions that are open, where the channel can do that."""
+        """Ask the open questions, if the channel can ask."""
         if self._asking is not None:
             self._asking.look(view)
 
     def _unanswerable(self, view: RunView) -> Iterable[Piece]:
-        """Yield what is to be told of questions that cannot be answered here."""
+        """Yield a status for each question that cannot be answered here."""
         if self._asking is not None:
             return
         for question in view.questions:
@@ -288,7 +288,7 @@ class _Delivering(Generic[T]):
         return math.inf if limit is None else self._heard_at + limit
 
     def _is_stalled(self) -> bool:
-        """Return whether nothing was heard for too long, though the agent has nothing to wait for."""
+        """Return whether the agent was silent for too long, with no tool or question to wait for."""
         if anyio.current_time() < self._stalls_at:
             return False
         view = self._stream.view
@@ -299,7 +299,7 @@ class _Delivering(Generic[T]):
         return True
 
     async def _stalled(self) -> _Ended:
-        """Give the run up, and return what there is: its result may be there before its end."""
+        """Give the run up, and return its outcome so far. The result may exist before the run's end."""
         view = self._stream.view
         is_settled = self._stream.result.done()
         self._stream.cancel()
@@ -308,13 +308,13 @@ class _Delivering(Generic[T]):
         if ended.status != "completed":
             return ended
         limit = seconds(self._settings.stalled_after or 0.0)
-        mark = f"⏳ Nothing was heard of the agent for {limit}, so it was stopped. This is what there was."
+        mark = f"⏳ The agent was silent for {limit}, so it was stopped. This is its answer so far."
         return _Ended("stalled", ended.run_text, mark)
 
     # The end
 
     async def _result(self, view: RunView) -> _Ended:
-        """Return how a run ended whose result is settled."""
+        """Return how a finished run ended."""
         text = said(view.messages)
         try:
             value = await self._stream.result
@@ -325,7 +325,7 @@ class _Delivering(Generic[T]):
             return _Ended("failed", text, f"⚠ {words.what}", exc)
         try:
             return _Ended("completed", self._text(value, text))
-        except Exception as exc:  # what it says is not for the person
+        except Exception as exc:  # its text is not for the user
             logger.error("The text of an answer could not be made: %s", in_words(exc), exc_info=exc)
             return _Ended("failed", text, UNMADE, exc)
 
@@ -334,17 +334,17 @@ class _Delivering(Generic[T]):
 
         Args:
             value: The result.
-            text: What the agent said.
+            text: The agent's message.
 
         Raises:
-            Exception: What makes it has failed.
+            Exception: The function that makes it failed.
         """
         if self._make_text is None:
             return text or ("" if value is None else result_text(value))
         made = self._make_text(value)
         if not isinstance(cast("object", made), str):
             close_coroutine(made)
-            raise TypeError(f"text= has made a {type(made).__name__} of the result; it must return a str")
+            raise TypeError(f"text= returned a {type(made).__name__}; it must return a str")
         return made
 
     async def _finish_asking(self) -> None:
@@ -407,15 +407,15 @@ class _Delivering(Generic[T]):
         )
 
     async def _say_goodbye(self) -> None:
-        """End the stream that the channel shows, where that can be done at once."""
+        """End the stream that the channel shows, if that works at once."""
         self._stop_thinking()
         text = said(self._stream.view.messages)
-        ended = self._ended or _Ended("cancelled", text, "⏹ The delivery was broken off.")
+        ended = self._ended or _Ended("cancelled", text, "⏹ The delivery was cancelled.")
         with anyio.CancelScope(shield=True), anyio.move_on_after(GOODBYE):
             await self._show.end(ended.full_text)
 
     def _failed(self, error: Exception, attempt: str = "") -> None:
-        """Note what the channel has raised, and at which attempt to send the final text."""
+        """Record an exception of the channel, and the attempt to send the final text that it ended."""
         when = f" ({attempt})" if attempt else ""
         logger.warning("Channel %s failed%s: %s", type(self._channel).__name__, when, in_words(error))
         self._errors.append(error)

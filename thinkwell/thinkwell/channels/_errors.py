@@ -1,4 +1,4 @@
-"""What can go wrong on the way to people."""
+"""Errors of deliveries."""
 
 # ruff: noqa: N818 - names as in `thinkwell.errors`
 
@@ -16,13 +16,13 @@ __all__ = ("DeliveryFailed",)
 
 
 class DeliveryFailed(DeliveryError):
-    """The final text could not be delivered. Nothing of it is lost.
+    """The final text could not be delivered. The exception has all of it.
 
     Attributes:
-        user_id: To whom.
+        user_id: The user.
         text: The whole text.
-        delivery: How the run went, and what was tried.
-        reason: What happened at the last attempt.
+        delivery: The outcome of the run, and counts of the attempts.
+        reason: The error of the last attempt.
     """
 
     def __init__(self, user_id: str, text: str, delivery: Delivery, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""What is new about a run since one has looked last, in the pieces in which channels take it."""
+"""The changes of a run since the last look, as pieces for a channel."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 __all__ = ("BETWEEN", "Following", "Piece", "said")
 
 BETWEEN: Final = 2
-"""Line feeds between the messages of a run, their own ones among them: agents say something, work, and say
-something else."""
+"""Line feeds between two messages of a run, their own included: agents write a message, work, and write
+another one."""
 
 STATUS: Final = 200
-"""Characters of the status of a tool call."""
+"""Most characters of the status of a tool call."""
 
 USING: Final = "Using: "
-"""What is said before what a tool call does."""
+"""Stands before a tool call's title."""
 
 Kind: TypeAlias = Literal["text", "thought", "thought_end", "status"]
 
 
 def said(messages: Iterable[str]) -> str:
-    """Return all messages as one text. Those that are blank are left out."""
+    """Return all messages as one text, without blank ones."""
     pieces: list[str] = []
     for message in messages:
         if message.strip():
@@ -45,43 +45,43 @@ def said(messages: Iterable[str]) -> str:
 
 
 def _between(before: str, after: str) -> str:
-    """Return what is to stand between two texts, so that the second one begins a paragraph."""
+    """Return the line feeds between two texts that let the second one begin a paragraph."""
     there = len(before) - len(before.rstrip("\n")) + len(after) - len(after.lstrip("\n"))
     return "\n" * (BETWEEN - there)
 
 
 class Piece(NamedTuple):
-    """Something new."""
+    """A change to show."""
 
     kind: Kind
     text: str = ""
-    """What to add; or the whole status, a clean line."""
+    """The text to add; or the whole status, a clean line."""
 
 
 class Following:
     """Follows a run.
 
-    The texts that it yields add up to what was `said`, but where an agent adds to a message after it has
-    begun another one: nothing of that is lost, but it comes later.
+    The texts that it yields add up to `said`. Only the order differs when an agent adds to a message after it
+    has begun another one: that text comes later.
     """
 
     def __init__(self) -> None:
         self._reader = ViewReader()
         self._told: set[Block] = set()
-        """Blocks of which something was told."""
+        """Blocks of which a part was yielded."""
         self._blank: dict[Block, str] = {}
-        """What others have in them, which is not told yet."""
+        """The blank text of other blocks, not yielded yet."""
         self._last: dict[BlockKind, str] = {"message": "", "thought": ""}
-        """The end of what was told last."""
+        """The end of the last yielded text."""
         self._thought_for = 0.0
-        """Seconds that thoughts took that have ended."""
+        """Seconds of all ended thoughts."""
         self._thinks_since: float | None = None
         self._begun: dict[str, None] = {}
-        """Tool calls without a status yet: while a question about one is open, nothing is done."""
+        """Tool calls without a status yet: while a question about one is open, it does not run."""
 
     @property
     def thinks(self) -> bool:
-        """Whether the agent thinks now."""
+        """Whether the agent is thinking now."""
         return self._thinks_since is not None
 
     def thinking(self, now: float) -> float:
@@ -117,7 +117,7 @@ class Following:
         yield from self._statuses(view)
 
     def _grown(self, block: Block, text: str) -> Iterator[Piece]:
-        """Yield a piece of a block. One that is blank is not told."""
+        """Yield a piece of a block, unless it is blank."""
         last = self._last[block.kind]
         if block not in self._told:
             text = self._blank.pop(block, "") + text
@@ -130,7 +130,7 @@ class Following:
         yield Piece("text" if block.kind == "message" else "thought", text)
 
     def _statuses(self, view: RunView) -> Iterator[Piece]:
-        """Yield which tool calls have begun that have no open question."""
+        """Yield a status for each started tool call that has no open question."""
         if not self._begun:
             return
         asked = {question.tool_id for question in view.questions}
@@ -141,7 +141,7 @@ class Following:
                 yield from _status(view, id_)
 
     def end(self, now: float) -> Iterator[Piece]:
-        """Yield what there is to say at the end.
+        """Yield the remaining pieces at the end.
 
         Args:
             now: Seconds since the run began.

@@ -1,15 +1,15 @@
-"""Messages in the HTML of Telegram: an answer, cut to what a message holds, and what was thought above it.
+"""Messages in Telegram's HTML: an answer, cut to the length of a message, with the thinking above it.
 
-The text is cut first, then escaped, then put between marks. So what is sent is valid, whatever the text is:
-half of a mark, or of ``&amp;``, cannot come about.
+The text is cut first, then escaped, then marked. So every message is valid, whatever the text is: a mark or
+an ``&amp;`` is never cut in half.
 
-Without Markdown, the texts of the messages, one after the other, are `carried` (the answer) but for white
-space where a message ends (see `thinkwell.channels._pieces`) and at both ends of the answer, which Telegram
-strips, and but for messages of which nothing would show, which it refuses.
+Without Markdown, the texts of the messages add up to the answer as `carried` returns it, except white space
+where a message ends (see `thinkwell.channels._pieces`), white space at both ends of the answer, which
+Telegram strips, and messages without visible text, which it refuses.
 
 Limits of Telegram ("Bot API, sendMessage"): 4,096 characters after the marks were read. A request may have
-32,768 bytes with its marks. No message of ours comes near: 4,096 times ``&amp;`` is 20 kB, and the marks are
-bounded by their number. Further marks than the hundredth are ignored there.
+32,768 bytes with its marks. Our messages stay far below: 4,096 times ``&amp;`` is 20 kB, and the number of
+marks is bounded. Telegram ignores marks after the hundredth.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 __all__ = ("CURSOR", "HtmlPiece", "carried", "compose", "escape", "exactly", "live", "tail")
 
 CURSOR: Final = "▌"
-"""Stands where the agent writes."""
+"""Shown at the point where the agent writes."""
 
 THINKING: Final = 400
-"""Characters of the thinking that are shown while it goes on: the last ones."""
+"""Most characters of the thinking that are shown while it goes on, from its end."""
 
 THOUGHT: Final = 1_000
-"""Characters of the thinking that stay above the answer: the last ones."""
+"""Most characters of the thinking that stay above the answer, from its end."""
 
 HEAD: Final = 24
-"""Characters that are kept for the line above the thinking, with its line feed."""
+"""Characters reserved for the line above the thinking, with its line feed."""
 
 MOST_MARKS: Final = 90
-"""Marks of a message beside the quote. Telegram ignores those after the hundredth."""
+"""Most marks of a message besides the quote. Telegram ignores those after the hundredth."""
 
 LONGEST_WORD: Final = 40
-"""Characters that are left out at most so that a text begins with a word."""
+"""Most characters that are dropped to begin a text with a word."""
 
 MOST_SECONDS: Final = 360_000.0
-"""A duration that is shown: of what is longer, four days are."""
+"""The longest duration that is shown: four days."""
 
 _PLAIN: Final = re.compile(r"[\n -~]*+\Z")
 _BREAKS: Final = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
@@ -76,9 +76,9 @@ class HtmlPiece(Struct, frozen=True):
     """A message."""
 
     html: str
-    """As it is sent. It is valid: every mark is closed, and everything else is escaped."""
+    """The message as it is sent: valid HTML, with every mark closed and everything else escaped."""
     text: str
-    """What it has of the answer, without marks; empty for one that only shows what was thought."""
+    """Its part of the answer, without marks; empty for a message that shows only thinking."""
 
 
 def compose(
@@ -89,17 +89,17 @@ def compose(
     capabilities: ChannelCapabilities,
     markdown: bool = False,
 ) -> list[HtmlPiece]:
-    """Return the messages of an answer; none where nothing of it shows.
+    """Return the messages of an answer; none if nothing of it is visible.
 
-    What was thought stands at the top of the first one, in a quote that is folded up. Where quotes cannot be
-    folded up, only how long it took is told.
+    The thinking is in a folded quote at the top of the first one. If quotes cannot be folded, only its
+    duration is shown.
 
     Args:
-        text: What the agent has said.
-        thinking: What it has thought before; empty where that is not to be shown.
-        seconds: How long that took.
-        capabilities: What a message can be. Its HTML is that of Telegram.
-        markdown: Whether marks of Markdown are shown as what they mean. If not, the text stays as it is.
+        text: The agent's text.
+        thinking: Its thinking before; empty to hide it.
+        seconds: How long it thought.
+        capabilities: The channel's capabilities. The HTML is Telegram's.
+        markdown: Whether to render Markdown. If not, the text stays as it is.
     """
     return list(_messages(text, _thought(thinking, seconds, capabilities), capabilities, markdown=markdown))
 
@@ -115,14 +115,14 @@ def live(
 ) -> list[HtmlPiece]:
     """Return the messages of an answer that is being written. The last one is not finished.
 
-    The others are already as `compose` returns them, unless the agent thinks on.
+    The others are already as `compose` returns them, unless the agent continues to think.
 
     Args:
-        text: What the agent has said so far.
-        thinking: What it has thought so far; empty where that is not to be shown.
-        seconds: How long it has thought; ``None``: it does so now. Of that, the end is shown.
-        cursor: Stands at the end, where there is room.
-        capabilities: What a message can be. Its HTML is that of Telegram.
+        text: The agent's text so far.
+        thinking: Its thinking so far; empty to hide it.
+        seconds: How long it thought; ``None``: it thinks now, and the end of that is shown.
+        cursor: Added at the end if there is room.
+        capabilities: The channel's capabilities. The HTML is Telegram's.
         markdown: As for `compose`.
     """
     quote = _thought(thinking, seconds or 0.0, capabilities)
@@ -135,18 +135,18 @@ def live(
 
 
 def escape(text: str) -> str:
-    """Return a text as it stands in HTML."""
+    """Escape a text for HTML."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def carried(text: str) -> str:
-    """Return a text as messages can carry it; for most texts, it is the same.
+    """Return a text as messages can carry it. Most texts stay the same.
 
-    Telegram makes a space of every control character, the tab among them, and drops a few characters. So tabs
-    become spaces up to the next stop, line ends become line feeds, and what controls a terminal is left out;
-    other control characters have a stand-in that shows: ``␀``. What Telegram leaves out is left out here:
-    embeddings of the direction of writing, all but the last of several marks of it, and three combining
-    characters, of which a ring becomes one character with its letter where there is one.
+    Telegram replaces every control character, including the tab, with a space, and drops a few characters. So
+    tabs become spaces up to the next stop, line ends become line feeds, and terminal control sequences are
+    removed; other control characters become a visible stand-in: ``␀``. Characters that Telegram drops are
+    dropped here: embeddings of the writing direction, all but the last of several direction marks, and three
+    combining characters. Of these, a ring is combined with its letter if that is possible.
     """
     if _PLAIN.match(text):
         return text
@@ -159,20 +159,20 @@ def carried(text: str) -> str:
 
 
 def exactly(text: str) -> str:
-    """Return what a person is to approve, with an escape for each character that Telegram leaves out.
+    """Return a text that a user must approve, with an escape for each character that Telegram drops.
 
     Args:
-        text: It has gone through `thinkwell._display.text.exact`.
+        text: The result of `thinkwell._display.text.exact`.
     """
     return _DROPPED.sub(lambda found: "".join(f"\\u{ord(char):04x}" for char in found[0]), text)
 
 
 def tail(text: str, limit: int) -> str:
-    """Return the end of a text. Where something is left out, ``…`` says so, and a word begins if it can.
+    """Return the end of a text. ``…`` marks a cut, which is made before a word if possible.
 
     Args:
         text: A text of any length.
-        limit: Characters of what is returned, at least 1.
+        limit: Most characters of the result, at least 1.
     """
     end = text[-4 * limit :]
     shown = carried(end).strip(" \n")
@@ -188,11 +188,11 @@ def tail(text: str, limit: int) -> str:
 
 
 class _Quote(NamedTuple):
-    """What stands above an answer."""
+    """The quote above an answer."""
 
     html: str
     room: int
-    """Characters that are kept for it, whatever it shows now: so the text below is always cut alike."""
+    """Characters reserved for it, whatever it shows now, so that the text below is always cut alike."""
 
 
 def _thought(thinking: str, seconds: float, capabilities: ChannelCapabilities) -> _Quote | None:
@@ -225,10 +225,10 @@ def _messages(
     room = limit - (quote.room if quote else 0)
     settled = sys.maxsize
     if markdown:
-        from thinkwell.channels._marks import read_marks  # an extra brings what it needs
+        from thinkwell.channels._marks import read_marks  # needs an extra
 
         body, runs, stays = read_marks(body)
-        if grows:  # more than a message does not wait
+        if grows:  # at most one message waits
             settled = max(stays, len(body) - limit)
     parts = list(_parts(body, limit, room, settled)) or [(0, 0)]
     marked = _Marked(body, runs)
@@ -244,7 +244,7 @@ def _messages(
 
 
 def _parts(text: str, limit: int, room: int, settled: int) -> Iterator[tuple[int, int]]:
-    """Yield where each message begins and ends, up to the first one of which that may still change."""
+    """Yield where each message begins and ends, up to the first one that may still change."""
     for begin, end in ranges(text, limit, room):
         yield begin, end
         if settled - begin <= room:
@@ -253,7 +253,7 @@ def _parts(text: str, limit: int, room: int, settled: int) -> Iterator[tuple[int
 
 
 class _Marked:
-    """A text with marks, of which parts are written as HTML, one after the other."""
+    """A text with marks, written as HTML one part after the other."""
 
     def __init__(self, text: str, runs: Sequence[Run]) -> None:
         self._text = text
@@ -262,7 +262,7 @@ class _Marked:
         """The first run that is not over yet."""
 
     def html(self, start: int, end: int) -> str:
-        """Return a part. Of a run that was cut, each part has the marks."""
+        """Return a part. Each part of a run that was cut has the run's marks."""
         written: list[str] = []
         around: list[_Tag] = []
         left = MOST_MARKS
@@ -309,7 +309,7 @@ _STRUCK: Final = _Tag("<s>", "</s>")
 
 
 def _tags(style: Style) -> list[_Tag]:
-    """Return the marks of a run, outermost first. Telegram lets code have no others."""
+    """Return the marks of a run, outermost first. In Telegram, code can have no other marks."""
     if style.block:
         language = f'<code class="language-{escape(style.language)}">'
         return [_PRE, _Tag(language, "</code>")] if style.language else [_PRE]

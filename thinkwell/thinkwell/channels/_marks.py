@@ -1,8 +1,8 @@
-"""The Markdown that agents write, as marks of a text: which of its parts are bold, or code.
+"""Agents' Markdown, as styled parts of a text, such as bold or code.
 
-A link's address is written out behind its text: no link goes anywhere but where it says. All else stays as it
-was written, such as the signs of lists, quotes and tables. So do names of addresses (``[a]: b``), or what is
-said late in a text would change the blocks before it.
+A link's address is written out after its text, so every link shows its target. Everything else stays as it
+was written, such as the signs of lists, quotes and tables. So do definitions of addresses (``[a]: b``);
+otherwise text at the end would change earlier blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ("MarkedText", "Run", "Style", "read_marks")
 
 
 class Style(NamedTuple):
-    """How a part of a text is shown. Code is nothing else besides."""
+    """The style of a part of a text. Code has no other style."""
 
     bold: bool = False
     italic: bool = False
@@ -31,11 +31,11 @@ class Style(NamedTuple):
     block: bool = False
     """Whether it is a block of code."""
     language: str = ""
-    """Of a block of code."""
+    """The language of a block of code."""
 
 
 class Run(NamedTuple):
-    """A part of a text that is shown in one way. The text between runs is plain."""
+    """A part of a text with one style. The text between runs is plain."""
 
     start: int
     end: int
@@ -43,13 +43,13 @@ class Run(NamedTuple):
 
 
 class MarkedText(NamedTuple):
-    """A text of Markdown without its marks."""
+    """A Markdown text without its marks."""
 
     text: str
     runs: Sequence[Run]
-    """What the marks said, in order."""
+    """The styles, in order."""
     settled: int
-    """Characters at the beginning that stay as they are, whatever is added to the Markdown."""
+    """Characters at the beginning that stay as they are, whatever Markdown is added."""
 
 
 PLAIN: Final = Style()
@@ -61,7 +61,7 @@ _LANGUAGE: Final = re.compile(r"[A-Za-z0-9_+#.-]{1,30}(?!\S)")
 
 
 def read_marks(text: str) -> MarkedText:
-    """Return a Markdown text without its marks, and what they said of it.
+    """Return a Markdown text without its marks, and the styles of its parts.
 
     Args:
         text: Markdown, with line feeds as line ends.
@@ -72,13 +72,13 @@ def read_marks(text: str) -> MarkedText:
     for block in SyntaxTreeNode(_BLOCKS.parse(text)).walk():
         if block.type not in ("paragraph", "heading", "fence", "table"):
             continue
-        assert block.map is not None, "it is no block"
+        assert block.map is not None, "it is not a block"
         begin, end = block.map
         between = lines[done:begin]
         written.add_lines(between)
         done = end
-        # What has begun below a blank line cannot join the block before. Else an unfinished line may turn its
-        # own block into another, and then the one before too.
+        # A block that begins below a blank line cannot join the block before. Without the blank line, an
+        # unfinished line may turn its block into another one, and the block before too.
         if "" in map(str.strip, between) or end < len(lines):
             settled = written.length
         match block.type:
@@ -99,7 +99,7 @@ def read_marks(text: str) -> MarkedText:
 
 
 class _Written:
-    """What is written of a text."""
+    """The text and styles written so far."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -116,11 +116,11 @@ class _Written:
         """Add a block of code.
 
         Args:
-            before: What stands before it in its line, such as the sign of a list.
+            before: The text before it in its line, such as the sign of a list.
             block: The block.
 
         Returns:
-            How much was written before its last line, which may yet become its end.
+            How many characters were written before its last line, which may still become the closing fence.
         """
         if before.strip():
             self.add_lines((before.rstrip(),))
@@ -138,8 +138,8 @@ class _Written:
 
         Args:
             content: The text.
-            lines: The lines that it stands in, with the signs of the lists and quotes that it is part of.
-            style: How all of it is shown.
+            lines: Its lines, with the signs of the lists and quotes around it.
+            style: The style around all of it.
         """
         bare = (line.strip(" ") for line in content.split("\n"))
         signs = (line[: line.rfind(text)].partition("#")[0] for line, text in zip(lines, bare, strict=False))

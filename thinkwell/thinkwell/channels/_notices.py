@@ -1,4 +1,4 @@
-"""What a router itself has to say to people."""
+"""Messages of the router itself to users."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ __all__ = ("explain", "refuse", "tell_anew", "tell_steered", "typing_shown")
 STEERED: Final = "I read this while I work on what you wrote before."
 """Sent where a message is read in the turn of another one."""
 
-BUSY: Final = "I am still busy with what you wrote before. Please write again when I have answered."
-"""Sent where a message is refused."""
+BUSY: Final = "I am still busy with your last message. Please write again when I have answered."
+"""Sent when a message is refused."""
 
 ANEW: Final = "The agent had to be restarted. It does not remember what was said before."
-"""Sent where a conversation was lost."""
+"""Sent when a conversation was lost."""
 
 STOPPED: Final = "⏹ Stopped."
-"""Sent where a run was stopped before there was one."""
+"""Sent when a turn was stopped before it had a run."""
 
 FAILED: Final = "⚠ Something went wrong, and your message was not answered. Please try again later."
-"""Sent for an error that is not about the agent: what it says is not for the person."""
+"""Sent for an error that does not come from the agent. Its text is not for the user."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -54,16 +54,16 @@ logger = logging.getLogger("thinkwell")
 async def refuse(
     busy: ConversationBusy, channel: Channel, user_id: str, settings: DeliverySettings | None
 ) -> None:
-    """Tell a person that their message is not answered. An answer to another one may be on its way.
+    """Tell a user that their message is not answered. The answer to an earlier one may be on its way.
 
     Raises:
-        DeliveryFailed: That could not be sent.
+        DeliveryFailed: The message could not be sent.
     """
     await _tell(BUSY, _beside(channel), user_id, _settings(channel, settings), "failed", busy)
 
 
 async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings | None) -> None:
-    """Tell a person that the agent does not remember. Where that fails, the answer comes all the same."""
+    """Tell a user that the agent lost its memory. If that fails, the answer is delivered all the same."""
     try:
         await _tell(ANEW, _beside(channel), user_id, _settings(channel, settings), "completed", None)
     except DeliveryFailed as exc:
@@ -81,12 +81,12 @@ async def tell_steered(channel: Channel, user_id: str, settings: DeliverySetting
 async def explain(
     error: Exception, channel: Channel, user_id: str, settings: DeliverySettings | None
 ) -> Delivery:
-    """Tell a person why there is no run that answers them.
+    """Tell a user why their message has no run.
 
     Raises:
-        DeliveryFailed: That could not be sent.
+        DeliveryFailed: The message could not be sent.
     """
-    if type(error) is ThoughtCancelled:  # by the person; what derives from it is not their wish
+    if type(error) is ThoughtCancelled:  # by the user; subclasses are not
         return await _tell(STOPPED, channel, user_id, _settings(channel, settings), "cancelled", error)
     about = "A message was not answered: %s: %s"
     if isinstance(error, ThinkwellError):
@@ -100,7 +100,7 @@ async def explain(
 
 @asynccontextmanager
 async def typing_shown(channel: Channel, user_id: str) -> AsyncGenerator[None]:
-    """Show that an answer is on its way for the time of a block, where the channel can do that."""
+    """Show that an answer is on its way during a block, if the channel can do that."""
     async with background_tasks() as tasks:
         if isinstance(channel, TypingChannel):
             tasks.start_soon(_show_typing, channel, user_id)
@@ -116,7 +116,7 @@ async def _show_typing(channel: TypingChannel, user_id: str) -> None:
 
 
 class _Beside:
-    """Sends texts beside an answer that is written."""
+    """Sends texts beside an answer that is being written."""
 
     def __init__(self, channel: NotifyingChannel) -> None:
         self._channel = channel

@@ -9,26 +9,26 @@ from msgspec import Struct
 __all__ = ("Delivery", "DeliveryMetrics", "DeliveryStatus")
 
 DeliveryStatus: TypeAlias = Literal["completed", "failed", "cancelled", "stalled"]
-"""How a delivered run ended. ``stalled``: it was given up, as nothing was heard of it."""
+"""How a delivered run ended. ``stalled``: it was given up because the agent was silent."""
 
 
 class DeliveryMetrics(Struct, frozen=True, kw_only=True):
-    """What a delivery took. Times are in seconds from when `deliver` was called."""
+    """Times and counts of a delivery. Times are in seconds since the call of `deliver`."""
 
     first_delivery: float | None = None
-    """When the first text, of thinking or of the answer, had been delivered."""
+    """When the first text, of thinking or of the answer, was delivered."""
     thinking: float = 0.0
-    """How long the agent has thought aloud, in all."""
+    """How long the agent thought aloud, in all."""
     total: float = 0.0
-    """When the final text had been delivered."""
+    """When the final text was delivered."""
     chunks: int = 0
-    """How many pieces of text were handed to the channel."""
+    """The number of pieces of text that were handed to the channel."""
     edits: int = 0
-    """How often messages were edited, as the channel counts it."""
+    """The number of edits of messages, as counted by the channel."""
     attempts: int = 0
-    """How often the final text was tried to be delivered."""
+    """The number of attempts to deliver the final text."""
     retries: int = 0
-    """How often something was tried again: by the channel, as it counts it, and for the final text."""
+    """The number of retries: by the channel, as it counts them, and for the final text."""
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
@@ -36,14 +36,14 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
     user_id: str
     text: str
-    """The final text, as it was delivered: with what is said of an error."""
+    """The final text as delivered, with the description of an error."""
     run_text: str
-    """What the agent said, or what was made of its result."""
+    """The agent's message, or the text made from its result."""
     status: DeliveryStatus
     error: Exception | None = None
-    """Why the run failed, or why there is no text of its result."""
+    """Why the run failed, or why its result has no text."""
     channel_errors: tuple[Exception, ...] = ()
-    """What the channel has raised meanwhile. The text was delivered all the same."""
+    """Exceptions of the channel. The text was delivered despite them."""
     streamed: bool = False
-    """Whether it was delivered while it was written, to its end."""
+    """Whether it was streamed to its end."""
     metrics: DeliveryMetrics

@@ -1,4 +1,4 @@
-"""What is written to a terminal by several at once, so that every line is of one of them."""
+"""Text for a terminal with several writers, in which every line belongs to one of them."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from thinkwell._display.text import line
 Kind: TypeAlias = Literal["say", "think", "note", "ask"]
 
 PROMPT: Final = "> "
-"""Stands where a line is to be typed."""
+"""The prompt for a line of input."""
 
 LABEL: Final = 40
-"""Characters of the name of a user."""
+"""Most characters of a user's name."""
 
 _DIM: Final = "\x1b[2m"
 _PLAIN: Final = "\x1b[0m"
 
 
 class Page:
-    """Texts as they are to be written, one line below the other.
+    """Texts to write, one line below the other.
 
-    Lines have the name of their user before them as soon as there are several users.
+    Once there are several users, each line begins with the user's name.
 
     Args:
-        dim: Whether thinking and notes are dim. They can be told from the answer all the same.
+        dim: Whether thinking and notes are dim. They differ from the answer without that too.
     """
 
     def __init__(self, *, dim: bool) -> None:
         self._dim = dim
         self._only: str | None = None
-        """The one user that there is."""
+        """The only user so far."""
         self._several = False
         self._begun: tuple[str, Kind] | None = None
-        """Whose line has begun, and not ended."""
+        """The user whose line is unfinished."""
         self._prompted = False
         self._prompt_stands = False
         self._written: list[str] = []
 
     @property
     def prompted(self) -> bool:
-        """Whether a line is to be typed."""
+        """Whether the page waits for a line of input."""
         return self._prompted
 
     def add(self, user_id: str, kind: Kind, text: str) -> None:
-        """Go on with a text. Where something else was written meanwhile, it does so in a new line.
+        """Add to a text. If something else was written in between, it continues in a new line.
 
         Args:
-            user_id: Whose it is.
-            kind: What it is.
-            text: It is clean.
+            user_id: The user.
+            kind: The kind of text.
+            text: Clean text.
         """
         self._meet(user_id)
         if self._begun != (user_id, kind):
@@ -73,10 +73,10 @@ class Page:
         self.end_line()
 
     def end_line(self, of: str | None = None) -> None:
-        """End the line that has begun.
+        """End the unfinished line.
 
         Args:
-            of: Only where it is this user's.
+            of: Only if it is this user's.
         """
         if of is not None and (self._begun is None or self._begun[0] != of):
             return
@@ -85,21 +85,21 @@ class Page:
         self._begun, self._prompt_stands = None, False
 
     def prompt(self) -> None:
-        """Ask for a line to be typed, below everything else, until `typed`."""
+        """Ask for a line of input, below everything else, until `typed`."""
         self._prompted = True
 
     def typed(self, *, ended: bool) -> None:
-        """Know that no line is to be typed any more.
+        """End the wait for a line of input.
 
         Args:
-            ended: Whether one was, so that the next one has begun.
+            ended: Whether a line was typed, so that the cursor is in the next one.
         """
         self._prompted = False
         if ended:
             self._prompt_stands = False
 
     def take(self) -> str:
-        """Return what is to be written."""
+        """Return the text to write."""
         if self._prompted and not self._prompt_stands:
             self.end_line()
             self._written.append(PROMPT)

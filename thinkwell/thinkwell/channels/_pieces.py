@@ -1,11 +1,11 @@
-"""Texts that are too long for a message, cut where it hurts least.
+"""Cut texts that are too long for a message at suitable places.
 
-A cut is made at the end of a paragraph; else of a line, of a sentence, of a word; else anywhere, though not
-within what is shown as one character. The piece before it is then at least half full (a quarter, for a word).
+A cut is made at the end of a paragraph; else of a line, of a sentence, of a word; else anywhere, but never
+within one displayed character. The piece before it is then at least half full (a quarter, for a word).
 
-What is left out at a cut is white space, and nothing else: all of it before the cut, and that behind it up to
-the line that comes next, whose indentation stays. No message could begin or end with it: Telegram strips both
-ends of a message, and a blank line there says nothing in any other.
+Only white space is dropped at a cut: all of it before the cut, and after it up to the next line, whose
+indentation stays. It would be lost anyway: Telegram strips both ends of a message, and blank lines there mean
+nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 __all__ = ("pieces", "ranges", "splits")
 
 INDENTATION: Final = 80
-"""Characters of white space that a line may begin with. What is longer is no indentation."""
+"""Most characters of indentation. More white space at the start of a line is not indentation."""
 
 LONGEST_CLUSTER: Final = 64
-"""Characters (code points) that may be shown as one and are kept together. A family of emoji takes eleven."""
+"""Most code points that are kept together because they may be shown as one. A family of emoji takes
+eleven."""
 
 _WHITE: Final = " \t\n\r\f\v"
 _RUN: Final = re.compile(f"[{_WHITE}]*+")
@@ -34,18 +35,18 @@ _FLAGS: Final = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _EXTENDING: Final = re.compile(
     "[\u200c\u200d\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 )
-"""What belongs to the character before it, beside combining characters: joiners, vowels and finals of Korean,
-marks of Japanese, colours of skin, and the letters of the flags of regions."""
+"""Characters that belong to the one before, besides combining characters: joiners, vowels and finals of
+Korean, marks of Japanese, skin colours, and the letters of the flags of regions."""
 
 _VIRAMA: Final = 9
-"""The class of combining characters that make one of two consonants."""
+"""The class of combining characters that join two consonants."""
 
 
 def pieces(text: str, limit: int) -> list[str]:
     """Return a text as pieces of bounded length, in order.
 
-    A text that fits is one piece, as it is. One of white space alone has none. Joined, the pieces are the
-    text but for white space where one ends: see this module.
+    A text that fits is one piece, unchanged. A text of white space has none. Joined, the pieces are the text
+    without white space at the cuts: see this module.
 
     Args:
         text: Any text.
@@ -64,13 +65,13 @@ def pieces(text: str, limit: int) -> list[str]:
 def ranges(text: str, limit: int, first: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield where each piece of a text begins and ends.
 
-    Where a piece ends, nothing matters that comes behind the character after it. So of a text that grows, all
-    pieces but the last stay as they are.
+    A piece's end depends on no text beyond the character after it. So while a text grows, all pieces but the
+    last stay the same.
 
     Args:
         text: The text.
         limit: Characters of a piece, at least 1.
-        first: Characters of the first piece, at least 1; ``None``: as of the others.
+        first: Characters of the first piece, at least 1; ``None``: `limit`.
     """
     at = 0
     room = limit if first is None else first
@@ -84,18 +85,18 @@ def ranges(text: str, limit: int, first: int | None = None) -> Iterator[tuple[in
 
 
 def _begin(text: str, at: int, limit: int) -> tuple[int, int]:
-    """Return where a piece begins, and the first character of it that shows."""
+    """Return where a piece begins, and its first visible character."""
     run = _RUN.match(text, at)
     shown = at if run is None else run.end()
     if shown > at and limit > 1 and text[shown - 1] == " " and splits(text, at, shown):
-        shown -= 1  # a mark stands on the space
+        shown -= 1  # a mark combines with the space
     line = text.rfind("\n", at, shown) + 1
     indents = (line > 0 or at == 0) and shown - line <= min(INDENTATION, limit // 2)
     return line if indents else shown, shown
 
 
 def _cut(text: str, begin: int, shown: int, limit: int) -> int:
-    """Return where a piece ends of a text that goes on: not beyond the limit."""
+    """Return where a piece of a longer text ends: not beyond the limit."""
     end = begin + limit
     half = max(begin + limit // 2, shown + 1)
     for found in (
@@ -120,7 +121,7 @@ def _sentence(text: str, start: int, end: int) -> int:
 def _word(text: str, start: int, end: int) -> int:
     at = end + 1
     while (at := max(text.rfind(" ", start, at), text.rfind("\t", start, at))) >= 0:
-        if not splits(text, start, at + 1):  # a mark may stand on a space
+        if not splits(text, start, at + 1):  # a mark may combine with a space
             return at
     return -1
 
@@ -133,15 +134,15 @@ def _anywhere(text: str, begin: int, end: int) -> int:
 
 
 def splits(text: str, begin: int, at: int) -> bool:
-    """Return whether a cut would divide what is shown as one character.
+    """Return whether a cut would divide one displayed character.
 
     Args:
         text: A text.
-        begin: Where one character begins at any rate.
-        at: Where the cut would be: behind that.
+        begin: A place where a character certainly begins.
+        at: The place of the cut, after `begin`.
     """
     before, after = text[at - 1], text[at : at + 1]
-    if after < "\u0300":  # nothing of what is below joins another
+    if after < "\u0300":  # no character below joins another
         return before == "\u200d" and after > " "
     return (
         unicodedata.category(after).startswith("M")

@@ -1,7 +1,7 @@
-"""What a channel is. To implement a protocol is to declare the capability: there is no flag for it.
+"""The protocols of channels. A channel declares a capability by implementing its protocol.
 
-A channel carries texts to people. It knows users by a name that is its own business (a number, a name, the
-address of a chat) and is never told of agents, sessions or protocols.
+A channel carries texts to users. It chooses how to name a user (a number, a name, the address of a chat), and
+knows nothing of agents, sessions or protocols.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _check_types(given: Struct, **kinds: Kinds) -> None:
     """Check the types of fields.
 
     Raises:
-        TypeError: One is something else.
+        TypeError: A field has another type.
     """
     for name, kind in kinds.items():
         value: object = getattr(given, name)
@@ -68,7 +68,7 @@ def _check_types(given: Struct, **kinds: Kinds) -> None:
 
 
 class ChannelCapabilities(Struct, frozen=True, kw_only=True):
-    """What can be done with messages of a channel. `deliver` asks for it.
+    """What a channel's messages can do, for `deliver`.
 
     Raises:
         TypeError: A value is of another type.
@@ -77,18 +77,19 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     """
 
     edits: bool = False
-    """Whether what was delivered can be replaced: chunks are then merged to one in each edit interval."""
+    """Whether delivered text can be replaced. Chunks are then merged to one in each edit interval."""
     max_length: int | None = None
-    """Characters (Unicode code points) of a message; ``None``: any number. What is longer becomes several."""
+    """Most characters (Unicode code points) of a message; ``None``: unlimited. Longer texts become
+    several."""
     html: bool = False
-    """Whether messages may have marks of HTML: see `HtmlChannel`."""
+    """Whether messages may have HTML marks: see `HtmlChannel`."""
     expandable_quote: bool = False
     """Whether ``<blockquote expandable>`` is one of these marks."""
     markdown: bool = False
-    """Whether texts are taken for Markdown and written as HTML that says the same; if not, they stay as they
-    are. It needs what the extra ``telegram`` brings."""
+    """Whether texts are Markdown that is rendered as HTML; if not, they stay as they are. It needs the extra
+    ``telegram``."""
     paced: bool = False
-    """Whether the channel itself decides when to edit: it is then handed every chunk at once."""
+    """Whether the channel decides when to edit. It then gets every chunk at once."""
 
     def __post_init__(self) -> None:
         _check_types(
@@ -119,24 +120,23 @@ class DeliverySettings(Struct, frozen=True, kw_only=True):
     """
 
     streaming: bool = True
-    """Whether to deliver while the agent writes. If not, there is one `Channel.send` at the end."""
+    """Whether to deliver while the agent writes. If not, `Channel.send` is called once at the end."""
     edit_interval: float | None = None
-    """Seconds between two chunks at least; ``None``: the channel's own, or else 1 where it edits and 0 where
-    it does not."""
+    """Least seconds between two chunks; ``None``: the channel's own value, or else 1 if it edits and 0 if it
+    does not."""
     least_characters: int = 1
-    """Characters that have to be new before a chunk is delivered. What is left is delivered at the end."""
+    """New characters that a chunk needs at least. The rest is delivered at the end."""
     thinking: bool = True
-    """Whether what the agent thinks is shown, where the channel can show it."""
+    """Whether to show the agent's thinking, if the channel can."""
     least_thinking: float = 2.0
-    """Seconds; thinking that took less in all is not shown."""
+    """Least seconds of thinking in all before it is shown."""
     stalled_after: float | None = 120.0
-    """Seconds without any news of the agent after which the run is given up: what there is is delivered, and
-    marked. Time in which tools run, a question waits, or the agent is being started does not count. ``None``:
-    never."""
+    """Seconds of silence of the agent after which the run is given up: the text so far is delivered with a
+    note. Time in which tools run, a question waits or the agent starts does not count. ``None``: never."""
     timeout: float = 120.0
-    """Seconds that a call of the channel may take; after that, it has failed."""
+    """Most seconds for a call of the channel. A longer one has failed."""
     attempts: int = 4
-    """How often the final text is tried to be sent, with a growing pause between."""
+    """Most attempts to send the final text, with a growing pause between."""
 
     def __post_init__(self) -> None:
         _check_types(
@@ -152,7 +152,7 @@ class DeliverySettings(Struct, frozen=True, kw_only=True):
         )
         for name, least in (("edit_interval", 0.0), ("least_characters", 1), ("least_thinking", 0.0)):
             value: float | None = getattr(self, name)
-            if value is not None and not value >= least:  # NaN is neither
+            if value is not None and not value >= least:  # also refuses NaN
                 raise ValueError(f"DeliverySettings({name}={value!r}): it must be at least {least:g}")
         for name in ("stalled_after", "timeout", "attempts"):
             value = getattr(self, name)
@@ -161,65 +161,65 @@ class DeliverySettings(Struct, frozen=True, kw_only=True):
 
 
 class ChannelChoice(Struct, frozen=True, kw_only=True):
-    """One of the answers that a question offers."""
+    """One of the answers to a question."""
 
     id: str
-    """What to answer with."""
+    """The value to return as the answer."""
     label: str
-    """What to show: a clean line."""
+    """The text to show: a clean line."""
     style: Literal["accept", "reject", "other"] = "other"
-    """Whether it lets the agent go on, or holds it back."""
+    """Whether it lets the agent continue, or holds it back."""
 
 
 class ChannelQuestion(Struct, frozen=True, kw_only=True):
-    """Something that a person is asked. Nothing of it controls a terminal."""
+    """A question to a user. Its texts contain no terminal control sequences."""
 
     id: str
-    """Name of the question, unique in its delivery."""
+    """The question's id, unique in its delivery."""
     text: str
-    """What is asked, of any number of lines. The agent, or its model, may have written it."""
+    """The question's text, of any number of lines. The agent, or its model, may have written it."""
     code: str = ""
-    """What would be done, exactly and whole: the command, the change, or the arguments; may be empty."""
+    """The exact and complete action to approve: the command, the change, or the arguments; may be empty."""
     url: str | None = None
-    """The page that the agent wants to be opened."""
+    """The page that the agent wants to open."""
     choices: tuple[ChannelChoice, ...] = ()
-    """What may be chosen."""
+    """The answers to choose from."""
     takes_text: bool = False
-    """Whether a text may be written instead."""
+    """Whether the user may type an answer instead."""
     hint: str = ""
-    """What the text may be: ``whole number, 1 to 10, required``."""
+    """The constraints of a typed answer: ``whole number, 1 to 10, required``."""
     deadline: float | None = None
-    """Seconds until the question is denied, from when it is put; ``None``: it waits."""
+    """Seconds from now until the question is denied; ``None``: it waits."""
 
 
 class ChannelCounts(Struct, frozen=True, kw_only=True):
-    """What a channel has done for the delivery that runs, or for the last one."""
+    """A channel's counts for the current delivery, or the last one."""
 
     edits: int = 0
-    """How often a message was edited."""
+    """The number of edits of messages."""
     retries: int = 0
-    """How often a request was repeated."""
+    """The number of repeated requests."""
     first_delivery: float | None = None
-    """Seconds from the start of the stream, or from `send`, until the first text was there. To be told by a
-    channel whose `StreamingChannel.on_stream_chunk` returns before that; ``None``: it has not been yet, or
-    the channel does not count it."""
+    """Seconds from the start of the stream, or from `send`, until the first text was delivered. For channels
+    whose `StreamingChannel.on_stream_chunk` returns before that; ``None``: not yet, or the channel does not
+    count it."""
 
 
 @runtime_checkable
 class Channel(Protocol):
-    """Something that can send whole messages. Nothing more is needed to be delivered to."""
+    """An object that sends whole messages: all that `deliver` needs."""
 
     async def send(self, user_id: str, text: str) -> None:
-        """Send a text as a message, or as several. Where a stream is open for the user, it ends with that.
+        """Send a text as one message or several. This ends the user's open stream, if there is one.
 
         Args:
-            user_id: To whom.
+            user_id: The user to send to.
             text: Plain text.
 
         Raises:
-            Exception: It was not sent. It is tried again, unless it is one of `TypeError`, `AttributeError`,
-                `NotImplementedError` and `NameError`, or has an attribute ``temporary`` that is ``False``. A
-                number ``retry_after`` says in how many seconds.
+            Exception: It was not sent. It is retried, unless the exception is a `TypeError`,
+                `AttributeError`, `NotImplementedError` or `NameError`, or has an attribute ``temporary`` that
+                is ``False``. A number ``retry_after`` sets the pause in seconds.
         """
         ...
 
@@ -229,13 +229,13 @@ class StreamingChannel(Channel, Protocol):
     """A channel that can show a text while it is written.
 
     The calls of one delivery come one after another: the start, then chunks and statuses in any order, then
-    the end. Where one of them raises, the text is kept and goes out by `send` at the end, unless
-    `on_stream_end` has raised what is not ``temporary``, as `send` would. Where the start raises an exception
-    with a number ``retry_after``, it is called again after so many seconds, if the run still goes on then.
+    the end. If one raises, the text is kept and sent with `send` at the end, unless `on_stream_end` raised a
+    permanent error, as described at `send`. If the start raises an exception with a number ``retry_after``,
+    it is called again after so many seconds if the run is not over.
     """
 
     async def on_stream_start(self, user_id: str) -> None:
-        """Begin: the agent was given the user's message, and nothing is there yet."""
+        """Begin: the agent has the user's message, and there is no text yet."""
         ...
 
     async def on_stream_chunk(self, user_id: str, chunk: str) -> None:
@@ -243,24 +243,24 @@ class StreamingChannel(Channel, Protocol):
         ...
 
     async def on_stream_status(self, user_id: str, status: str) -> None:
-        """Tell what the agent does now: a clean line such as ``Using: read parser.py``."""
+        """Show what the agent does now: a clean line such as ``Using: read parser.py``."""
         ...
 
     async def on_stream_end(self, user_id: str, full_text: str) -> None:
-        """End with the whole text, which replaces all chunks: it may say more than they did."""
+        """End with the whole text, which replaces all chunks and may be longer."""
         ...
 
 
 @runtime_checkable
 class ThinkingChannel(Protocol):
-    """A streaming channel that can show what the agent thinks."""
+    """A streaming channel that can show the agent's thinking."""
 
     async def on_stream_thinking(self, user_id: str, chunk: str) -> None:
-        """Add a piece of thinking. The first one comes when the agent has thought long enough to be shown."""
+        """Add a piece of thinking. The first one comes once the agent has thought long enough to be shown."""
         ...
 
     async def on_stream_thinking_end(self, user_id: str, seconds: float) -> None:
-        """Know that the agent has stopped thinking, for now, and how long it has thought in all."""
+        """Handle the end of thinking, for now. `seconds` is the time in all."""
         ...
 
 
@@ -269,9 +269,10 @@ class AskingChannel(Protocol):
     """A channel that can ask the user. An `OutcomeChannel` also learns the outcome."""
 
     async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
-        """Ask, and return the id of a choice or, where the question takes one, a text. ``None``: no answer.
+        """Ask, and return the id of a choice or, if the question allows it, a text. ``None``: no answer.
 
-        It is cancelled where the question was answered elsewhere or withdrawn. Several may be asked at once.
+        It is cancelled when the question was answered elsewhere or withdrawn. Several questions may be open
+        at once.
         """
         ...
 
@@ -287,73 +288,73 @@ class OutcomeChannel(Protocol):
 
 @runtime_checkable
 class StoppingChannel(Protocol):
-    """A channel through which a person can stop a run."""
+    """A channel through which a user can stop a run."""
 
     async def wait_stop(self, user_id: str) -> None:
-        """Return when the user wants the run that is delivered to be stopped."""
+        """Return when the user wants to stop the run being delivered."""
         ...
 
 
 @runtime_checkable
 class DraftingChannel(Protocol):
-    """A channel that can show a preview of a message, and cannot edit one."""
+    """A channel that can preview a message, but not edit one."""
 
     async def send_draft(self, user_id: str, text: str) -> None:
-        """Show the text so far; the message itself is sent at the end. A draft that fails is skipped."""
+        """Show the text so far. The message itself is sent at the end. A failed draft is skipped."""
         ...
 
 
 @runtime_checkable
 class HtmlChannel(Protocol):
-    """A channel whose messages may have marks of HTML, as far as Telegram knows them."""
+    """A channel whose messages may have Telegram's HTML marks."""
 
     async def send_html(self, user_id: str, html: str) -> None:
-        """Send a message. It is valid: every mark is closed, and everything else is escaped."""
+        """Send a message in valid HTML: every mark is closed, and everything else is escaped."""
         ...
 
 
 @runtime_checkable
 class NotifyingChannel(Protocol):
-    """A channel that can say something while an answer is written."""
+    """A channel that can send a message while an answer is written."""
 
     async def notify(self, user_id: str, text: str) -> None:
-        """Send a text beside the stream that is open for the user, if one is: `Channel.send` would end it."""
+        """Send a text beside the user's open stream, which `Channel.send` would end."""
         ...
 
 
 @runtime_checkable
 class TypingChannel(Protocol):
-    """A channel that can show that an answer is on its way before there is anything of it."""
+    """A channel that can show that an answer is on its way."""
 
     async def show_typing(self, user_id: str) -> None:
-        """Show it until this is cancelled: a router does so when the agent has its message."""
+        """Show it until this is cancelled. A router calls it when the agent has the message."""
         ...
 
 
 @runtime_checkable
 class CountingChannel(Protocol):
-    """A channel that counts what it does."""
+    """A channel that counts its requests."""
 
     def counts(self, user_id: str) -> ChannelCounts:
-        """Return what was done for the delivery that runs, or for the last one."""
+        """Return the counts of the current delivery, or of the last one."""
         ...
 
 
 @runtime_checkable
 class CapableChannel(Protocol):
-    """A channel that tells what its messages can be."""
+    """A channel that declares capabilities of its messages."""
 
     @property
     def capabilities(self) -> ChannelCapabilities:
-        """What can be done with its messages. Without this, nothing special."""
+        """What its messages can do. Without this attribute, only plain text."""
         ...
 
 
 @runtime_checkable
 class ConfiguredChannel(Protocol):
-    """A channel with settings of its own."""
+    """A channel with its own settings."""
 
     @property
     def settings(self) -> DeliverySettings:
-        """How runs are delivered to it, unless the caller of `deliver` says otherwise."""
+        """The settings for its deliveries, unless the caller of `deliver` gives others."""
         ...

@@ -1,4 +1,4 @@
-"""Questions of an agent, put to a person through a channel."""
+"""Ask a user the agent's questions through a channel."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 __all__ = ("Asking",)
 
 SKIP: Final = ":skip"
-"""The choice that declines a form. Choices have names that are never written by chance as a text."""
+"""The id of the choice that declines a form. A user never types such an id by chance."""
 
 LEAVE: Final = ":leave"
-"""The choice that leaves a field as it is."""
+"""The id of the choice that leaves a field as it is."""
 
 CODE: Final = 50_000
-"""Characters of what would be done that are shown. More is not read in a chat, and what was not shown whole
-cannot be allowed."""
+"""Most characters that are shown of the action to approve. More is not read in a chat, and an action that is
+not shown completely cannot be allowed."""
 
 TRIES: Final = 100
-"""Answers to one thing asked that may not fit. People give up long before that; a channel that makes its
-answers up would be asked without end."""
+"""Most invalid answers to one question. Users give up long before that; a channel that generates its answers
+would be asked forever."""
 
 WITHDRAWN: Final = "withdrawn"
 
@@ -57,7 +57,7 @@ NOTHING: Final[Mapping[str, FormValue | None]] = MappingProxyType({})
 
 
 class _Declined(Exception):  # noqa: N818 - it is not seen outside
-    """The person does not fill in the form."""
+    """The user declines the form."""
 
 
 class _Unanswered(Exception):  # noqa: N818 - it is not seen outside
@@ -66,25 +66,25 @@ class _Unanswered(Exception):  # noqa: N818 - it is not seen outside
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """A question that was put."""
+    """A question that was asked."""
 
     put: ChannelQuestion
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    """Around the time in which the channel asks."""
+    """The scope of the channel's call."""
     gone: anyio.Event = field(default_factory=anyio.Event)
     outcome: str = WITHDRAWN
 
 
 class Asking:
-    """Puts the open questions of a run to a person, each in a task of its own.
+    """Asks a user the open questions of a run, each in its own task.
 
     Args:
         stream: The run.
-        channel: Asks.
-        user_id: Whom.
-        tasks: Where the tasks live.
-        timeout: Seconds that the channel may take to be told of an outcome.
-        failed: Called with what the channel raises.
+        channel: The channel.
+        user_id: The user.
+        tasks: The group of the tasks.
+        timeout: Most seconds for the channel to handle an outcome.
+        failed: Called with each exception of the channel.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Asking:
         self._idle = anyio.Event()
 
     def look(self, view: RunView) -> None:
-        """Put what is new, and end what was answered."""
+        """Ask new questions, and end those that were answered."""
         still = set[str]() if view.phase in OVER else {question.id for question in view.questions}
         for id_ in [id_ for id_ in self._open if id_ not in still]:
             self._end(id_, view)
@@ -121,12 +121,10 @@ class Asking:
                 self._asked.start_soon(self._tasks, (one, question, told))
 
     async def finish(self, view: RunView) -> None:
-        """End what is still open, and wait until the channel knows the outcome of all questions.
-
-        It is bounded.
+        """End the open questions, and wait, for bounded time, until the channel knows all outcomes.
 
         Args:
-            view: The run, which is over or was given up.
+            view: The run, which is over or given up.
         """
         for id_ in [*self._open]:
             self._end(id_, view)
@@ -157,7 +155,7 @@ class Asking:
                 self._idle.set()
 
     async def _get_answer(self, put: ChannelQuestion, question: QuestionView, told: Asked) -> None:
-        """Ask until there is an answer that fits, or none."""
+        """Ask until there is a valid answer, or none."""
         problem = ""
         while True:
             try:
@@ -165,7 +163,7 @@ class Asking:
             except _Unanswered:
                 return
             except Exception as exc:
-                self._failed(exc)  # the question stays open, for others or until its deadline
+                self._failed(exc)  # the question stays open elsewhere, or until its deadline
                 return
             try:
                 self._stream.answer(question.id, answer)
@@ -184,7 +182,7 @@ class Asking:
                 said = await self._said(put)
                 if said in answers:
                     return Reply(answers[said], "it was chosen")
-            raise ValueError(f"{said!r:.100} is none of the choices of the question")
+            raise ValueError(f"{said!r:.100} is not one of the question's choices")
         try:
             values = await self._fill_in(put, question.fields, told.fields)
         except _Declined:
@@ -194,11 +192,11 @@ class Asking:
     async def _fill_in(
         self, put: ChannelQuestion, fields: Sequence[FormField], shown: Sequence[Field]
     ) -> dict[str, FormValue | None]:
-        """Ask for the values of a form, one after the other, each until it fits.
+        """Ask for the values of a form, one after the other, each until it is valid.
 
         Raises:
-            _Declined: The person skips the form.
-            ValueError: No answer fits.
+            _Declined: The user skips the form.
+            ValueError: No answer is valid.
         """
         values: dict[str, FormValue | None] = {}
         one_is_enough = is_choice_or_text(fields)
@@ -214,17 +212,17 @@ class Asking:
                     break
                 problem = line(errors[wanted.name])
             else:
-                raise ValueError(f"no answer fits {labels.label!r:.100}: {problem}")
+                raise ValueError(f"no valid answer for {labels.label!r:.100}: {problem}")
             values.update(given)
             if one_is_enough and valid:
                 break
         return values
 
     async def _said(self, put: ChannelQuestion) -> str:
-        """Return the answer of the channel.
+        """Return the channel's answer.
 
         Raises:
-            _Unanswered: It has none.
+            _Unanswered: It has no answer.
         """
         said = await begun("ask", self._channel.ask, self._user_id, put)
         if said is None:
@@ -233,11 +231,11 @@ class Asking:
 
 
 def put_to_person(told: Asked, question: QuestionView, view: RunView, now: float) -> ChannelQuestion:
-    """Return a question as it is put to a person who sees nothing else of the run.
+    """Return a question for a user who sees nothing else of the run.
 
     Args:
-        told: The question in words.
-        question: The same, as the run has it.
+        told: The question as text.
+        question: The question in the run's view.
         view: The run.
         now: Seconds since it began.
     """
@@ -318,5 +316,5 @@ def _field_question(put: ChannelQuestion, field: Field, number: int, problem: st
 
 
 def _with(put: ChannelQuestion, problem: str) -> ChannelQuestion:
-    """Return a question with what was wrong with the answer before."""
+    """Return a question with the problem of the answer before."""
     return replace(put, text=f"{problem}\n\n{put.text}") if problem else put

@@ -1,4 +1,4 @@
-"""`MessageRouter`: messages of many people in, the answers of an agent out."""
+"""`MessageRouter`: takes messages of many users, and delivers an agent's answers."""
 
 from __future__ import annotations
 
@@ -53,36 +53,35 @@ Busy: TypeAlias = Literal["queue", "steer", "refuse"]
 """What to do with a message while another one is answered."""
 
 Middleware: TypeAlias = "Callable[[str, str], str | Awaitable[str]]"
-"""Makes a prompt of a message, given the message and the user's id."""
+"""Makes a prompt from a message and the user's id."""
 
 KEPT: Final[frozenset[ev.EventType]] = frozenset(
     {"thought", "message", "tool_start", "tool_update", "tool_done", "plan", "turn_start"}
 )
-"""The events that a run keeps: the default ones, and the one that says that it has its prompt."""
+"""The events that a run keeps: the default ones, and the one that confirms the prompt."""
 
 logger = logging.getLogger("thinkwell")
 
 
 class MessageRouter(AsyncContextManagerMixin):
-    """Takes the messages of any number of people, and delivers what an agent answers.
+    """Takes messages of any number of users, and delivers an agent's answers.
 
-    Each user has a conversation: a session of the agent, in which there is one turn at a time. Conversations
-    know nothing of each other and go on side by side. Users are told apart by their ids alone, so let those
-    of different channels differ, or give each channel a router of its own.
+    Each user has a conversation: a session of the agent with one turn at a time. Conversations are
+    independent and run at the same time. Users are distinguished by their ids alone: make those of different
+    channels differ, or give each channel its own router.
 
-    To be used as ``async with MessageRouter(…) as router:``. Leaving the block stops what runs, refuses what
-    waits (`RouterClosed`), and closes all sessions and, where the router has opened it, the agent. Who
-    delivers then still gets to deliver what was written until then.
+    Use it as ``async with MessageRouter(…) as router:``. Leaving the block stops running turns, refuses
+    waiting messages (`RouterClosed`), and closes all sessions and, if the router has opened it, the agent.
+    Deliveries in progress still deliver the text so far.
 
     Args:
-        agent: An agent that is open, or a function that opens one, such as ``lambda: open_agent("claude")``:
-            called when the first message comes, and again with the first message after the agent has died.
-            A user who had a conversation is notified that it started over.
-        cwd: The folder of the sessions, or a function that returns the one for a user's id; by default that
-            of the agent.
-        session: Opens the session for a user's id, where more than the folder is to be said; instead of
-            `cwd`.
-        idle_after: Seconds without a message after which a session is closed. The next message begins a new
+        agent: An open agent, or a function that opens one, such as ``lambda: open_agent("claude")``. It is
+            called for the first message, and again for the first message after the agent has died. A user
+            who had a conversation is notified that it started over.
+        cwd: The folder of the sessions, or a function from a user's id to a folder; by default the agent's
+            folder.
+        session: Opens the session for a user's id, to set more than the folder; instead of `cwd`.
+        idle_after: Seconds without a message after which a session is closed. The next message opens a new
             one. ``None``: none is closed.
         busy: How to treat a message while another one of the same user is answered. ``queue``: it waits
             for its turn. ``steer``: the agent reads it while it works, where it can be steered, and its
@@ -123,7 +122,7 @@ class MessageRouter(AsyncContextManagerMixin):
         if busy not in get_args(Busy):
             raise ValueError(f'MessageRouter(busy={busy!r:.100}): choose "queue", "steer" or "refuse"')
         if cwd is not None and session is not None:
-            raise ValueError("MessageRouter(cwd=…, session=…): give one of them; session= can say the folder")
+            raise ValueError("MessageRouter(cwd=…, session=…): give only one; session= can set the folder")
         check_settings("MessageRouter", settings)
         check_function("MessageRouter", "middleware", middleware, "lambda text, user_id: text")
         check_function("MessageRouter", "session", session, "lambda agent, user_id: agent.session(cwd=…)")
@@ -152,37 +151,36 @@ class MessageRouter(AsyncContextManagerMixin):
         async with self._conversations.open():
             yield self
 
-    # What comes in
+    # Messages in
 
     async def handle_user_message(
         self, text: str, user_id: str, channel: Channel, *, channel_id: str | None = None
     ) -> Delivery | None:
-        """Answer a message, and return how when the answer is delivered: see `deliver`.
+        """Answer a message, and return the outcome when the answer is delivered: see `deliver`.
 
-        It gets its place in the queue at once, so messages are answered in the order of the calls. What goes
-        wrong with the agent is delivered in words, and `Delivery.error` has it. Cancelling this call
-        cancels the run.
+        It gets its place in the queue at once, so messages are answered in the order of the calls. Errors of
+        the agent are delivered as text, and `Delivery.error` has them. Cancelling this call cancels the run.
 
         Args:
-            text: What was written.
-            user_id: Who has written, as `channel` calls them.
-            channel: Where the answer is delivered.
-            channel_id: What the events call the channel; by default the name of its class.
+            text: The message.
+            user_id: Its author, as `channel` names them.
+            channel: The channel to deliver the answer to.
+            channel_id: The channel's name in events; by default the name of its class.
 
         Returns:
             ``None`` where the message was refused, because the conversation is busy, or where the agent reads
             it in the turn that runs, whose answer is delivered. Its sender was told.
 
         Raises:
-            DeliveryFailed: What there was to say could not be sent. It has the text.
-            RouterClosed: The router's block was left before the message had its turn, or was not entered.
+            DeliveryFailed: The answer could not be sent. The exception has the text.
+            RouterClosed: The router's block was left before the message's turn, or not entered.
             TypeError: An argument is of another type.
             ValueError: The text is blank, or `user_id` is empty.
         """
         check_text("handle_user_message", "text", text)
         check_user_id("handle_user_message", user_id)
         check_channel("handle_user_message", channel)
-        # Lone surrogates may come from outside, and cannot be sent.
+        # Text from outside may have lone surrogates, which cannot be sent.
         text = text.encode("utf-8", "replace").decode()
         if not text.strip():
             raise ValueError("handle_user_message(text): the message is blank; there is nothing to answer")
@@ -213,23 +211,23 @@ class MessageRouter(AsyncContextManagerMixin):
             agent_id=turn.agent_id,
             status=delivery.status,
         )
-        await self._listeners.tell(response)  # the turn is given back: a handler may ask for another
+        await self._listeners.tell(response)  # after the turn: a handler may start another one
         if failure is not None:
             raise failure
         return delivery
 
     async def invoke(self, prompt: str, *, user_id: str = "") -> str:
-        """Have a turn without a channel, and return all that the agent has said. See `streaming`.
+        """Run a turn without a channel, and return all text of the agent. See `streaming`.
 
         Args:
-            prompt: What to say.
-            user_id: In whose conversation.
+            prompt: The prompt.
+            user_id: The user whose conversation it is.
 
         Raises:
             ConversationBusy: The conversation is busy.
             RouterClosed: The router's block was left, or not entered.
             ThoughtCancelled: The run was stopped.
-            Exception: There is no agent or no session, or the run failed.
+            Exception: The agent or session could not be opened, or the run failed.
         """
         async with self.streaming(prompt, user_id=user_id) as stream:
             await stream.result
@@ -243,22 +241,21 @@ class MessageRouter(AsyncContextManagerMixin):
         *,
         user_id: str = "",
     ) -> str:
-        """Have a turn without a channel, and tell what the agent says and does meanwhile. See `streaming`.
+        """Run a turn without a channel, and report its text and tool calls meanwhile. See `streaming`.
 
         A callback that raises ends the run, and its exception is raised here.
 
         Args:
-            prompt: What to say.
-            on_chunk: Called with each piece of text. They add up to what is returned.
-            on_tool_call: Called with what the agent uses, when it begins to: a clean line such as
-                ``read parser.py``.
-            user_id: In whose conversation.
+            prompt: The prompt.
+            on_chunk: Called with each piece of text. They add up to the result.
+            on_tool_call: Called when a tool call begins, with a clean line such as ``read parser.py``.
+            user_id: The user whose conversation it is.
 
         Raises:
             ConversationBusy: The conversation is busy.
             RouterClosed: The router's block was left, or not entered.
             ThoughtCancelled: The run was stopped.
-            Exception: There is no agent or no session, the run failed, or a callback has.
+            Exception: The agent or session could not be opened, or the run or a callback failed.
         """
         for name, callback in (("on_chunk", on_chunk), ("on_tool_call", on_tool_call)):
             check_function("invoke_streamed", name, callback, f"async def {name}(text)")
@@ -279,29 +276,29 @@ class MessageRouter(AsyncContextManagerMixin):
                 if isinstance(event, ev.Message):
                     heard += len(event.text)
                     if heard <= seen:
-                        continue  # it came together with those before it, and was told with them
+                        continue  # it was reported together with those before it
                 seen = await tell_news(stream.view)
-            await tell_news(stream.view)  # what was allowed at last, and begun
+            await tell_news(stream.view)  # calls that were allowed last, and began
             await stream.result
         return "".join(told)
 
     @asynccontextmanager
     async def streaming(self, prompt: str, *, user_id: str = "") -> AsyncGenerator[ThoughtStream[str]]:
-        """Have a turn without a channel, for the time of a block: it has the run.
+        """Run a turn without a channel, as a block that yields the stream.
 
-        Who leaves the block before the run has ended cancels it. No other has a turn in this conversation
-        before that. The events of the run include `TurnStarted`. Nothing is told to the handlers of `on`.
+        Leaving the block before the run has ended cancels it. Other turns of this conversation wait until
+        then. The run's events include `TurnStarted`. Handlers of `on` are not called.
 
         Args:
-            prompt: What to say.
-            user_id: In whose conversation.
+            prompt: The prompt.
+            user_id: The user whose conversation it is.
 
         Raises:
             ConversationBusy: The conversation is busy.
-            RouterClosed: The router's block was left, or not entered; also by the block, whose run that
-                stops.
+            RouterClosed: The router's block was left, or not entered. Also raised from the block if leaving
+                the router stops its run.
             ThoughtCancelled: The run was stopped.
-            Exception: There is no agent or no session.
+            Exception: The agent or session could not be opened.
         """
         check_text("MessageRouter", "prompt", prompt)
         check_text("MessageRouter", "user_id", user_id)
@@ -313,7 +310,7 @@ class MessageRouter(AsyncContextManagerMixin):
         finally:
             await turn.end()
 
-    # What is told
+    # Events
 
     @overload
     def on(
@@ -330,21 +327,22 @@ class MessageRouter(AsyncContextManagerMixin):
         handler: Callable[[UserMessageReceived], object] | Callable[[AgentResponded], object],
         /,
     ) -> Callable[[], None]:
-        """Tell a function of each message that `handle_user_message` takes, or of each answer.
+        """Call a function for each message that `handle_user_message` takes, or for each answer.
 
         Every reported message is followed by its answer, unless the call was cancelled or the router left, or
         the agent reads the message in the turn of another one. Handlers are called one after the other; what
         an async one waits for is waited for. One that raises is logged, and harms nothing.
 
         Args:
-            event: ``user_message``: it was taken. ``agent_response``: the answer is complete and delivered.
+            event: ``user_message``: a message was taken. ``agent_response``: an answer is complete and
+                delivered.
             handler: Sync or async.
 
         Returns:
-            What to call when the handler is not to be told any more.
+            A function that removes the handler.
 
         Raises:
-            ValueError: There is no such event.
+            ValueError: The event is unknown.
         """
         return self._listeners.add(event, handler)
 
@@ -352,7 +350,7 @@ class MessageRouter(AsyncContextManagerMixin):
 
     @property
     def conversations(self) -> tuple[str, ...]:
-        """Whose conversations are open, by their users' ids. One that was idle for long is gone."""
+        """The ids of users with an open conversation. One that was idle for too long is closed."""
         return self._conversations.user_ids
 
     async def reset(self, user_id: str) -> None:
@@ -365,10 +363,10 @@ class MessageRouter(AsyncContextManagerMixin):
         await checkpoint()
 
     def cancel(self, user_id: str) -> bool:
-        """Cancel the turn that runs, or is about to. What was written is delivered. Those that wait go on.
+        """Cancel the current turn, or the one about to begin. The text so far is delivered.
 
         Returns:
-            Whether there was one.
+            Whether there was a turn to cancel.
         """
         return self._conversations.stop(user_id)
 
@@ -385,11 +383,11 @@ class MessageRouter(AsyncContextManagerMixin):
                 prompt = cast("object", await prompt)
         if not isinstance(prompt, str):
             raise TypeError(
-                f"MessageRouter(middleware=…) has made a {type(prompt).__name__} of a message; it must "
-                "return the prompt, a str"
+                f"MessageRouter(middleware=…) returned a {type(prompt).__name__}; it must "
+                "return the prompt as a str"
             )
         if not prompt.strip():
-            raise ValueError('the prompt is blank; say what is to be done, as in router.invoke("…")')
+            raise ValueError('the prompt is blank; give one, as in router.invoke("…")')
         return prompt
 
     def _start(self, session: Session, prompt: str) -> ThoughtStream[str]:
@@ -422,22 +420,22 @@ def _session_in(
 
 
 def _check_folder(folder: object) -> None:
-    """Check a folder, or what a function has returned for one.
+    """Check a folder, or a function's result for one.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is not a folder.
     """
     if not isinstance(folder, str | os.PathLike):
         close_coroutine(folder)
         raise TypeError(
-            f"MessageRouter(cwd=…) is, or has returned, a {type(folder).__name__}: give a folder, or a "
+            f"MessageRouter(cwd=…) is, or returned, a {type(folder).__name__}: give a folder, or a "
             'function that returns one: lambda user_id: f"/srv/{user_id}"'
         )
 
 
 @contextmanager
 def _closed_by_router(turn: Turn) -> Generator[None]:
-    """Raise `RouterClosed` where a run was cancelled because the router is left."""
+    """Raise `RouterClosed` if a run was cancelled because the router closes."""
     try:
         yield
     except ThoughtCancelled as exc:

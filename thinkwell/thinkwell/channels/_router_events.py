@@ -1,4 +1,4 @@
-"""Events of a router: a message was taken, and an agent has answered."""
+"""Events of a router: a message was taken, or answered."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ class UserMessageReceived(Struct, frozen=True, kw_only=True, tag_field="type", t
     type: ClassVar[Literal["user_message"]] = "user_message"
 
     text: str
-    """As it was written; what a middleware makes of it is only for the agent."""
+    """The text as received. A middleware's result is only for the agent."""
     user_id: str
     channel_id: str
-    """Which channel it came by."""
+    """The name of its channel."""
 
 
 class AgentResponded(Struct, frozen=True, kw_only=True, tag_field="type", tag="agent_response"):
-    """A message that was taken has its answer. Whether it could be delivered makes no difference."""
+    """A message has its answer, whether or not it could be delivered."""
 
     type: ClassVar[Literal["agent_response"]] = "agent_response"
 
     text: str
-    """All that the agent has said, whole, however it was delivered; empty where it has said nothing. Nothing
-    that was said of an error is in it."""
+    """The agent's complete text, however it was delivered; may be empty. Descriptions of errors are not
+    included."""
     user_id: str
     channel_id: str
     session_id: str | None
-    """The agent's name for the session; ``None`` where none could be opened."""
+    """The agent's name for the session; ``None`` if none could be opened."""
     agent_id: str
-    """What the agent was asked for as; empty where none could be opened."""
+    """The name with which the agent was opened; empty if none could be opened."""
     status: DeliveryStatus
     """Whether the answer is complete."""
 
@@ -51,21 +51,21 @@ RouterEvent: TypeAlias = UserMessageReceived | AgentResponded
 
 
 class RouterListeners:
-    """Receives such events."""
+    """Calls the handlers of such events."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, list[Callable[..., object]]] = {"user_message": [], "agent_response": []}
 
     def add(self, event: str, handler: Callable[..., object]) -> Callable[[], None]:
-        """Tell a function from now on, until what is returned is called.
+        """Call a function for each event, until the returned function is called.
 
         Raises:
-            ValueError: There is no such event.
+            ValueError: The event is unknown.
         """
         handlers = self._handlers.get(event)
         if handlers is None:
             raise ValueError(f'on({event!r:.100}): choose "user_message" or "agent_response"')
-        entry = partial(handler)  # told apart from the same function, given again
+        entry = partial(handler)  # distinct even if the same function is added twice
         handlers.append(entry)
 
         def forget() -> None:
@@ -75,11 +75,11 @@ class RouterListeners:
         return forget
 
     async def tell(self, event: RouterEvent) -> None:
-        """Tell of an event, one after the other. What one of them raises is logged."""
+        """Call the handlers of an event, one after the other. Their exceptions are logged."""
         for handler in tuple(self._handlers[event.type]):
             try:
                 waits = handler(event)
                 if isinstance(waits, Awaitable):
                     await waits
             except Exception:
-                logger.exception("A handler of %s has failed", event.type)
+                logger.exception("A handler of %s failed", event.type)

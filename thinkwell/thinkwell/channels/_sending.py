@@ -1,4 +1,4 @@
-"""How a final text is sent whole: in several messages where it is too long, and again where that fails."""
+"""Sending a final text whole: split into messages, with retries."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ NOTHING: Final = "(The agent said nothing.)"
 """Delivered instead of an empty text, which most channels cannot send."""
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds before the first repetition; each pause is twice as long as the one before."""
+"""Seconds before the first retry. Each pause is twice as long as the one before."""
 
 LONGEST_PAUSE: Final = 300.0
-"""Seconds of a pause, whatever the channel asks for."""
+"""Most seconds of a pause, whatever the channel asks for."""
 
 
 HOPELESS: Final = (TypeError, AttributeError, NotImplementedError, NameError)
-"""What the code of a channel raises that would raise the same again."""
+"""Exceptions that indicate a bug in the channel, so that a retry would fail again."""
 
 
 class FinalText(Struct, frozen=True, kw_only=True):
-    """What is to be sent."""
+    """The text to send."""
 
     text: str
     thoughts: str = ""
-    """What the agent has thought, where that is to be shown."""
+    """The agent's thinking, if it is shown."""
     thought_for: float = 0.0
-    """Seconds that it has thought."""
+    """Seconds that it thought."""
 
 
 class Sent(NamedTuple):
     """The outcome."""
 
     attempts: int
-    """How often the message was tried that was tried most often."""
+    """The attempts of the message with the most attempts."""
     retries: int
-    """How often anything was tried again."""
+    """The number of retries."""
     failure: Exception | None
-    """Why it is not sent, or not all of it."""
+    """Why it was not sent, or not completely."""
 
 
 async def send_final(
@@ -62,17 +62,17 @@ async def send_final(
     capabilities: ChannelCapabilities,
     failed: Callable[[Exception, str], None],
 ) -> Sent:
-    """Send a final text. Of several messages, those that were sent are not sent again.
+    """Send a final text. Messages that were already sent are not sent again.
 
-    Nor is one where it cannot help: where the code is wrong, or the exception says that it is not temporary.
+    Errors that a retry cannot help are not retried: bugs in the channel, or exceptions marked as permanent.
 
     Args:
-        channel: Where to.
-        user_id: To whom.
+        channel: The channel to send to.
+        user_id: The user to send to.
         final: The text.
-        settings: How often it is tried.
-        capabilities: What messages can be there.
-        failed: Called with what the channel raises, and the number of the attempt.
+        settings: The number of attempts.
+        capabilities: The channel's capabilities.
+        failed: Called with each exception of the channel, and the number of the attempt.
     """
     most = retries = 0
     send, messages = _messages(channel, final, capabilities)
@@ -86,7 +86,7 @@ async def send_final(
                 break
             except Exception as exc:
                 hopeless = isinstance(exc, HOPELESS) or not may_pass(exc)
-                no_more = ", and it is not tried again" if hopeless else ""
+                no_more = ", and it is not retried" if hopeless else ""
                 failed(exc, f"attempt {attempt} of {settings.attempts}{no_more}")
                 if attempt >= settings.attempts or hopeless:
                     return Sent(most, retries, exc)
@@ -98,7 +98,7 @@ async def send_final(
 def _messages(
     channel: Channel, final: FinalText, capabilities: ChannelCapabilities
 ) -> tuple[Callable[[str, str], Awaitable[None]], list[str]]:
-    """Return the method that sends the messages, and what each of them is; there is at least one."""
+    """Return the method that sends the messages, and the texts of them, at least one."""
     if capabilities.html and isinstance(channel, HtmlChannel):
         composed = compose(
             final.text,
@@ -114,5 +114,5 @@ def _messages(
 
 
 def _pause(error: Exception, otherwise: float) -> float:
-    """Return the seconds to wait: what the error says, or else what we would wait."""
+    """Return the seconds to wait: the error's ``retry_after``, or else `otherwise`."""
     return min(max(retry_after(error) or 0.0, otherwise), LONGEST_PAUSE)

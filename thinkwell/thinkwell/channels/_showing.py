@@ -1,4 +1,4 @@
-"""What a channel is given while the agent works: pieces of text, at its own pace."""
+"""Showing a run in a channel while the agent works: pieces of text, at the channel's pace."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ if TYPE_CHECKING:
 __all__ = ("Showing", "showing")
 
 EDIT_INTERVAL: Final = 1.0
-"""Seconds between edits, where neither the channel nor its settings say how long."""
+"""Seconds between edits, if neither the channel nor its settings set them."""
 
 
 class Showing(Protocol):
-    """Shows a run while it goes on."""
+    """Shows a run in progress."""
 
     chunks: int
-    """How many pieces of text were handed to the channel."""
+    """The number of pieces of text that were handed to the channel."""
     first_at: float | None
     """When the first of them was taken, by the clock of the event loop."""
     refusal: Exception | None
-    """Why the whole text cannot be sent either, where the channel says that this will not pass."""
+    """Why the whole text cannot be sent either, if the channel says that the error is permanent."""
 
     @property
     def due(self) -> float:
-        """When there is something to hand over, by the clock of the event loop."""
+        """When the next piece may be handed over, by the clock of the event loop."""
         ...
 
     async def begin(self) -> None:
-        """Know that a run has begun."""
+        """Begin to show the run."""
         ...
 
     def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
-        """Take what is new.
+        """Take new pieces.
 
         Args:
-            pieces: What it is.
+            pieces: The pieces.
             thought_for: Seconds that the agent has thought in all.
-            thinks: Whether it does so now.
+            thinks: Whether it thinks now.
         """
         ...
 
     async def hand_over(self) -> None:
-        """Give the channel what is due."""
+        """Give the channel all pieces that are due."""
         ...
 
     async def end(self, full_text: str) -> bool:
-        """Show the end, and return whether it is shown: if not, the text is still to be sent.
+        """Show the end, and return whether it is shown. If not, the text must still be sent.
 
-        Where this was cancelled, it may be called again; what was shown is not shown twice.
+        If this was cancelled, it may be called again; nothing is shown twice.
         """
         ...
 
@@ -71,14 +71,14 @@ def showing(
     capabilities: ChannelCapabilities,
     failed: Callable[[Exception], None],
 ) -> Showing:
-    """Return what shows runs in a channel.
+    """Return an object that shows runs in a channel.
 
     Args:
         channel: The channel.
-        user_id: Who sees it.
-        settings: How.
-        capabilities: What messages can be there.
-        failed: Called with what the channel raises.
+        user_id: The user.
+        settings: The settings of the delivery.
+        capabilities: The channel's capabilities.
+        failed: Called with each exception of the channel.
     """
     if settings.streaming and isinstance(channel, StreamingChannel):
         return _Streaming(channel, user_id, settings, capabilities, failed)
@@ -109,7 +109,7 @@ class _Nothing:
 
 
 class _Drafting:
-    """For channels that show a preview. What goes wrong with one is made good by the next."""
+    """For channels that show a preview. After a failed one, the next shows the text again."""
 
     refusal: Exception | None = None
 
@@ -186,16 +186,17 @@ class _Streaming:
         self._failed = failed
         self.refusal: Exception | None = None
         self._starts_at: float | None = -math.inf
-        """When the channel learns of the start: ``None`` once it was, infinity once it has failed."""
+        """When to call the channel's start: ``None`` once called, infinity once it has failed."""
         self._ended = False
-        """Whether the channel was told of the end."""
+        """Whether the channel's end was called."""
         self._statuses: deque[Piece] = deque()
-        """Those that need not wait for the text before them: it is edited, and they stand elsewhere."""
+        """Statuses that need not wait for the text before them, because it is edited and they stand
+        elsewhere."""
         self._queue: deque[Piece] = deque()
         self._withheld: list[str] = []
         """Thoughts, until the agent has thought for long enough."""
         self._long_at = math.inf
-        """When it will have."""
+        """When that will be."""
         self._thought_for = 0.0
         self._handed: list[str] = []
         self._handed_at = -math.inf
@@ -223,7 +224,7 @@ class _Streaming:
         return self._handed_at + self._interval if is_enough else math.inf
 
     async def begin(self) -> None:
-        self._starts_at = None  # also where it is cancelled: the channel may have begun
+        self._starts_at = None  # even if cancelled: the channel may have begun
         try:
             await call(self._channel.on_stream_start, self._settings.timeout, self._user_id)
         except Exception as exc:
@@ -257,7 +258,7 @@ class _Streaming:
             self._withheld.clear()
 
     def _put(self, piece: Piece) -> None:
-        """Queue a piece, together with the one before where both are of one text."""
+        """Queue a piece, merged with the one before if both belong to one text."""
         if self._starts_at == math.inf:
             return
         queue = self._queue
@@ -274,7 +275,7 @@ class _Streaming:
         while self._statuses and self._is_open:
             await self._hand(self._statuses.popleft())
         while self._queue and self._is_open:
-            told = not all(map(_is_text, self._queue))  # what is told comes behind the text before it
+            told = not all(map(_is_text, self._queue))  # a status comes after the text before it
             if anyio.current_time() < self._next_at and (self._edits or not told):
                 return
             await self._hand(self._queue.popleft())
@@ -293,7 +294,7 @@ class _Streaming:
                 if thinking is not None:  # pragma: no branch - else there is none
                     await self._call(thinking.on_stream_thinking, piece.text)
             case _:
-                self._handed.append(piece.text)  # also where it is cancelled: the channel has it
+                self._handed.append(piece.text)  # even if cancelled: the channel has it
                 await self._call(channel.on_stream_chunk, piece.text)
         self._handed_at = anyio.current_time()
         if self._is_open:
@@ -308,21 +309,21 @@ class _Streaming:
                 await self._hand(piece)
         handed = "".join(self._handed)
         if not self._edits and self._is_open and full_text.startswith(handed) and full_text != handed:
-            await self._hand(Piece("text", full_text[len(handed) :]))  # what is said of an error
+            await self._hand(Piece("text", full_text[len(handed) :]))  # the description of an error
         if self._is_open and not self._ended:
             self._ended = True
             await self._call(self._channel.on_stream_end, full_text)
         return self._is_open
 
     async def _call(self, method: Callable[..., Awaitable[None]], *arguments: object) -> None:
-        """Call the channel. Where that fails, it is not called again."""
+        """Call the channel. After a failure, it is not called again."""
         try:
             await call(method, self._settings.timeout, self._user_id, *arguments)
         except Exception as exc:
             self._break(exc)
 
     def _break(self, error: Exception) -> None:
-        """Call the channel no more: the text is sent whole."""
+        """Stop calling the channel: the text is sent whole at the end."""
         self._starts_at = math.inf
         if self._ended and not may_pass(error):
             self.refusal = error

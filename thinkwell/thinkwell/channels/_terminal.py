@@ -1,4 +1,4 @@
-"""A terminal, a pipe or a file as a channel: text that is only ever added to."""
+"""A terminal, a pipe or a file as a channel: text is only appended."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 __all__ = ("TerminalChannel",)
 
-UNREACHABLE: Final = "there is no keyboard to answer at"
+UNREACHABLE: Final = "there is no keyboard to answer with"
 
 
 class _NobodyReads(BrokenPipeError):  # noqa: N818 - its name is what happened
-    """The pipe has no reader any more, and will have none."""
+    """The pipe has lost its reader for good."""
 
     temporary = False
 
 
 class TerminalChannel:
-    """Shows answers in a terminal, while they are written. A pipe or a file will do.
+    """Shows answers in a terminal while they are written. A pipe or a file works too.
 
-    Nothing that was written is ever changed. The answer stands there as the agent wrote it; thinking is dim,
-    after ``┆``, and what the agent does is in brackets. Where there are several users, each line begins with
-    the name of its user. No text controls the terminal, nor do the pieces in which it comes.
+    Written text is never changed. The answer is shown as the agent wrote it; thinking is dim, after ``┆``,
+    and the agent's actions are in brackets. If there are several users, each line begins with the user's
+    name. No text can control the terminal, not even when it is split into pieces.
 
-    A terminal that takes no output holds up the delivery, and nothing else.
+    A terminal that accepts no output blocks only the delivery.
 
     Args:
-        out: Where to; by default the standard output. It is not closed.
-        read_line: Waits for a line that answers a question, without what ends it; by default the keyboard of
-            the terminal is read. It is cancelled where the question is gone, and raises `EOFError` where
-            there is no one to answer.
-        settings: How runs are delivered.
+        out: The file to write to; by default the standard output. It is not closed.
+        read_line: Returns the next line of input without its end; by default the terminal's keyboard is read.
+            It is cancelled when the question is no longer open, and raises `EOFError` if nothing can be
+            read.
+        settings: The settings of its deliveries.
 
     Raises:
         ValueError: There is no standard output.
@@ -74,19 +74,19 @@ class TerminalChannel:
 
     @property
     def capabilities(self) -> ChannelCapabilities:
-        """Messages may be of any length; nothing is edited."""
+        """Messages of any length, which cannot be edited."""
         return ChannelCapabilities()
 
     @property
     def settings(self) -> DeliverySettings:
-        """How runs are delivered."""
+        """The settings of its deliveries."""
         return self._settings
 
     async def send(self, user_id: str, text: str) -> None:
-        """Write a text. Of one that was written already while it came, only the rest is.
+        """Write a text. If its beginning was already streamed, only the rest is written.
 
         Raises:
-            BrokenPipeError: The pipe has no reader any more. `deliver` does not try again then.
+            BrokenPipeError: The pipe has lost its reader. `deliver` does not retry that.
             OSError: It cannot be written.
             ValueError: The file was closed.
         """
@@ -103,19 +103,19 @@ class TerminalChannel:
             del self._streams[user_id]
 
     async def notify(self, user_id: str, text: str) -> None:
-        """Write a text beside the answer that is being written, in lines of its own."""
+        """Write a text beside the answer that is being written, in separate lines."""
         await self._put(user_id, "note", clean(text).strip("\n"))
 
     async def on_stream_start(self, user_id: str) -> None:
-        """Begin an answer; nothing is written for that."""
-        if (stream := self._streams.pop(user_id, None)) is not None:  # it was not ended
+        """Begin an answer. Nothing is written yet."""
+        if (stream := self._streams.pop(user_id, None)) is not None:  # it had no end
             self._finish(user_id, stream)
         await self._write(self._stream(user_id))
 
     async def on_stream_chunk(self, user_id: str, chunk: str) -> None:
         """Write a piece of the answer.
 
-        While others are writing too, or a question waits for a line, each line is written when it is
+        While there are several users, or a question waits for input, each line is written when it is
         complete.
         """
         stream = self._stream(user_id)
@@ -124,11 +124,11 @@ class TerminalChannel:
         await self._write(stream)
 
     async def on_stream_status(self, user_id: str, status: str) -> None:
-        """Write what the agent does now, in a line of its own."""
+        """Write the agent's status in a separate line."""
         await self._note(user_id, status)
 
     async def on_stream_end(self, user_id: str, full_text: str) -> None:
-        """Write what the chunks did not say: the end, or all of it where they have said something else."""
+        """Write the text that was not streamed: the end, or all of it if the chunks differ from it."""
         await self.send(user_id, full_text)
 
     async def on_stream_thinking(self, user_id: str, chunk: str) -> None:
@@ -145,10 +145,10 @@ class TerminalChannel:
         await self._write(stream)
 
     async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
-        """Ask, and wait until a line was typed that answers it. One question is asked at a time.
+        """Ask, and wait for a line of input that is a valid answer. One question is asked at a time.
 
         Returns:
-            The id of a choice, or a text; ``None`` where there is no keyboard, or Ctrl-D was pressed.
+            The id of a choice, or a text; ``None`` without a keyboard, or after Ctrl-D.
         """
         async with self._asking:
             keyboard = find_keyboard() if self._read_line is None else None
@@ -189,7 +189,7 @@ class TerminalChannel:
             if question.takes_text:
                 return typed
             known = ", ".join(key for key, _ in keys)
-            await self._put(user_id, "ask", f"That is none of the answers. Type one of: {known}")
+            await self._put(user_id, "ask", f"That is not one of the answers. Type one of: {known}")
         return None
 
     async def _note(self, user_id: str, text: str) -> None:
@@ -215,7 +215,7 @@ class TerminalChannel:
         self._page.add(user_id, kind, stream.take() if alone else stream.take_lines())
 
     def _finish(self, user_id: str, stream: _Stream) -> None:
-        """End what is being written, and its line."""
+        """End the unfinished answer, and its line."""
         self._page.add(user_id, stream.kind, stream.finish())
         self._page.end_line(user_id)
 
@@ -225,14 +225,14 @@ class TerminalChannel:
             await self._writer.flush()
         except (OSError, ValueError) as exc:
             if stream is not None:
-                stream.said.clear()  # what of it can be read is not known
+                stream.said.clear()  # it may be partly written
             if isinstance(exc, BrokenPipeError):
                 raise _NobodyReads(*exc.args) from exc
             raise
 
 
 class _Stream:
-    """What is known of an answer that is being written."""
+    """The state of an answer that is being written."""
 
     def __init__(self) -> None:
         self.kind: Kind = "say"
@@ -240,32 +240,32 @@ class _Stream:
         """The chunks of the answer, as they came."""
         self._clean = CleanChunks()
         self._left = ""
-        """What is clean and was not written yet."""
+        """Clean text that was not written yet."""
 
     def add(self, chunk: str) -> None:
         self._left += self._clean.take(chunk)
 
     def take(self) -> str:
-        """Return what can be written, without the line feeds at the end: they come with the next line."""
+        """Return the text to write, without the line feeds at the end: they come with the next line."""
         return self._take(len(self._left))
 
     def take_lines(self) -> str:
-        """Return the lines that are complete."""
+        """Return the complete lines."""
         return self._take(self._left.rfind("\n") + 1)
 
     def take_all(self) -> str:
-        """Return what was kept back for complete lines. The line feeds at the end are not needed any more."""
+        """Return the rest of the kept text, without the line feeds at the end."""
         text, self._left = self._left.rstrip("\n"), ""
         return text
 
     def finish(self) -> str:
-        """Return what is left: something else comes next."""
+        """Return the rest of the text, before something else is written."""
         self._left += self._clean.rest()
         self._clean = CleanChunks()
         return self.take_all()
 
     def missing(self, text: str) -> str | None:
-        """Return what the chunks did not say of the answer; ``None`` where they have said something else."""
+        """Return the part of the answer after the chunks, or ``None`` if the chunks differ from it."""
         said = "".join(self.said)
         if text.startswith(said):
             return text[len(said) :]
@@ -281,14 +281,14 @@ class _Stream:
 
 
 def _takes_escapes(out: TextIO) -> bool:
-    if sys.platform == "win32":  # consoles have to be told first
+    if sys.platform == "win32":  # consoles need a mode first
         return False
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
     return not plain and out.isatty()
 
 
 def _rows(question: ChannelQuestion) -> Iterator[str]:
-    """Yield a question as it is shown."""
+    """Yield the lines of a question."""
     first, *rows = clean(question.text).split("\n")
     yield f"? {first}"
     yield from (f"  {row}".rstrip() for row in rows)
@@ -304,7 +304,7 @@ def _rows(question: ChannelQuestion) -> Iterator[str]:
 
 
 def _keys(question: ChannelQuestion) -> list[tuple[str, ChannelChoice]]:
-    """Return what is to be typed for each choice. Where a text may be typed instead, it looks like none."""
+    """Return the key for each choice. If a text may be typed too, keys cannot look like one."""
     ids = [choice.id for choice in question.choices]
     if question.takes_text:
         keys = [f"/{number}" for number in range(1, len(ids) + 1)]
@@ -316,7 +316,7 @@ def _keys(question: ChannelQuestion) -> list[tuple[str, ChannelChoice]]:
 
 
 async def _take(keyboard: Keyboard) -> None:
-    """Take the keyboard. What was typed until now was meant for something else."""
+    """Take the keyboard, and drop earlier input: it was meant for something else."""
     while not keyboard.take(lines=True):  # noqa: ASYNC110 - nothing tells when
         await anyio.sleep(BACKGROUND_INTERVAL)  # pragma: no cover - as where questions are asked by keys
 
@@ -324,5 +324,5 @@ async def _take(keyboard: Keyboard) -> None:
 async def _typed(keyboard: Keyboard) -> str:
     while (typed := keyboard.line()) is None:  # noqa: ASYNC110 - as where keys are read
         await anyio.sleep(POLL_INTERVAL)  # pragma: no cover - tested; it depends on who types
-    keyboard.forget()  # several were pasted
+    keyboard.forget()  # several lines were pasted
     return typed

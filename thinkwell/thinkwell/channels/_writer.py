@@ -1,4 +1,4 @@
-"""Writes to a terminal, a pipe or a file, and holds up nothing but who has asked for it."""
+"""Writes to a terminal, a pipe or a file without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK: Final = 0.05
-"""Seconds between looks at a write that is not waited for any more."""
+"""Seconds between checks of a write that nothing waits for any more."""
 
 _POOR: Final = str.maketrans({"┆": "|", "│": "|", "…": "...", "⚠": "!"})
 """For files that know no other characters."""
@@ -29,11 +29,11 @@ _POOR: Final = str.maketrans({"┆": "|", "│": "|", "…": "...", "⚠": "!"})
 class Writer:
     """Writes texts, in their order.
 
-    A terminal may take no output (after Ctrl-S), and so may a pipe without a reader. A thread
-    writes to these. It is a daemon: one that hangs keeps no program from ending.
+    A terminal may block (after Ctrl-S), and so may a pipe without a reader. A daemon thread writes to these,
+    so that a blocked write does not keep the program from ending.
 
     Args:
-        out: Where to. Characters that it cannot encode are written as escapes.
+        out: The file to write to. Characters that it cannot encode are written as escapes.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -44,11 +44,11 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     def put(self, text: str) -> None:
-        """Let a text be written next."""
+        """Queue a text to be written."""
         self._left.append(text)
 
     async def flush(self) -> None:
-        """Wait until everything is written. Where the wait is cancelled, it is written all the same.
+        """Wait until everything is written. A cancelled wait does not cancel the write.
 
         Raises:
             OSError: It cannot be written.
@@ -83,7 +83,7 @@ class Writer:
                 work()
             except Exception as exc:
                 failures.append(exc)
-            with suppress(RuntimeError):  # the event loop is gone, and the waiting task with it
+            with suppress(RuntimeError):  # the event loop has ended, and the waiting task with it
                 anyio.from_thread.run_sync(done.set, token=token)
 
         self._thread = threading.Thread(
@@ -97,7 +97,7 @@ class Writer:
 
 
 def _may_hang(out: TextIO) -> bool:
-    if type(out) is not io.TextIOWrapper:  # what else is written to is the program's own
+    if type(out) is not io.TextIOWrapper:  # another object belongs to the program
         return False
     try:
         mode = os.fstat(out.fileno()).st_mode

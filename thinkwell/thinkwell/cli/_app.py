@@ -1,7 +1,7 @@
-"""The app: which commands there are.
+"""The app: its commands.
 
-A command is a module of its own, imported when it is called: the help, and the completion of the shell, wait
-for everything that is imported here.
+Each command is in its own module, imported when it is called: everything imported here delays the help, and
+the completion of the shell.
 """
 
 import platform
@@ -31,23 +31,23 @@ COMMANDS: Final = {
     "new": ("_new", "Create a starter project."),
     "version": ("_app", "Show the version."),
 }
-"""The commands, in the order in which the help names them: what is done with agents, then agents, then the
-rest. Each has its module, in which it bears its name, and its line in the help."""
+"""The commands, in the order of the help: those that run agents, those about agents, then the rest. Each with
+its module, in which it has the same name, and its line in the help."""
 
 
 class _Root(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         for name, (_, about) in COMMANDS.items():
-            self.add_command(TyperCommand(name, short_help=about))  # stands for it in lists
+            self.add_command(TyperCommand(name, short_help=about))  # replaces it in lists
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Read the arguments; the help and the version are written here."""
+        """Parse the arguments; the help and the version are written here."""
         with ended():
             return super().make_context(*args, **kwargs)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command that is called, or of which options are completed."""
+        """Import the called command, or the one whose options are completed."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and _command(args[0]), rest
 
@@ -58,9 +58,9 @@ class _Root(TyperGroup):
 
 
 def _command(name: str) -> Any:
-    """Return a command, which is imported for it."""
+    """Import a command, and return it."""
     found = getattr(import_module(f"thinkwell.cli.{COMMANDS[name][0]}"), name)
-    if isinstance(found, typer.Typer):  # it has commands of its own
+    if isinstance(found, typer.Typer):  # it has subcommands
         return typer.main.get_command(found)
     alone = typer.Typer(rich_markup_mode=None, add_completion=False)
     alone.command(name)(found)
@@ -73,7 +73,7 @@ def version() -> None:
 
 
 def _print_version(wanted: bool) -> None:
-    """Print it and end, where that is wanted."""
+    """Print the version and exit, if requested."""
     if wanted:
         typer.echo(_version_text())
         raise typer.Exit
@@ -88,7 +88,7 @@ app = typer.Typer(
     name="thinkwell",
     cls=_Root,
     no_args_is_help=True,
-    rich_markup_mode=None,  # plain text is as readable, and there sooner
+    rich_markup_mode=None,  # plain text is as readable, and faster
     pretty_exceptions_enable=False,
     context_settings=HELP_OPTIONS,
 )

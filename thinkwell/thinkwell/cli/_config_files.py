@@ -1,4 +1,4 @@
-"""Files of settings, what they name, and secrets, which no other user may read."""
+"""Files of settings, their paths, and secrets, which no other user may read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LARGEST: Final = 1_000_000
-"""Bytes of a file that are read. No such file needs more."""
+"""Most bytes of a file that are read. No such file needs more."""
 
 
 def read_settings(path: Path | None, convert: Callable[[dict[str, object], Path], T]) -> T:
-    """Return what a TOML file of settings says.
+    """Return the settings in a TOML file.
 
     Args:
-        path: The file; ``None``: there is none.
-        convert: Makes settings of a table. Paths in it are understood from the folder.
+        path: The file; ``None`` for no file.
+        convert: Makes settings of a table. Paths in it are relative to the folder.
 
     Raises:
-        typer.BadParameter: The file cannot be used. No value is told: one of them may be a secret.
+        typer.BadParameter: The file cannot be used. The message has no values: one may be a secret.
     """
     if path is None:
         return convert({}, Path())
@@ -40,10 +40,10 @@ def read_settings(path: Path | None, convert: Callable[[dict[str, object], Path]
 
 
 def _read_table(path: Path) -> dict[str, object]:
-    """Return what a TOML file says.
+    """Parse a TOML file.
 
     Raises:
-        ValueError: It cannot be read.
+        ValueError: The file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -61,7 +61,7 @@ def _read_table(path: Path) -> dict[str, object]:
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:
-    """Return what is wrong with a key that is not known, and which one may be meant."""
+    """Return a message about an unknown key, with the one that may be meant."""
     near = get_close_matches(key, known, n=1)
     return "there is no such key" + (
         f"; do you mean {near[0]}?" if near else f". Those are {', '.join(known)}"
@@ -69,35 +69,35 @@ def unknown_key(key: str, known: Sequence[str]) -> str:
 
 
 def at_home(path: Path) -> Path:
-    """Return a path without its ``~``, which no shell replaces in quotes, behind ``=`` and in services."""
+    """Return a path without its ``~``, which shells do not replace in quotes, after ``=`` and in services."""
     try:
         return path.expanduser()
-    except RuntimeError:  # of pathlib: no user of that name has a home here
+    except RuntimeError:  # from pathlib: that user has no home here
         return path
 
 
 def found_from(folder: Path, key: str, name: str) -> Path:
-    """Return a path that a file in a folder names.
+    """Return a path that is named in a file of a folder.
 
     Raises:
         ValueError: It begins with the name of a user who has no home here.
     """
     try:
         return folder / Path(name).expanduser()
-    except RuntimeError:  # of pathlib
+    except RuntimeError:  # from pathlib
         raise ValueError(f"{key}: {name}: no user of that name has a home here") from None
 
 
 def read_secret(path: Path, what: str, hint: str) -> str:
-    """Return the secret that a file has.
+    """Return the secret in a file.
 
     Args:
         path: The file.
-        what: What to begin an error with, where the option says too little: the name of the setting.
-        hint: The option by which it was given.
+        what: Beginning of an error, if the option is not enough: the name of the setting.
+        hint: The option that names the file.
 
     Raises:
-        typer.BadParameter: It has none, or others can read it.
+        typer.BadParameter: The file has no secret, or others can read it.
     """
     try:
         with path.open(encoding="utf-8") as file:
@@ -107,7 +107,7 @@ def read_secret(path: Path, what: str, hint: str) -> str:
         raise typer.BadParameter(f"{what}{path}: {exc.strerror}", param_hint=hint) from None
     except UnicodeDecodeError:
         raise typer.BadParameter(f"{what}{path} is no text", param_hint=hint) from None
-    # The bits of a group may also be those of an access list: systemd's credentials are root's, with one.
+    # The group's bits may also be those of an access list: systemd's credentials belong to root, with one.
     others = stat.S_IRWXO if status.st_gid == 0 else stat.S_IRWXG | stat.S_IRWXO
     if sys.platform != "win32" and status.st_mode & others:
         raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""``thinkwell demo``: what a new user types first."""
+"""``thinkwell demo``: the first command for a new user."""
 
 from __future__ import annotations
 

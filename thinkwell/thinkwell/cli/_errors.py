@@ -1,4 +1,4 @@
-"""What a command says on standard error when it ends by an error, and its exit code."""
+"""Error messages of commands on standard error, and their exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OK: Final = 0
 NO_RESULT: Final = 1
-"""The run has ended without a valid result."""
+"""The run ended without a valid result."""
 WRONG_USAGE: Final = 2
 """The arguments cannot be used; nothing was started. Typer uses it too."""
 NO_AGENT: Final = 3
@@ -32,9 +32,9 @@ LIMIT: Final = 5
 UNREADABLE: Final = 6
 """A recording cannot be read, or ends before its run does."""
 INTERRUPTED: Final = 130
-"""128 and the number of the signal, as shells have it."""
+"""128 and the number of the signal, as in shells."""
 BROKEN_PIPE: Final = 141
-"""The same for a writer whose reader has gone."""
+"""The same if the reader of the output has gone."""
 
 CODES: Final[Mapping[type[BaseException], int]] = {
     KeyboardInterrupt: INTERRUPTED,
@@ -54,7 +54,7 @@ CODES: Final[Mapping[type[BaseException], int]] = {
     errors.AgentError: NO_AGENT,
     errors.ThinkwellError: NO_RESULT,
 }
-"""The exit codes of errors. The first that fits counts."""
+"""The exit codes of errors. The first match counts."""
 
 MISSING: Final = """\
 `thinkwell {command}` needs {name}, which is not installed. Install what it needs:
@@ -64,13 +64,13 @@ MISSING: Final = """\
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the exit code for what a command ended by."""
+    """Return the exit code for an error."""
     return next((code for kind, code in CODES.items() if isinstance(error, kind)), NO_RESULT)
 
 
 @contextmanager
 def told() -> Generator[None]:
-    """Tell of an error of ours that ends the block, and end the command with the exit code for it."""
+    """Report an expected error that ends the block, and end the command with its exit code."""
     silence_logs()
     try:
         yield
@@ -81,12 +81,12 @@ def told() -> Generator[None]:
 
 @contextmanager
 def ended() -> Generator[None]:
-    """End any command that Ctrl-C has reached, or whose reader or disk takes no more."""
+    """End any command after Ctrl-C, or if the reader or disk of its output takes no more."""
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()  # at the exit of Python it would be too late to tell
+            sys.stdout.flush()  # when Python exits, it is too late for a message
     except BrokenPipeError:  # pragma: no cover - tested; which lines are traced in it depends on the reader
         stop_writing(sys.stdout)
         raise typer.Exit(BROKEN_PIPE) from None
@@ -101,11 +101,11 @@ def ended() -> Generator[None]:
 
 @contextmanager
 def needing(command: str, extras: Mapping[str, str]) -> Generator[None]:
-    """Where something that a command needs is not installed, say what to install, and end the command.
+    """If a package that a command needs is missing, say what to install, and end the command.
 
     Args:
         command: The command.
-        extras: What may be missing, and the extra of ours that brings it.
+        extras: The packages that may be missing, each with our extra that installs it.
     """
     try:
         yield
@@ -120,27 +120,27 @@ def needing(command: str, extras: Mapping[str, str]) -> Generator[None]:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Return whether an error is one of the world's, whose words are enough, and not a mistake of ours."""
+    """Return whether an error is expected, so that its message is enough, and not a bug of ours."""
     return isinstance(error, ThinkwellError | OSError)
 
 
 def tell(error: BaseException, *, displayed: bool = False) -> None:
-    """Write what happened, and what to do next, to standard error.
+    """Write the error, and what to do next, to standard error.
 
     Args:
-        error: What happened.
-        displayed: Whether a display has said that already, so that only what to type is left to say.
+        error: The error.
+        displayed: Whether a display has shown the error, so that only the next step is missing.
     """
     what, next_ = words(error)
     lines = [advice(error)] if displayed else [f"Error: {what}", next_]
-    with suppress(OSError):  # the exit code tells too
+    with suppress(OSError):  # the exit code is enough
         sys.stderr.write(clean("".join(f"{line}\n" for line in lines if line)))
         sys.stderr.flush()
 
 
 def words(error: BaseException) -> tuple[str, str]:
-    """Return what happened, and what to do next; empty where that is not known."""
-    from thinkwell._display.summary import error_words  # it takes time, and the help needs none of it
+    """Return the message, and what to do next; empty if unknown."""
+    from thinkwell._display.summary import error_words  # a slow import that the help does not need
 
     if isinstance(error, errors.AgentNotFound):
         reason = error.reason.partition(" (known: ")[0]  # forty names
@@ -165,7 +165,7 @@ def _is_somewhere() -> bool:  # pragma: no cover - tested; nothing is measured w
 
 
 def advice(error: BaseException) -> str:
-    """Return what to type next, where errors say it for programs, or not at all."""
+    """Return the next step, if the error gives it only for programs, or not at all."""
     match error:
         case errors.LoginRequired() | errors.LoginFailed():
             return f"Next, type: {_login(error.agent)}"
@@ -192,8 +192,8 @@ def _login(agent: str) -> str:
 
 
 def _is_known(agent: str) -> bool:
-    """Return whether an agent can be named, and was not started by its command."""
-    from thinkwell.agents import find_agent  # the help does not wait for it
+    """Return whether an agent is known by name, and was not started by its command."""
+    from thinkwell.agents import find_agent  # a slow import that the help does not need
 
     try:
         find_agent(agent)
@@ -203,9 +203,9 @@ def _is_known(agent: str) -> bool:
 
 
 def stop_writing(stream: TextIO) -> None:
-    """Forget what a standard stream does not take, as its reader is gone or its disk full.
+    """Drop the buffered text of a standard stream whose reader is gone or whose disk is full.
 
-    At the exit it would fail once more, and Python ends with a code of its own then.
+    Otherwise it would fail again at exit, and Python would use its own exit code.
     """
     try:
         stream.flush()

@@ -1,4 +1,4 @@
-"""The agent of a command: which one, what it may do, and what is shown while it is started."""
+"""The agent of a command: which one, its permissions, and the display of its launch."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def chosen_agent(agent: str | None, command: str | None) -> AgentProfile:
 
     Raises:
         typer.BadParameter: The command cannot be used.
-        AgentNotFound: There is no such agent.
-        ProfileError: What is known of it cannot be read.
+        AgentNotFound: The agent does not exist.
+        ProfileError: Its profile cannot be read.
     """
     try:
         return choose(agent, command)
     except ThinkwellError:
         raise
     except ValueError as exc:
-        if command is None:  # the environment names one
+        if command is None:  # the environment may name one
             raise typer.BadParameter(str(exc)) from None
         raise typer.BadParameter(str(exc).partition(": ")[2], param_hint="--command") from None
 
 
 def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | PermissionPolicy:
-    """Return what the agent may do; by default it asks, where there is a terminal.
+    """Return the agent's permissions; by default it asks, if there is a terminal.
 
     Raises:
-        typer.BadParameter: It is neither a word nor a file of rules.
+        typer.BadParameter: The value is neither a mode nor a file of rules.
     """
     match given:
         case None:
@@ -71,21 +71,21 @@ def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | Pe
 
 
 def leaves_open(policy: PermissionMode | PermissionPolicy) -> bool:
-    """Return whether a person may be asked under a policy."""
+    """Return whether the user may be asked under a policy."""
     if isinstance(policy, PermissionPolicy):
         return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
     return policy == "ask"
 
 
 async def asked_in_vain(_question: Question, /) -> Reply:
-    """Deny at once what cannot be answered."""
+    """Deny at once a question that cannot be answered."""
     return Reply("deny", NO_TERMINAL)
 
 
 class Launching:
-    """Takes the phases of a launch. In a terminal the last one stands there until it is over.
+    """Shows the phases of a launch. In a terminal the last one stays until it is over.
 
-    Elsewhere only an installation is told: it may take minutes, and everything else is told with the run.
+    Elsewhere only an installation is shown, as it may take minutes; the rest is shown with the run.
     """
 
     def __init__(self, name: str, how: How) -> None:
@@ -107,7 +107,7 @@ class Launching:
         sys.stderr.flush()
 
     def done(self) -> None:
-        """Take away what stands there."""
+        """Remove the shown phase."""
         if self._stands:
             self._stands = False
             sys.stderr.write(ERASED)
@@ -116,7 +116,7 @@ class Launching:
 
 @contextmanager
 def launching_shown(name: str, how: How) -> Generator[Launching]:
-    """Show how an agent is launched; what stands there is gone when the block is left."""
+    """Show the launch of an agent during a block."""
     launching = Launching(name, how)
     try:
         yield launching
@@ -128,12 +128,12 @@ def launching_shown(name: str, how: How) -> Generator[Launching]:
 async def launched(
     name: str, how: How, opening: Callable[..., AbstractAsyncContextManager[Agent]]
 ) -> AsyncGenerator[Agent]:
-    """Open an agent for the time of a block, and show how it is launched.
+    """Open an agent for a block, and show its launch.
 
     Args:
-        name: What the agent is called.
-        how: How it is shown.
-        opening: `open_agent` with its arguments, but for ``on_phase``.
+        name: The agent's name.
+        how: How to show it.
+        opening: `open_agent` with its arguments except ``on_phase``.
     """
     with launching_shown(name, how) as launching:
         async with opening(on_phase=launching) as agent:
@@ -143,7 +143,7 @@ async def launched(
 
 @asynccontextmanager
 async def counted(opened: AbstractAsyncContextManager[Agent], agents: set[Agent]) -> AsyncGenerator[Agent]:
-    """Open an agent for the time of a block, and have it among others as long as it is open."""
+    """Open an agent for a block, and keep it in a set meanwhile."""
     async with opened as agent:
         agents.add(agent)
         try:

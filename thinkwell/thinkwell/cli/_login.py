@@ -1,4 +1,4 @@
-"""``thinkwell login``: log in to an agent, from the question which way to go to its end."""
+"""``thinkwell login``: log in to an agent, including the choice of a method."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thinkwell.cli._launch import chosen_agent
 from thinkwell.cli._options import AgentArgument, CommandOption, CwdOption
 
 SEVERAL: Final = 2
-"""Ways to log in, from which on one has to be chosen."""
+"""Number of login methods from which on the user has to choose."""
 
 
 def login(
@@ -61,9 +61,9 @@ def _chosen(
     profile: AgentProfile,
     attempt: Callable[[str], Awaitable[LoginRequired | None]],
 ) -> LoginRequired | None:
-    """Where there are several ways, let a person choose one, and go it; return what is missing then.
+    """If there are several methods, let the user choose one, and log in; return the remaining problem.
 
-    That there are several is the first thing to be found: nothing was tried yet.
+    The choice comes first: nothing was tried before it.
     """
     if missing is None or method is not None or len(missing.methods) < SEVERAL:
         return missing
@@ -74,7 +74,7 @@ def _chosen(
 async def _attempt(
     agent: str | None, method: str | None, *, command: str | None, cwd: Path | None
 ) -> LoginRequired | None:
-    """Log in; return why that cannot be done like this, where it cannot."""
+    """Log in; return the problem, if this method cannot be used like this."""
     try:
         await thinkwell.login(agent, method, command=command, cwd=cwd)
     except LoginRequired as exc:
@@ -83,7 +83,7 @@ async def _attempt(
 
 
 def _asked(profile: AgentProfile, methods: Sequence[AuthMethod]) -> str | None:
-    """Ask a person which way to go; ``None`` without a terminal or an answer."""
+    """Ask the user for a method; ``None`` without a terminal or an answer."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     sys.stderr.write(f"Agent {line(profile.name)} offers:\n")
@@ -103,7 +103,7 @@ def _asked(profile: AgentProfile, methods: Sequence[AuthMethod]) -> str | None:
 def _what_now(
     error: LoginRequired, profile: AgentProfile, again: Sequence[str], method: str | None
 ) -> list[str]:
-    """Return the lines that say why there was no login, and what to type next."""
+    """Return the lines that explain the missing login, and the next command."""
     who = f"agent {line(profile.name)}"
     several = len(error.methods) >= SEVERAL
     if not error.methods:

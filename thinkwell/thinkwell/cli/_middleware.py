@@ -1,4 +1,4 @@
-"""``thinkwell middleware``: an agent for a host that knows only lines, at standard input and output."""
+"""``thinkwell middleware``: an agent for a host that speaks lines of JSON on standard input and output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from thinkwell.listen import InitRefused, serve_lines
 from thinkwell_acp import Transport, own_stdio
 
 Serving: TypeAlias = Callable[[Agent, Transport], Awaitable[Exception | None]]
-"""Serves a host until its end, and returns why the last prompt has no result."""
+"""Serves a host to its end, and returns why the last prompt has no result."""
 
 
 def middleware(
@@ -96,9 +96,9 @@ def middleware(
             open_agent,
             profile,
             cwd=cwd,
-            # As rules: they leave questions of other kinds than permissions to the host.
+            # As rules: so the host gets all questions except permissions.
             permissions=PermissionPolicy(otherwise="deny") if policy == "deny" else policy,
-            on_question=asked_in_vain,  # of what comes up while no prompt runs
+            on_question=asked_in_vain,  # for questions while no prompt runs
             record=record,
         )
         serving = partial(serve_lines, output=read_output(schema, None), timeout=timeout)
@@ -112,7 +112,7 @@ async def _run(opened: AbstractAsyncContextManager[Agent], serving: Serving) -> 
 
     Raises:
         ThinkwellError: The agent cannot be started; the host was told.
-        OSError: The host reads no more.
+        OSError: The host stopped reading.
     """
     host = own_stdio()
     ending = Ending()
@@ -127,7 +127,7 @@ async def _run(opened: AbstractAsyncContextManager[Agent], serving: Serving) -> 
         return 128 + ending.signal
     if failure is None:
         return OK
-    if isinstance(failure, InitRefused):  # the command line is right, so nothing is said of that
+    if isinstance(failure, InitRefused):  # the command line is valid, so there is no hint about it
         sys.stderr.write(clean(f"Error: {failure}\n"))
         return WRONG_USAGE
     tell(failure)

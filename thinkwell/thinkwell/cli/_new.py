@@ -1,4 +1,4 @@
-"""``thinkwell new``: a starter project, what is in it, and where it may be made."""
+"""``thinkwell new``: a starter project, its files, and where it may be created."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ TEMPLATES: Final = {
     "src/@MODULE@/main.py": "main.py.in",
     "tests/test_main.py": "test_main.py.in",
 }
-"""The files of a project, and what each is made of: names that no tool takes for its own."""
+"""The files of a project, with their templates, whose names no tool takes for its own files."""
 
 LONGEST_NAME: Final = 50
-"""Characters of a name: lines of the templates have room for so many."""
+"""Most characters of a name, for the line lengths of the templates."""
 
 _NAME: Final = re.compile(r"[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?")
-"""What PyPI takes for a name, as far as a module can have it too."""
+"""A name that PyPI accepts, if a module can have it too."""
 
 _TAKEN: Final = frozenset(
     {
@@ -39,7 +39,7 @@ _TAKEN: Final = frozenset(
         *("typer", "typing_extensions", "thinkwell", "thinkwell_acp", "pytest", "src", "test", "tests"),
     }
 )
-"""Modules that the program needs, or pytest: one of the same name would hide them."""
+"""Modules that the program or pytest needs: one of the same name would hide them."""
 
 
 def new(
@@ -69,11 +69,11 @@ def new(
 
 
 class NewProjectError(Exception):
-    """A project cannot be made there, or not by that name."""
+    """The project cannot be created there, or not by that name."""
 
 
 class Project(Struct, frozen=True, kw_only=True):
-    """A project to be made."""
+    """A project to create."""
 
     folder: Path
     name: str
@@ -86,11 +86,11 @@ def _plan_project(folder: Path, name: str | None = None) -> Project:
     """Return the files of a project, without writing anything.
 
     Args:
-        folder: Where it is to be.
-        name: What it is called; by default like the folder.
+        folder: The project's folder.
+        name: Its name; by default that of the folder.
 
     Raises:
-        NewProjectError: The name cannot be used, or something is in the way.
+        NewProjectError: The name cannot be used, or a file exists already.
     """
     chosen = _derived(folder) if name is None else name
     module = _module(chosen, given=name is not None)
@@ -101,10 +101,10 @@ def _plan_project(folder: Path, name: str | None = None) -> Project:
 
 
 def _make_project(project: Project) -> None:
-    """Write a project. Where that fails, what was written is taken away again.
+    """Write a project. If that fails, delete what was written.
 
     Raises:
-        NewProjectError: Something is in the way meanwhile, or the disk refuses.
+        NewProjectError: A file has appeared meanwhile, or the disk refuses.
     """
     made: list[Path] = []
     try:
@@ -122,7 +122,7 @@ def _make_project(project: Project) -> None:
 
 
 def _next_steps(project: Project) -> str:
-    """Return what to say of a project that was made."""
+    """Return the message about the created project."""
     enter = [] if project.folder == Path() else [f"  cd {shlex.quote(str(project.folder))}"]
     return "\n".join(
         [
@@ -141,7 +141,7 @@ def _next_steps(project: Project) -> str:
 
 
 def _derived(folder: Path) -> str:
-    """Return the name of a folder as a project can have it."""
+    """Return a valid name for a project from that of a folder."""
     name = re.sub(r"[^A-Za-z0-9._]+", "-", folder.absolute().resolve().name)
     return name.strip("-._").lower()
 
@@ -150,7 +150,7 @@ def _module(name: str, *, given: bool) -> str:
     """Return the name of a project's module.
 
     Raises:
-        NewProjectError: The project's name cannot be used.
+        NewProjectError: The name cannot be used.
     """
     advice = "give another" if given else "give one with --name"
     what = f"the name {name!r}" if name else "the folder's name"
@@ -180,10 +180,10 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def _check_free(folder: Path, texts: dict[str, str]) -> None:
-    """Check that nothing would be written over.
+    """Check that no file would be overwritten.
 
     Raises:
-        NewProjectError: Something would.
+        NewProjectError: A file would be.
     """
     there = [name for name in texts if os.path.lexists(folder / name)]
     if there:
@@ -197,7 +197,7 @@ def _check_free(folder: Path, texts: dict[str, str]) -> None:
 
 
 def _make_folder(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those that it stands in, and note which."""
+    """Create a folder and its parents, and note which."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir()

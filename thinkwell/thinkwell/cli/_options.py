@@ -1,7 +1,7 @@
-"""Options and arguments that several commands have, declared once.
+"""Options and arguments of several commands, declared once.
 
-Nothing here loads more than typer, and what comes with thinkwell: the help and the completion of the shell
-wait for it.
+This imports only typer, and what comes with thinkwell: imports delay the help and the completion of the
+shell.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Style(StrEnum):
 
 
 class Spoken(Enum):
-    """What an agent speaks."""
+    """The protocol of an agent."""
 
     ACP = "acp"
     NDJSON = "ndjson"
@@ -43,7 +43,7 @@ class How:
     """How a run is shown.
 
     Raises:
-        typer.BadParameter: Two of them exclude each other.
+        typer.BadParameter: Two options exclude each other.
     """
 
     as_json: bool = False
@@ -57,16 +57,16 @@ class How:
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is a person who can be asked."""
+        """Whether the user can be asked."""
         return not (self.as_json or self.quiet) and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def agent_names(incomplete: str) -> list[str]:
-    """Return the names of the agents that begin like this.
+    """Return the names of the agents with this beginning.
 
-    Nothing is said of what goes wrong: it would stand in the line that is being typed.
+    Errors are not shown: they would appear in the line that the user types.
     """
-    from thinkwell.agents import known_agents  # the help does not wait for it
+    from thinkwell.agents import known_agents  # a slow import that the help does not need
 
     silence_logs()
     try:
@@ -77,18 +77,18 @@ def agent_names(incomplete: str) -> list[str]:
 
 
 def _in_a_folder(path: Path | None) -> Path | None:
-    """Check that a file can be there, before anything is started."""
+    """Check that the folder of a file exists, before anything starts."""
     if path is not None and not path.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {path.parent}")
     return path
 
 
 def _folder(path: Path | None) -> Path | None:
-    """Return the folder that is meant, which has to be there."""
+    """Check that a folder exists, and return it."""
     if path is None:
         return None
-    with suppress(RuntimeError):  # of pathlib: no user of that name has a home here
-        path = path.expanduser()  # where no shell has done that: in quotes, behind `=`, in a service
+    with suppress(RuntimeError):  # from pathlib: that user has no home here
+        path = path.expanduser()  # for paths in quotes, after `=`, and in services
     path = path.resolve()
     if not path.is_dir():
         raise typer.BadParameter(f"the folder {path} does not exist")
@@ -96,22 +96,22 @@ def _folder(path: Path | None) -> Path | None:
 
 
 def _above_zero(option: typer.CallbackParam, value: float | None) -> float | None:
-    """Check a limit that was given."""
-    if value is not None and not value > 0:  # NaN is neither
+    """Check a limit."""
+    if value is not None and not value > 0:  # also refuses NaN
         what = "seconds" if option.metavar == "S" else "a number"
         raise typer.BadParameter(f"it is {value:g}; give {what} above 0", param_hint=option.opts[0])
     return value
 
 
 def _not_empty(name: str | None) -> str | None:
-    """Check a name that was given."""
+    """Check a name."""
     if name == "":
         raise typer.BadParameter("it is empty; leave it out, or give a name")
     return name
 
 
 def as_text(word: str) -> str:
-    """Return an argument as it was typed, whatever the locale has made of it."""
+    """Return an argument as typed, whatever the locale made of it."""
     try:
         return os.fsencode(word).decode()
     except UnicodeDecodeError:
@@ -119,12 +119,12 @@ def as_text(word: str) -> str:
 
 
 def _instructions(text: str | None) -> str | None:
-    """Read a system prompt that was given."""
+    """Check a system prompt."""
     return None if text is None else as_text(text).strip() or None
 
 
 def agent_argument(about: str, *, metavar: str = "AGENT") -> Any:
-    """Declare an argument that names an agent."""
+    """Declare an argument for an agent's name."""
     return typer.Argument(metavar=metavar, help=about, autocompletion=agent_names)
 
 
@@ -134,7 +134,7 @@ def limit_option(name: str, about: str, *, metavar: str = "S") -> Any:
 
 
 def file_option(name: str, about: str) -> Any:
-    """Declare a file that is written."""
+    """Declare an output file."""
     return typer.Option(name, metavar="FILE", dir_okay=False, callback=_in_a_folder, help=about)
 
 
@@ -142,8 +142,8 @@ def permissions_option(default: str, *, what: str = "What the agent may do when 
     """Declare ``--permissions``.
 
     Args:
-        default: What is so without it.
-        what: What it says.
+        default: The behaviour without it.
+        what: Its meaning.
     """
     about = f"{what}: deny, ask, allow, or a TOML file of rules. Default: {default}."
     return typer.Option("--permissions", "-p", metavar="RULE", help=about)
@@ -243,5 +243,5 @@ StyleOption: TypeAlias = Annotated[
 
 
 def naming(agent: str | None, command: str | None) -> list[str]:
-    """Return the options that name an agent, for a command that is to be typed next."""
+    """Return the options that name an agent, for the next command to type."""
     return [*(["--agent", agent] if agent else []), *(["--command", command] if command else [])]

@@ -1,4 +1,4 @@
-"""What a run is to return, by ``--schema`` or ``--type``, and how it is written to standard output."""
+"""The result of a run: its type from ``--schema`` or ``--type``, and its text on standard output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_output(schema: Path | None, type_: str | None) -> object:
     """Return the output type: a `JsonSchema`, a type, or ``None`` for text.
 
     Raises:
-        typer.BadParameter: It cannot be read, or is no type for a result.
+        typer.BadParameter: It cannot be read, or is not a type for a result.
     """
     if schema is not None and type_ is not None:
         raise typer.BadParameter("give --schema or --type, not both", param_hint="--type")
@@ -46,7 +46,7 @@ def _read_schema(path: Path) -> JsonSchema:
         found: object = json.loads(path.read_text("utf-8-sig"))
     except OSError as exc:
         raise typer.BadParameter(f"{path}: {exc.strerror}", param_hint=hint) from None
-    except (ValueError, RecursionError) as exc:  # no JSON and no UTF-8 are ValueErrors
+    except (ValueError, RecursionError) as exc:  # invalid JSON and invalid UTF-8 are ValueErrors
         raise typer.BadParameter(f"{path} is no JSON: {exc}", param_hint=hint) from None
     if not is_object(found):
         kind = type(found).__name__
@@ -55,7 +55,7 @@ def _read_schema(path: Path) -> JsonSchema:
 
 
 def _import_type(name: str) -> object:
-    """Import ``package.module:Name``, as it can be imported in the current folder."""
+    """Import ``package.module:Name``, with the current folder in the path."""
     module_name, colon, path = name.partition(":")
     if not (colon and module_name and path):
         raise typer.BadParameter(
@@ -63,7 +63,7 @@ def _import_type(name: str) -> object:
             param_hint="--type",
         )
     if sys.path[0] != (here := str(Path.cwd())):
-        sys.path.insert(0, here)  # a program that is installed has its own folder there
+        sys.path.insert(0, here)  # for an installed program, its own folder is there instead
     try:
         thing: object = importlib.import_module(module_name)
     except (Exception, SystemExit) as exc:  # whatever the module raises; a script may end itself
@@ -76,11 +76,11 @@ def _import_type(name: str) -> object:
 
 
 def result_text(value: object, output: object = None) -> str:
-    """Return a result as it is written to standard output: text as it is, everything else as JSON.
+    """Return a result as text for standard output: text unchanged, everything else as JSON.
 
     Args:
         value: The result.
-        output: What it is of; ``None`` where it is text, or JSON already.
+        output: Its type; ``None`` if it is text, or JSON already.
     """
     if isinstance(value, str) and output is None:
         return value if value.endswith("\n") else value + "\n"
@@ -94,6 +94,6 @@ def result_text(value: object, output: object = None) -> str:
 
 
 def write_result(value: object, output: object = None) -> None:
-    """Write a result to standard output. A terminal gets nothing that would control it."""
+    """Write a result to standard output. Control characters are removed for a terminal."""
     text = result_text(value, output)
     direct(sys.stdout).write(clean(text) if sys.stdout.isatty() else text)

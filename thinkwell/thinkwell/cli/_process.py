@@ -1,4 +1,4 @@
-"""The process of a command: its end by a signal, which leaves no agent behind, and what it says and logs."""
+"""The process of a command: its end by a signal, which leaves no agent behind, its output and its log."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 SIGNALS: Final = tuple(
     signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__
 )
-"""What asks a program to end. By itself it would leave its agent behind."""
+"""Signals that ask a program to end. By default they would leave its agent behind."""
 
 HURRY: Final = 1.0
-"""Seconds that an agent gets to leave by itself after a signal; its sender may kill us soon, and
-then nothing would end the agent."""
+"""Seconds that an agent gets to leave by itself after a signal. The sender may kill us soon, and then
+nothing would end the agent."""
 
 
 class Ending:
-    """What signals do: the first one ends everything in good order, a second one at once."""
+    """Handles signals: the first one ends everything in good order, a second one at once."""
 
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
-        """Around everything that is to end."""
+        """The scope around everything that has to end."""
         self.signal: signal.Signals | None = None
-        """The signal that has ended it."""
+        """The signal that ended it."""
         self._begun = anyio.Event()
         self._hurried = anyio.Event()
 
     @contextmanager
     def signals(self) -> Generator[None]:
-        """Receive signals for the time of a block."""
+        """Receive signals during a block."""
         with ExitStack() as received:
             for number in SIGNALS:
                 received.enter_context(signal_received(number, partial(self.begin, number)))
             yield
 
     def begin(self, number: signal.Signals) -> None:
-        """Know of a signal."""
+        """Note a signal."""
         if self.signal is None:
             self.signal = number
             self._begun.set()
@@ -56,11 +56,11 @@ class Ending:
             self._hurried.set()
 
     async def hurry(self, kill: Callable[[], None], patience: float = HURRY) -> None:
-        """Kill what takes too long to leave.
+        """Kill an object that takes too long to close.
 
         Args:
             kill: Kills it.
-            patience: Seconds from the first signal until then.
+            patience: Seconds after the first signal.
         """
         await self._begun.wait()
         with anyio.move_on_after(patience):
@@ -69,43 +69,43 @@ class Ending:
 
 
 def say(text: str) -> None:
-    """Write a line to standard error. Where that has no reader any more, the command goes on."""
+    """Write a line to standard error. If that has no reader any more, the command continues."""
     with suppress(OSError):
         sys.stderr.write(clean(text.removesuffix("\n") + "\n"))
         sys.stderr.flush()
 
 
 def silence_logs() -> None:
-    """Keep what the library logs off the screen: the command tells it in its own way, or need not."""
+    """Keep the library's log off the screen: the command reports errors in its own way."""
     logging.getLogger("thinkwell").addHandler(logging.NullHandler())
 
 
 class _PlainLines(logging.Formatter):
-    """Writes what is logged as errors are told."""
+    """Formats log records like error messages."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record as lines of which nothing controls a terminal."""
+        """Return a record as lines without control characters."""
         return clean(f"{record.levelname.capitalize()}: {super().format(record)}")
 
 
 HELD: Final = 1000
-"""Lines that are held back at most."""
+"""Most lines that are held back."""
 
 
 @contextmanager
 def log_held(verbose: bool) -> Generator[Callable[[], None]]:
-    """Hold back what the library logs while a display draws; write it to standard error at the end.
+    """Hold back the library's log while a display draws; write it to standard error at the end.
 
     Args:
-        verbose: Whether there is anything to write. Without it, logging is left as it is.
+        verbose: Whether to write anything. Without it, logging is unchanged.
 
     Yields:
-        Writes what is held by now.
+        A function that writes the held lines.
     """
     if not verbose:
         yield lambda: None
         return
-    from logging.handlers import MemoryHandler  # it takes milliseconds
+    from logging.handlers import MemoryHandler  # a slow import
 
     held = MemoryHandler(HELD, flushLevel=logging.CRITICAL + 1, target=_to_stderr())
     logger = logging.getLogger("thinkwell")
@@ -121,11 +121,11 @@ def log_held(verbose: bool) -> Generator[Callable[[], None]]:
 
 
 def log_to_stderr(level: int = logging.WARNING, name: str = "thinkwell") -> None:
-    """Let what the library logs be read.
+    """Write the library's log to standard error.
 
     Args:
-        level: From which level on.
-        name: The logger, where it is that of another library.
+        level: The lowest level.
+        name: The logger, if it is that of another library.
     """
     told = logging.getLogger(name)
     told.addHandler(_to_stderr())

@@ -74,7 +74,7 @@ def update_agents(
 
 
 async def _find_models(how: How, profile: AgentProfile) -> Sequence[OptionChoice] | str:
-    """Start an agent, and return its models; or why they are not known. Its words are made fit for a line."""
+    """Start an agent, and return its models; or the reason why they are unknown, in one clean line."""
     from thinkwell import OptionChoice, ThinkwellError, open_agent
     from thinkwell._display.text import line
     from thinkwell.cli._launch import launched
@@ -91,7 +91,7 @@ async def _find_models(how: How, profile: AgentProfile) -> Sequence[OptionChoice
 
 
 def _run(arguments: Sequence[str], *, as_json: bool = False, find_models: FindModels | None = None) -> None:
-    from thinkwell.agents.__main__ import main  # a program, which is imported only to be run
+    from thinkwell.agents.__main__ import main  # a program, imported only to run it
 
     flags = ["--json"] if as_json else []
     raise typer.Exit(main([arguments[0], *flags, *arguments[1:]], prog=PROG, find_models=find_models))

@@ -1,7 +1,7 @@
-"""A run, followed to its end: its progress on standard error, or its events on standard output.
+"""Follows a run to its end: progress on standard error, or events on standard output.
 
-The display takes long to import, and the help and the completion of the shell do without: a command imports
-this when it runs.
+Importing the display takes long, and the help and the completion of the shell do not need it: a command
+imports this when it runs.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ T = TypeVar("T")
 
 
 async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, run: str | None = None) -> int:
-    """Follow a run to its end, write its result or tell of its error, and return the exit code.
+    """Follow a run to its end, write its result or its error, and return the exit code.
 
-    Where both outputs are one terminal, the display shows the result, and it is not written again.
+    If both outputs are one terminal, the display shows the result, and it is not written again.
 
     Args:
         stream: The run.
-        how: How it is shown.
-        output: What its result is of; ``None`` for text, or JSON as it is.
-        run: What to call it in JSON, where there are several.
+        how: How to show it.
+        output: The type of its result; ``None`` for text, or JSON unchanged.
+        run: Its name in JSON, if there are several.
 
     Raises:
         BrokenPipeError: The result, or the events, have no reader.
@@ -69,15 +69,15 @@ async def finish(stream: ThoughtStream[T], how: How, output: object = None, *, r
 async def follow_json(stream: ThoughtStream[object], lines: JsonLines, run: str | None = None) -> None:
     """Write the events of a run as they come, then its result or its error, which is not raised.
 
-    A slow reader holds up nothing but the writing.
+    A slow reader holds up only the writing.
 
     Args:
         stream: The run. Events that its ``include=`` does not keep are missing.
-        lines: Where to.
-        run: What to call it, where there are several.
+        lines: The output.
+        run: Its name, if there are several.
 
     Raises:
-        OSError: It cannot be written; `BrokenPipeError` where there is no reader any more.
+        OSError: Writing failed; `BrokenPipeError` if there is no reader any more.
     """
     reader = cast("EventReader", stream.events())
     while events := await reader.batch():

@@ -1,4 +1,4 @@
-"""``thinkwell replay``: a recording, shown again."""
+"""``thinkwell replay``: show a recording again."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ def replay(
                 output = None if begun.text else JsonSchema()
                 codes.append(await finish(stream, how, output, run=begun.run if len(runs) > 1 else None))
                 if codes[-1] == INTERRUPTED:
-                    break  # the others are not wanted any more
+                    break  # Ctrl-C: do not show the others
             return next((code for code in codes if code), OK)
 
         raise typer.Exit(anyio.run(work))
 
 
 def _runs(file: Path, wanted: str | None, speed: float) -> list[rec.RunBegun]:
-    """Return the runs of a recording that are to be shown, one after another.
+    """Return the requested runs of a recording, in order.
 
     Raises:
-        typer.BadParameter: The speed is none, or there is no such run.
+        typer.BadParameter: The speed is invalid, or the run does not exist.
         RecordingError: The file cannot be read.
     """
     try:
@@ -117,7 +117,7 @@ def _write_page(file: Path, runs: list[rec.RunBegun], target: Path) -> None:
     """Write a run as a page.
 
     Raises:
-        typer.BadParameter: There are several runs, or there is such a file already.
+        typer.BadParameter: There are several runs, or the file exists.
         RecordingError: The file cannot be read.
         OSError: The page cannot be written.
     """

@@ -51,10 +51,10 @@ from thinkwell.cli._output import read_output
 from thinkwell.cli._process import log_held
 
 MAGIC: Final = 16
-"""Bytes that tell an image from other files."""
+"""Bytes that distinguish an image from other files."""
 
 STDIN: Final = "-"
-"""The word that stands for standard input."""
+"""The argument that means standard input."""
 
 
 def run(
@@ -167,7 +167,7 @@ def run(
     with told():
         how = How(as_json=as_json, quiet=quiet, verbose=verbose, style=style)
         for file in files or ():
-            if not file.is_file():  # it would be waited for, or never end
+            if not file.is_file():  # a pipe would block, or never end
                 raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
         _check_protocol(protocol, command, mcp=mcp, model=model)
         profile = chosen_agent(agent, command)
@@ -251,21 +251,21 @@ def _looks_like_an_image(file: Path) -> bool:
 
 
 class Prompt(Struct, frozen=True):
-    """What is asked: words of the command line, and what comes on standard input."""
+    """The prompt: words of the command line, and standard input."""
 
     text: str
     material: str | None = None
-    """What came on standard input beside the words: it is what they are about."""
+    """Standard input beside the words, which are about it."""
 
 
 def _read_prompt(words: Sequence[str]) -> Prompt:
-    """Return the prompt, and wait for standard input only where it is part of it.
+    """Return the prompt; read standard input only if it is part of it.
 
-    Without words, standard input is the prompt. With words, it is left alone unless one of them is ``-``: it
-    may never end, as in a job of cron or a container's.
+    Without words, standard input is the prompt. With words, it is read only if one of them is ``-``: it may
+    never end, as in a job of cron or a container's.
 
     Raises:
-        typer.BadParameter: There is no prompt, or it is no text.
+        typer.BadParameter: There is no prompt, or it is not text.
     """
     plain = " ".join(as_text(word) for word in words if word != STDIN).strip()
     if plain and STDIN not in words:
@@ -277,7 +277,7 @@ def _read_prompt(words: Sequence[str]) -> Prompt:
 
 
 def _standard_input(*, asked: bool) -> str:
-    """Return the whole of standard input."""
+    """Return all of standard input."""
     if sys.stdin.isatty():
         if not asked:
             raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""``thinkwell sessions``: what an agent remembers, listed and forgotten."""
+"""``thinkwell sessions``: list and delete an agent's saved sessions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from thinkwell.cli._launch import chosen_agent, launched
 from thinkwell.cli._options import AgentArgument, CommandOption, How, JsonOption, naming
 
 GAP: Final = "  "
-"""What stands between two columns."""
+"""The text between two columns."""
 
 NARROWEST: Final = 8
-"""Cells of a title or a folder at least. Where a terminal has less room, lines break."""
+"""Fewest cells of a title or a folder. In a narrower terminal, lines wrap."""
 
 
 def sessions(
@@ -87,17 +87,17 @@ class SessionUnknown(ThinkwellError):  # noqa: N818 - the name says what happene
 async def _show(
     opened: AbstractAsyncContextManager[Agent], cwd: Path | None, *, as_json: bool, given: Sequence[str]
 ) -> None:
-    """Write the sessions that an agent remembers.
+    """Write the saved sessions of an agent.
 
     Args:
         opened: The agent.
-        cwd: Only those of this folder.
+        cwd: Only sessions of this folder.
         as_json: Whether to write JSON.
-        given: The options that name the agent, to be typed again.
+        given: The options that name the agent, for the next command.
 
     Raises:
-        CapabilityMissing: It does not tell.
-        AgentError: Something is wrong with it.
+        CapabilityMissing: The agent does not list its sessions.
+        AgentError: The agent answered with an error.
     """
     async with opened as running:
         if running.capabilities.session_capabilities.list is None:
@@ -115,19 +115,19 @@ async def _show(
 
 
 async def _forget(opened: AbstractAsyncContextManager[Agent], session_id: str) -> None:
-    """Make an agent forget a session.
+    """Delete a session of an agent.
 
     Raises:
-        SessionUnknown: It lists its sessions, and there is no such one.
-        CapabilityMissing: It cannot forget.
-        AgentError: Something is wrong with it.
+        SessionUnknown: The agent lists its sessions, and this is not one of them.
+        CapabilityMissing: The agent does not delete sessions.
+        AgentError: The agent answered with an error.
     """
     async with opened as running:
         flags = running.capabilities.session_capabilities
         if flags.delete is None:
             raise CapabilityMissing("sessionCapabilities.delete", "deleting a session")
-        # The protocol takes a session that the agent does not know for no error: so a typing mistake would
-        # look like a deletion.
+        # For the protocol, deleting an unknown session is not an error: a typing mistake would look like a
+        # deletion.
         if flags.list is not None and session_id not in {info.id for info in await running.list_sessions()}:
             raise SessionUnknown(running.name, session_id)
         await running.delete_session(session_id)
@@ -135,7 +135,7 @@ async def _forget(opened: AbstractAsyncContextManager[Agent], session_id: str) -
 
 
 def _how_to_go_on(agent: Agent, given: Sequence[str]) -> str:
-    """Return what to type to go on with a session; empty where the agent cannot."""
+    """Return the command that continues a session; empty if the agent does not support that."""
     option = "--load" if agent.capabilities.load_session else "--resume"
     if option == "--resume" and agent.capabilities.session_capabilities.resume is None:
         return ""
@@ -143,9 +143,9 @@ def _how_to_go_on(agent: Agent, given: Sequence[str]) -> str:
 
 
 def _write_table(sessions: Sequence[SessionInfo], out: TextIO) -> None:
-    """Write sessions as a table: as wide as the terminal, or else as wide as they are.
+    """Write sessions as a table: as wide as the terminal, or without one as wide as they are.
 
-    Ids are whole: they are there to be copied.
+    Ids are shown in full, so that they can be copied.
     """
     rows = [
         ("ID", "UPDATED", "TITLE", "FOLDER"),
@@ -157,7 +157,7 @@ def _write_table(sessions: Sequence[SessionInfo], out: TextIO) -> None:
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     if out.isatty():
         room = shutil.get_terminal_size().columns - sum(widths[:2]) - 3 * len(GAP)
-        # A folder shows best at its full length, a title may be cut.
+        # The folder is shown in full if possible; the title may be cut.
         widths[3] = min(widths[3], max(room - min(widths[2], room // 2), NARROWEST))
         widths[2] = min(widths[2], max(room - widths[3], NARROWEST))
     for row in rows:
@@ -167,7 +167,7 @@ def _write_table(sessions: Sequence[SessionInfo], out: TextIO) -> None:
 
 
 def _when(updated_at: str | None) -> str:
-    """Return a time as a clock here would show it."""
+    """Return a time in the local time zone."""
     if updated_at is None:
         return ""
     try:

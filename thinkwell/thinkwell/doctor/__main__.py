@@ -32,28 +32,28 @@ if TYPE_CHECKING:
 
 BROKEN_PIPE: Final = 141
 INTERRUPTED: Final = 130
-"""128 and the number of the signal, as shells have it."""
+"""128 and the number of the signal, as in shells."""
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = PROG) -> int:
-    """Check what the arguments name, and return the exit code.
+    """Check the agents in the arguments, and return the exit code.
 
     Args:
-        arguments: Those of this process by default.
-        prog: What the program is called in messages.
+        arguments: By default those of this process.
+        prog: The program's name in messages.
     """
     given = read_command_line(arguments, prog=prog)
     logger = logging.getLogger("thinkwell")
-    logger.addHandler(logging.NullHandler())  # what it logs is in the checks
+    logger.addHandler(logging.NullHandler())  # the checks have its messages
     out = cast("io.TextIOWrapper", sys.stdout)
-    out.reconfigure(errors="backslashreplace")  # a terminal may know few characters
+    out.reconfigure(errors="backslashreplace")  # a terminal may support few characters
     try:
         return anyio.run(_run, given)
     except KeyboardInterrupt:  # pragma: no cover - tested; what is interrupted is traced no more
         sys.stderr.write("\n")
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # nothing more is to be said, or tried
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # no more output, not even at exit
         return BROKEN_PIPE
 
 
@@ -87,7 +87,7 @@ async def _run(given: CommandLine) -> int:
 
 
 async def _present(given: CommandLine) -> list[str]:
-    """Return the names of the agents that are there, and tell of those that are not."""
+    """Return the names of the installed agents, and print the missing ones."""
     present: list[str] = []
     missing: list[str] = []
     for profile in given.more:
@@ -99,10 +99,10 @@ async def _present(given: CommandLine) -> list[str]:
 
 
 def _beforehand(agent: str | None, command: Sequence[str] | None) -> Diagnosis:
-    """Return what is known of an agent before it is looked at."""
+    """Return what is known of an agent before it is checked."""
     try:
         profile = choose(agent, command)
-    except ThinkwellError:  # the checks tell
+    except ThinkwellError:  # the checks report it
         return Diagnosis(agent=agent or "agent")
     return beforehand(profile, Redactor(environment(profile, None)))
 
@@ -119,7 +119,7 @@ class _Screen:
         self._order = [*BEFORE_THE_END, *servers, *(["mcp servers"] if servers else []), "ends"]
 
     def begin(self, known: Diagnosis, *, first: bool) -> None:
-        """Show which agent it is."""
+        """Show the agent's name."""
         lines = [*([] if first else [""]), *heading(known.agent, known.title, known.command), ""]
         self._write("\n".join(lines) + "\n")
 
@@ -142,7 +142,7 @@ class _Screen:
             self._out.flush()
 
     def end(self, diagnosis: Diagnosis) -> None:
-        """Show what comes below the checks."""
+        """Show the text below the checks."""
         self._show_skipped()
         lines = [*quirks(diagnosis.quirks, self._width), "", verdict(diagnosis.agent, diagnosis.checks)]
         self._write("\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""One check of the doctor's, as a value."""
+"""One check of the doctor, as a value."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 def is_open(checks: Iterable[Check]) -> bool:
-    """Whether only a prompt would show if the agent works. After one, no way counts that it did not take."""
+    """Whether only a prompt would show if the agent works. After a prompt, only used transports count."""
     return any(check.status == "unknown" and not check.name.startswith("tools over ") for check in checks)
 
 
 def is_of_servers(check: str) -> bool:
-    """Whether a check is of the caller's MCP servers, and not of the agent."""
+    """Whether a check is about the caller's MCP servers, not the agent."""
     return check.startswith("server ") or check == "mcp servers"

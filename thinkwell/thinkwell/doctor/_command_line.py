@@ -1,4 +1,4 @@
-"""The command line of the doctor: what it takes, and what of that cannot be used."""
+"""The command line of the doctor."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ failed); 130 interrupted. Without --prompt it spends no tokens, and cannot know 
 
 
 class CommandLine(Struct, frozen=True, kw_only=True):
-    """What was asked for. Everything in it can be used."""
+    """The valid arguments."""
 
     agents: tuple[str | None, ...]
     """Agents by name; ``None`` is the one that the command or the environment names."""
     command: list[str] | None
     more: tuple[AgentProfile, ...]
-    """Agents to check too, if they are there."""
+    """Agents to check too, if they are installed."""
     several: bool
-    """Whether more than one agent was asked for, however many there are."""
+    """Whether more than one agent was requested, however many there are."""
     cwd: str
     servers: tuple[McpServer, ...]
     limits: Limits
@@ -49,7 +49,7 @@ class CommandLine(Struct, frozen=True, kw_only=True):
 
 
 def read_command_line(arguments: Sequence[str] | None, *, prog: str = PROG) -> CommandLine:
-    """Read the arguments; by default those of this process. What cannot be used ends it (`SystemExit`)."""
+    """Parse the arguments; by default those of this process. Invalid ones end it (`SystemExit`)."""
     parser = _parser(prog)
     given = parser.parse_args(arguments)
     if given.command is not None and (len(given.agents) > 1 or given.all):
@@ -84,7 +84,7 @@ def read_command_line(arguments: Sequence[str] | None, *, prog: str = PROG) -> C
 
 
 class _WrongUsageError(Exception):
-    """Something that was given cannot be used."""
+    """An argument cannot be used."""
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -148,7 +148,7 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0
-    if not seconds > 0:  # NaN is neither
+    if not seconds > 0:  # also refuses NaN
         raise argparse.ArgumentTypeError(f"it is {text}; give a number of seconds above 0")
     return seconds
 
@@ -171,7 +171,7 @@ def _servers(path: str) -> tuple[McpServer, ...]:
 
 
 def _check_environment() -> None:
-    """Check that the environment names an agent in a way that can be read, if it names one."""
+    """Check that the environment names an agent in a valid way, if it names one."""
     try:
         choose(None, None)
     except ThinkwellError:

@@ -1,4 +1,4 @@
-"""`diagnose`: what it is given, and what comes of it."""
+"""`diagnose`: its arguments and its result."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def examine(
     prompt: bool,
     on_check: Callable[[Check], None] | None,
 ) -> Diagnosis:
-    """Do what `diagnose` does, of whose arguments some are checked already."""
+    """Do the work of `diagnose`, with arguments that are partly checked already."""
     name = (agent.name if isinstance(agent, AgentProfile) else agent) or "agent"
     profile: AgentProfile | None = None
     unknown: ThinkwellError | None = None
@@ -115,7 +115,7 @@ async def examine(
     redactor = Redactor(variables)
     redactor.redact(
         {"mcpServers": [s.to_builtins(server) for server in servers.wire]}
-    )  # it learns their keys
+    )  # it learns their secrets
     report = Report(on_check, redactor, limits)
     if unknown is not None:
         report.fail("found", unknown)

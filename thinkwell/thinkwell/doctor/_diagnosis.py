@@ -1,4 +1,4 @@
-"""What the doctor found, as values."""
+"""The doctor's findings, as values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thinkwell.doctor._table import ROOM, folded, heading, quirks, rows, verdict
 from thinkwell.errors import AuthMethod  # noqa: TC001
 
 Verdict: TypeAlias = Literal["works", "does not", "unknown"]
-"""Whether an agent works; ``unknown``: that cannot be known without a prompt, or before a login."""
+"""Whether an agent works; ``unknown``: only a prompt, or a login, would show it."""
 
 WORKS: Final = 0
 FAILED: Final = 1
@@ -39,7 +39,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     capabilities: dict[str, ev.JsonValue] | None = None
     """The advertised capabilities, in the protocol's form; ``None`` if it did not get that far."""
     auth_methods: tuple[AuthMethod, ...] = ()
-    """The login methods that it offers, whether or not it wants a login."""
+    """The login methods that it offers, whether or not it requires a login."""
     ways: tuple[ToolTransport, ...] = ()
     """The transports over which your tools reach it, the simplest first."""
     checks: tuple[Check, ...] = ()
@@ -62,12 +62,12 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 
     @property
     def login_wanted(self) -> bool:
-        """Whether the agent wants a login, and nothing else seems wrong."""
+        """Whether the agent requires a login, and nothing else seems wrong."""
         return self.exit_code == WANTS_LOGIN
 
     @property
     def exit_code(self) -> int:
-        """0: no check failed. 3: it wants a login, and nothing else is wrong. 1: a check failed."""
+        """0: no check failed. 3: it requires a login, and nothing else is wrong. 1: a check failed."""
         failed = {check.name for check in self.checks if check.status == "failed"}
         if failed == {"login"}:
             return WANTS_LOGIN

@@ -1,4 +1,4 @@
-"""One process of an agent, looked at step by step. Nothing is prompted unless that was asked for."""
+"""Checks one process of an agent step by step. It sends a prompt only on request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def beforehand(profile: AgentProfile, redactor: Redactor) -> Diagnosis:
-    """Return what is known of an agent before it is looked at."""
+    """Return what is known of an agent before it is checked."""
     return Diagnosis(
         agent=profile.name,
         title=profile.title,
@@ -49,16 +49,16 @@ def redacted(command: Sequence[str], redactor: Redactor) -> tuple[str, ...]:
 
 
 class Examination:
-    """Looks at one agent.
+    """Checks one agent.
 
     Args:
-        name: What it was asked for as.
-        profile: What is known of it; ``None`` where it runs already.
+        name: The requested name.
+        profile: Its profile; ``None`` if it runs already.
         env: Its environment.
-        cwd: The folder that it works in.
+        cwd: Its folder.
         servers: The caller's MCP servers.
-        redactor: Takes the secrets out of its command.
-        report: Takes the checks.
+        redactor: Removes the secrets from its command.
+        report: Collects the checks.
         prompt: Whether a prompt may be sent.
     """
 
@@ -85,7 +85,7 @@ class Examination:
         self._diagnosis = Diagnosis(agent=name) if profile is None else beforehand(profile, redactor)
 
     async def run(self, opening: AbstractAsyncContextManager[Agent]) -> Diagnosis:
-        """Open the agent, look at it, and close it again."""
+        """Open the agent, check it, and close it again."""
         await self._find()
         async with AsyncExitStack() as stack:
             try:
@@ -107,10 +107,10 @@ class Examination:
                 await self._end(stack, running)
         return replace(self._diagnosis, checks=self._report.checks)
 
-    # Before it runs
+    # Before the agent runs
 
     async def _find(self) -> None:
-        """Look for the program that starts the agent. Opening the agent reports better what is missing."""
+        """Look for the program that starts the agent. Opening the agent explains better what is missing."""
         if self._profile is None:
             self._report.add("found", "skipped", "it runs already")
             self._report.add("installed", "skipped", "it runs already")
@@ -123,7 +123,7 @@ class Examination:
             self._report.add("found", "ok", detail, seconds=anyio.current_time() - began)
 
     def phase(self, event: ev.PhaseChanged) -> None:
-        """Take a phase of the launch."""
+        """Handle a phase of the launch."""
         self._phases.append(event)
         if self._profile is None or event.phase == "launching":
             return
@@ -144,7 +144,7 @@ class Examination:
         self._report.add("installed", "ok", detail, seconds=now - before.at)
 
     def _not_started(self, error: ThinkwellError) -> None:
-        """Tell at which check an agent that was not opened has failed."""
+        """Report at which check an agent failed that was not opened."""
         report, name = self._report, "starts"
         match error:
             case AgentNotFound() if "found" not in report:
@@ -168,10 +168,10 @@ class Examination:
         report.add("login", "failed", words.short(error.reason), hint=words.logins((), self._profile))
         report.skip_rest("it wants a login before that")
 
-    # When it runs
+    # While the agent runs
 
     def _started(self, agent: RunningAgent) -> None:
-        """Look at what it says of itself."""
+        """Check what the agent reports about itself."""
         report, client = self._report, agent.client
         (phase,) = (view for view in agent.host.launch_log.views() if view.phase == "initializing")
         report.add("starts", "ok", "it answers the first request", seconds=phase.seconds)
@@ -213,7 +213,7 @@ class Examination:
             )
 
     async def _end(self, stack: AsyncExitStack, agent: RunningAgent) -> None:
-        """Close it, and look whether it goes."""
+        """Close the agent, and check that it ends."""
         process = agent.line.process
         gone = process is not None and process.exit_code is not None
         began = anyio.current_time()

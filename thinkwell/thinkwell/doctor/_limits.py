@@ -1,4 +1,4 @@
-"""How long an agent may take."""
+"""Time limits for an agent."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msgspec import Struct
 from thinkwell._core.exit import OPEN_TIMEOUT
 
 STARTUP_TIMEOUT: Final = 60.0
-"""Seconds until an agent has answered its first request, by default."""
+"""Default seconds for an agent to answer its first request."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How many seconds an agent may take, and by which names the caller gives it more, or a prompt."""
+    """Time limits in seconds, and the names of the caller's options for more time, or a prompt."""
 
     startup: float = STARTUP_TIMEOUT
     opening: float = OPEN_TIMEOUT

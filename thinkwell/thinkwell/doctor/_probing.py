@@ -1,4 +1,4 @@
-"""What an agent does with sessions: whether it opens one, how our tools reach it, what comes of a turn."""
+"""Checks an agent's sessions: whether one opens, which transports of our tools work, and what a turn does."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 PATIENCE: Final = 3 * LIST_TIMEOUT
-"""Seconds that an agent gets to fetch the tools, as long as no other way works. A run waits less; an agent
+"""Seconds for the agent to fetch the tools, while no other transport works. A run waits less; an agent
 that takes longer than that gets a warning. Some fetch them only in a turn."""
 
 REASONS: Final = (
     "agents were seen to leave MCP servers out in folders that they do not trust, and to look for 127.0.0.1 "
     "behind a proxy where NO_PROXY does not name it"
 )
-"""What to look at where no way works."""
+"""A hint if no transport works."""
 
 TEXT: Final = "This is a test of the connection. Do nothing else than to return the number 7 as the result."
 
@@ -57,7 +57,7 @@ COST: Final = (
     "one turn of the agent's model: our part is a sentence and a number, but agents add their instructions "
     "and tools, and sent 3,000 to 70,000 tokens in two or three requests"
 )
-"""What a prompt costs. Four bytes of what agents sent to their models were counted as a token."""
+"""The cost of a prompt. Four bytes of the agents' requests to their models were counted as a token."""
 
 UNKNOWN: Final = "this cannot be known without a prompt"
 
@@ -65,7 +65,7 @@ FLAGS: Final = {"acp": "mcpCapabilities.acp", "http": "mcpCapabilities.http"}
 
 
 def _way_out(way: ToolTransport) -> str:
-    """Return what to do where the way that runs try first does not work, and this one does."""
+    """Return a hint if the transport that runs try first does not work, but this one does."""
     return f'runs find that out, and lose {LIST_TIMEOUT:g} seconds; open_agent(…, tools_via="{way}") does not'
 
 
@@ -73,9 +73,9 @@ class Probing:
     """Opens sessions of an agent, one after the other.
 
     Args:
-        agent: The line to it.
-        servers: MCP servers of the caller's.
-        report: Takes the checks.
+        agent: The running agent.
+        servers: MCP servers of the caller.
+        report: Collects the checks.
     """
 
     def __init__(self, agent: RunningAgent, servers: Sequence[s.McpServer], report: Report) -> None:
@@ -84,11 +84,11 @@ class Probing:
         self._report = report
 
     async def run(self) -> tuple[ToolTransport, ...] | None:
-        """Look at sessions, and return the ways by which our tools reach it; ``None``: it opens none."""
+        """Check sessions, and return the transports that reach our tools; ``None``: no session opens."""
         return await self._try_ways() if await self._open_one() else None
 
     async def _open_one(self) -> bool:
-        """Open a session without any tools, which shows too whether a login is wanted."""
+        """Open a session without any tools, which also shows whether a login is required."""
         report, agent = self._report, self._agent
         began = anyio.current_time()
         try:
@@ -122,7 +122,7 @@ class Probing:
     # Our tools
 
     async def _try_ways(self) -> tuple[ToolTransport, ...]:
-        """Try every way. Whether one that does not work is a failure shows with the others."""
+        """Try every transport. Whether one that does not work is a failure depends on the others."""
         working: list[ToolTransport] = []
         held: list[Check] = []
         for way in PLAINEST_FIRST:
@@ -169,7 +169,7 @@ class Probing:
             )
             return Check(
                 name=name,
-                status="unknown",  # some fetch them in a turn, and not before
+                status="unknown",  # some fetch them only in a turn
                 detail=f"it {comes} within {seconds:g} seconds",
                 seconds=now - began,
                 hint="\n".join(hints),
@@ -185,10 +185,10 @@ class Probing:
         )
 
     async def _listed(self, server: ToolServer, seconds: float) -> bool:
-        """Wait until the agent has fetched the list of tools, and return whether it has.
+        """Wait until the agent has fetched the list of tools, and return whether it did.
 
         Raises:
-            AgentError: It is gone.
+            AgentError: The agent is gone.
         """
         connection = self._agent.client.connection
         with anyio.move_on_after(seconds):
@@ -247,7 +247,7 @@ class Probing:
 
     @asynccontextmanager
     async def _session(self, plan: SessionPlan) -> AsyncGenerator[Session]:
-        """Open a session, and have the agent forget it where it can: it was none of the user's."""
+        """Open a session, and delete it afterwards if the agent supports that: it is not the user's."""
         async with open_session(self._agent, plan) as session:
             yield session
             session_id = session.id
@@ -260,13 +260,13 @@ class Probing:
                     logger.debug("Agent %s: session/delete: %s", self._agent.host.name, exc)
 
     def _gone(self) -> str | None:
-        """Return that the agent is gone, where it is."""
+        """Return a message if the agent is gone."""
         error = self._agent.client.connection.error
         return None if error is None else self._report.trouble(self._agent.host.errors.error(error)).detail
 
 
 def leave_open(report: Report) -> tuple[ToolTransport, ...]:
-    """Say that no prompt was sent, and offer one. No way was seen in a turn."""
+    """Report that no prompt was sent, and offer one. No transport was seen in a turn."""
     report.add("answer", "unknown", UNKNOWN)
     offer = f"{report.limits.prompt_name} sends one, which costs {COST}"
     report.add("typed result", "unknown", UNKNOWN, hint=offer)
@@ -274,9 +274,9 @@ def leave_open(report: Report) -> tuple[ToolTransport, ...]:
 
 
 async def take_turn(agent: Agent, report: Report) -> tuple[ToolTransport, ...]:
-    """Send a prompt as a run does, and return by which way our tools have reached the agent, if they have.
+    """Send a prompt as a run does, and return the transports by which the agent reached our tools.
 
-    It may call our own tools and nothing else, as by default.
+    The agent may call our own tools and nothing else, as by default.
     """
     began = anyio.current_time()
     stream = agent.think(int).text(TEXT).stream(include="all", timeout=TURN_TIMEOUT, retries=1, reminders=0)

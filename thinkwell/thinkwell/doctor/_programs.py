@@ -1,4 +1,4 @@
-"""What starts an agent: where it is on this machine, and which version of what fetches it."""
+"""The program that starts or fetches an agent: its place on this machine, and its version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from thinkwell.agents import AgentProfile
 
 VERSION_TIMEOUT: Final = 10.0
-"""Seconds that a program gets to say its version. npm takes half a second."""
+"""Seconds for a program to print its version. npm takes half a second."""
 
 
 def program_of(profile: AgentProfile, env: Mapping[str, str]) -> str | None:
@@ -30,7 +30,7 @@ def program_of(profile: AgentProfile, env: Mapping[str, str]) -> str | None:
 
 
 async def versions_of(profile: AgentProfile, env: Mapping[str, str], cwd: str) -> str:
-    """Return the versions of what fetches an agent and runs it, in words."""
+    """Return the versions of the programs that fetch and run an agent, in words."""
     asked: tuple[str, ...] = ()
     if isinstance(profile.launch, Npx):
         asked = ("node", "npm")

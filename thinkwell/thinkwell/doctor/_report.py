@@ -1,4 +1,4 @@
-"""The checks that are over."""
+"""The finished checks."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ BEFORE_THE_END: Final = (
     "answer",
     "typed result",
 )
-"""The checks of a running agent, in their order."""
+"""The checks of a running agent, in order."""
 
 
 class Report:
-    """Takes the checks, and tells of each.
+    """Collects the checks, and reports each.
 
     Args:
-        on_check: Told of each.
-        redactor: Takes the secrets out: people show others what a doctor says.
-        limits: How long the agent may take.
+        on_check: Called with each check.
+        redactor: Removes secrets: people show a doctor's output to others.
+        limits: The time limits.
     """
 
     def __init__(self, on_check: Callable[[Check], None] | None, redactor: Redactor, limits: Limits) -> None:
@@ -49,7 +49,7 @@ class Report:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """All of them, in their order."""
+        """All checks, in order."""
         return tuple(self._checks.values())
 
     def status(self, name: str) -> Status:
@@ -60,7 +60,7 @@ class Report:
         return name in self._checks
 
     def take(self, check: Check) -> None:
-        """Take a check, without its secrets."""
+        """Add a check, without its secrets."""
         clean = self._redactor.text
         check = replace(check, detail=clean(check.detail), hint=clean(check.hint), stderr=clean(check.stderr))
         self._checks[check.name] = check
@@ -70,24 +70,24 @@ class Report:
     def add(
         self, name: str, status: Status, detail: str, *, seconds: float | None = None, hint: str = ""
     ) -> None:
-        """Take what was found."""
+        """Add a finding."""
         self.take(Check(name=name, status=status, detail=detail, seconds=seconds, hint=hint))
 
     def fail(self, name: str, error: Exception, seconds: float | None = None) -> None:
-        """Take an error that a check came to."""
+        """Add a check that failed with an error."""
         self.take(self.failure(name, error, seconds))
 
     def failure(self, name: str, error: Exception, seconds: float | None = None) -> Check:
-        """Return a check that came to an error, without taking it."""
+        """Return a check that failed with an error, without adding it."""
         detail, hint, stderr = self.trouble(error)
         return Check(name=name, status="failed", detail=detail, seconds=seconds, hint=hint, stderr=stderr)
 
     def trouble(self, error: Exception) -> Trouble:
-        """Return what to say of an error."""
+        """Return the message about an error."""
         return trouble(error, self.limits)
 
     def skip_rest(self, why: str) -> None:
-        """Skip what is not over."""
+        """Skip the remaining checks."""
         for name in BEFORE_THE_END:
             if name not in self:
                 self.add(name, "skipped", why)

@@ -1,6 +1,6 @@
-"""The caller's MCP servers: those that are programs are started once, without the agent.
+"""The caller's MCP servers: programs are started once, without the agent.
 
-No agent tells whether it reaches a server, so that it is tried here.
+No agent reports whether it reaches a server, so this is tried here.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ ELSEWHERE: Final = "given in the protocol's form, for an agent that may run else
 
 
 class Servers:
-    """The servers that were given.
+    """The caller's servers.
 
     Args:
-        given: As the caller has them.
-        path: Where programs are looked for.
-        who: What an error says that they were given to.
+        given: The servers as given.
+        path: The search path for programs.
+        who: The receiver of the servers, for errors.
 
     Raises:
-        TypeError: Something is no server.
+        TypeError: A value is not a server.
         ValueError: A name, an address or a header cannot be used, or a name is taken.
     """
 
@@ -53,12 +53,12 @@ class Servers:
             gone = self._missing
             given = [one for one in given if not isinstance(one, McpStdio) or one.name not in gone]
         self.wire = McpServers(given, path, who).wire
-        """What an agent can be given: a server whose program is missing is left out."""
+        """The servers for the agent: one whose program is missing is left out."""
         self.names = tuple(server.name for server in everything)
         self._ours = {server.name for server in given if isinstance(server, McpStdio)}
 
     async def check(self, report: Report, cwd: str) -> None:
-        """Start those that are programs, all at once, and report the outcome of each."""
+        """Start the programs, all at once, and report the outcome of each."""
         checks = {name: _not_there(name, reason) for name, reason in self._missing.items()}
 
         async def start(server: s.McpServerStdio) -> None:
@@ -96,7 +96,7 @@ class Servers:
                 status="failed",
                 detail=f"it starts, but does not list its tools within {report.limits.startup:g} seconds",
                 seconds=seconds,
-                hint=f"raise {report.limits.startup_name} where it needs longer",
+                hint=f"raise {report.limits.startup_name} if it needs longer",
             )
         return Check(
             name=check_name(server.name),
@@ -106,17 +106,17 @@ class Servers:
         )
 
     def _with_path(self, server: s.McpServerStdio) -> s.McpServerStdio:
-        """Give it the agent's ``PATH``, by which an agent would start it."""
+        """Give a server the agent's ``PATH``, with which an agent would start it."""
         if self._path is None or any(variable.name == "PATH" for variable in server.env):
             return server
         return replace(server, env=(s.EnvVariable(name="PATH", value=self._path), *server.env))
 
 
 async def _tools(server: s.McpServerStdio, cwd: str, seconds: float) -> int | None:
-    """Start a server, and return how many tools it has; ``None`` where it takes too long to tell.
+    """Start a server, and return the number of its tools; ``None`` if it takes too long.
 
     Raises:
-        McpTrouble: It does not tell.
+        McpTrouble: The server does not list its tools.
     """
     trouble: McpTrouble | None = None
     tools: int | None = None
@@ -126,7 +126,7 @@ async def _tools(server: s.McpServerStdio, cwd: str, seconds: float) -> int | No
             try:
                 await client.start()
                 tools = len(client.tools)
-            except McpTrouble as exc:  # not through the block, which has tasks
+            except McpTrouble as exc:  # not raised through the block, which has tasks
                 trouble = exc
     if trouble is not None:
         raise trouble
@@ -149,7 +149,7 @@ def _missing(given: object, path: str | None) -> dict[str, str]:
 
 
 def check_name(server: str) -> str:
-    """Return what the check of a server is called."""
+    """Return the name of a server's check."""
     return f"server {server}"
 
 

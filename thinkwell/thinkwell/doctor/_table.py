@@ -1,4 +1,4 @@
-"""What the doctor found, as text in columns, whatever an agent puts into its words."""
+"""The doctor's findings, as text in columns, safe for any text of an agent."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from thinkwell.doctor._check import Check
 
 ROOM: Final = 100
-"""Columns of a table, where it is not known how many there are."""
+"""Columns of a table, if the width is unknown."""
 
 NAME: Final = 16
-"""Columns of a check's name: so many has the longest but for those with a name of the caller's."""
+"""Columns of a check's name: enough for all but those with a name of the caller."""
 
 FOLDED: Final = 3
-"""So many checks in a row, or more, that were skipped for one reason are one line."""
+"""Fewest checks in a row, skipped for one reason, that become one line."""
 
 MARKS: Final = {"failed": "FAILED"}
-"""How a status is shown, where it is not by its name."""
+"""How a status is shown, if not by its name."""
 
 INDENT: Final = 7 + 2 + NAME + 2 + 8 + 2
-"""Where the words begin: behind mark, name and time."""
+"""The column where the details begin: after mark, name and time."""
 
 HINT: Final = 7 + 2
-"""Where a hint begins: below the name."""
+"""The column where a hint begins: below the name."""
 
 NARROWEST: Final = 20
-"""Columns that the words have at least."""
+"""Fewest columns of the details."""
 
 LONGEST: Final = 200
-"""Columns that a word has at most. A path that is longer than a line is easier to copy whole."""
+"""Most columns of a word. A path that is longer than a line is easier to copy whole."""
 
 LINES: Final = 12
-"""Lines that the words of one check have at most: an agent may say any amount."""
+"""Most lines of one check's details: an agent may send any amount."""
 
 STDERR_LINES: Final = 8
 """Lines of standard error that are shown, the last ones."""
@@ -55,7 +55,7 @@ def heading(agent: str, title: str, command: Iterable[str]) -> list[str]:
 
 
 def folded(checks: Iterable[Check]) -> Iterator[Check]:
-    """Yield checks as they are shown: those that were skipped for one reason as one."""
+    """Yield checks as shown: those skipped for one reason as one."""
     group: list[Check] = []
     for check in checks:
         if not belongs(check, group):
@@ -73,7 +73,7 @@ def belongs(check: Check, group: Sequence[Check]) -> bool:
 
 
 def fold(group: Sequence[Check]) -> Sequence[Check]:
-    """Return checks that belong together as they are shown: many of them as one."""
+    """Return checks that belong together as shown: many of them as one."""
     if len(group) < FOLDED:
         return group
     return (replace(group[0], name=f"{len(group)} more checks"),)
@@ -101,7 +101,7 @@ def rows(check: Check, width: int) -> list[str]:
 
 
 def quirks(known: Sequence[Quirk], width: int) -> list[str]:
-    """Return what is known of the agent beforehand."""
+    """Return the agent's known peculiarities."""
     if not known:
         return []
     lines = ["", "Known of it:"]
@@ -140,7 +140,7 @@ def _agent_verdict(failed: list[str], warned: int, *, unknown: bool) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text of which nothing controls a terminal: what does not show is written as an escape."""
+    """Return a text that cannot control a terminal: invisible characters become escapes."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
@@ -161,7 +161,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def _broken(text: str, room: int) -> Iterator[str]:
-    """Break a line where words end."""
+    """Break a line at ends of words."""
     line = ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word

@@ -1,4 +1,4 @@
-"""What an agent says of itself, in few words. Its own words are made fit for one line and kept short."""
+"""An agent's own descriptions and errors, in few words, on one line and short."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from thinkwell_acp.stdio import Ending
 
 LISTED: Final = 8
-"""How many of an agent's own things are named; the rest are counted."""
+"""Most items of an agent that are named; the rest are counted."""
 
 TEXT: Final = 1000
-"""Characters of an error that are kept: an agent may say any amount."""
+"""Most characters of an error: an agent may send any amount."""
 
 STDERR: Final = 4000
-"""Characters of standard error that are kept, the last ones."""
+"""Most characters of standard error, the last ones."""
 
 
 ENDINGS: Final[Mapping[Ending | None, tuple[Status, str]]] = {
@@ -42,7 +42,7 @@ ENDINGS: Final[Mapping[Ending | None, tuple[Status, str]]] = {
     "kill": ("warning", "by SIGKILL: it exits neither when its input is closed nor by SIGTERM"),
     None: ("failed", "the system does not end its process, which still runs"),
 }
-"""How an agent's process comes to its end, and what to think of it."""
+"""How an agent's process ended, and the status of that."""
 
 
 class Trouble(NamedTuple):
@@ -54,7 +54,7 @@ class Trouble(NamedTuple):
 
 
 def trouble(error: Exception, limits: Limits) -> Trouble:
-    """Return what to say of an error. It is shorter than the error's own text, which stands alone."""
+    """Return the message about an error. It is shorter than the error's own text."""
     next_line, stderr = "", ""
     hints: list[str] = list(getattr(error, "__notes__", ()))
     match error:
@@ -69,7 +69,7 @@ def trouble(error: Exception, limits: Limits) -> Trouble:
             detail, stderr = f"the agent {_how_it_ended(error.exit_code)}{why}", error.stderr_tail
         case SessionOpenTimeout():
             detail = f"session/{error.how} was not answered within {error.seconds:g} seconds"
-            hints.append(f"raise {limits.opening_name} where it needs longer")
+            hints.append(f"raise {limits.opening_name} if it needs longer")
         case AgentReported():
             data = "" if error.data is None else f" ({error.data})"
             code = "" if error.code is None else f" {error.code}"
@@ -82,7 +82,7 @@ def trouble(error: Exception, limits: Limits) -> Trouble:
 
 
 def capabilities(flags: s.AgentCapabilities) -> str:
-    """Return what an agent can do."""
+    """Return an agent's capabilities in words."""
     sessions = flags.session_capabilities
     prompts, mcp = flags.prompt_capabilities, flags.mcp_capabilities
     able = {
@@ -102,7 +102,7 @@ def capabilities(flags: s.AgentCapabilities) -> str:
 
 
 def session(opened: Session) -> str:
-    """Return what a session has."""
+    """Return a session's features in words."""
     return "; ".join(_session_parts(opened)) or "it has no modes and no options"
 
 
@@ -120,7 +120,7 @@ def _session_parts(opened: Session) -> Iterator[str]:
 
 
 def logins(methods: Sequence[AuthMethod], profile: AgentProfile | None) -> str:
-    """Return how to log in: what a person types, and what a program does."""
+    """Return how to log in: for a person, and for a program."""
     lines: list[str] = []
     by_itself: list[str] = []
     if profile is not None and profile.login:
@@ -141,12 +141,12 @@ def logins(methods: Sequence[AuthMethod], profile: AgentProfile | None) -> str:
 
 
 def ids(methods: Sequence[AuthMethod]) -> str:
-    """Return which ways to log in there are."""
+    """Return the login methods."""
     return listed(method.id for method in methods)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names, the first of them."""
+    """Return names, of many only the first."""
     known = [shown(name) for name in names]
     more = [f"{len(known) - LISTED} more"] if len(known) > LISTED else []
     return ", ".join([*known[:LISTED], *more])
@@ -162,6 +162,6 @@ def short(text: str) -> str:
 
 
 def end(text: str) -> str:
-    """Return the last lines of a text, whole ones where there are some."""
+    """Return the last lines of a text, whole ones if possible."""
     text = text.strip()
     return text if len(text) <= STDERR else text[-STDERR:].partition("\n")[2] or text[-STDERR:]

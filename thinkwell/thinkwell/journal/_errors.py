@@ -1,4 +1,4 @@
-"""What can go wrong with a journal."""
+"""Errors of journals."""
 
 from __future__ import annotations
 

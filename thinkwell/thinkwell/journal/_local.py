@@ -1,4 +1,4 @@
-"""What journals have in common that one process at a time has: those who wait and ask are all in it."""
+"""The common part of journals that one process at a time has open: everyone who waits is in that process."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class _Live:
 
 
 class LocalJournal(Journal):
-    """Knows which runs are running and how far they are, so that a waiting task need not look.
+    """Knows which runs are running and how many entries they have, so that a waiting task need not read.
 
-    A form of it tells what it has stored, and calls `_opened` and `_closed`.
+    Subclasses report what they have stored, and call `_opened` and `_closed`.
     """
 
     def __init__(self, where: str) -> None:

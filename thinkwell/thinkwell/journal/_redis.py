@@ -25,42 +25,42 @@ if TYPE_CHECKING:
 __all__ = ("RedisJournal",)
 
 MOST: Final = 2**53
-"""As far as Lua can count."""
+"""The largest number in which Lua counts exactly."""
 
 Facts: TypeAlias = "list[bytes | None]"
 """What `PRELUDE` calls facts: record, status, ended, last, size."""
 
 
 class RedisJournal(Journal):
-    """Keeps runs in Redis Streams, for any number of servers on any number of machines.
+    """Stores runs in Redis Streams, for any number of servers on any number of machines.
 
-    Each of them can show every run, and pass on what is asked of it to the server that has it. Where a server
-    dies or is cut off, another one gets its runs from `orphans` when the lease has ended; the first one can
-    add nothing to them from then on (`JournalConflict`). Leases run by the clock of Redis: those of the
-    machines do not matter. After Redis itself was away, no runs are taken for the time of a lease.
+    Every server can show every run, and pass on requests to the server of a run. If a server dies or is cut
+    off, another one gets its runs from `orphans` when the lease has ended; the first server can then add
+    nothing to them (`JournalConflict`). Leases use the clock of Redis; those of the machines do not matter.
+    After an outage of Redis itself, no runs are taken over for the time of a lease.
 
-    How durable the runs are is decided by Redis, not here. As it comes it writes to the disk now and then,
-    and forgets what came later when it ends. With ``appendonly yes`` it loses the last two seconds at most
-    when it is killed or the machine fails; with ``appendfsync always`` nothing, but it is slower. A failover
-    may lose what the replica has not got yet. A run that has lost entries goes no further: `JournalConflict`.
-    Set ``maxmemory-policy noeviction``, so that Redis refuses what does not fit rather than forget something
-    else; a warning is logged where it is another. It takes one Redis from version 6 on, with or without
-    replicas behind its name, and no cluster.
+    Redis decides how durable the runs are. By default it writes to the disk now and then, and loses later
+    entries when it ends. With ``appendonly yes`` it loses at most the last two seconds when it is killed or
+    the machine fails; with ``appendfsync always`` nothing, but it is slower. A failover may lose what the
+    replica has not received. A run that has lost entries cannot continue: `JournalConflict`. Set
+    ``maxmemory-policy noeviction``, so that a full Redis refuses new data instead of deleting old data; a
+    warning is logged for other policies. The journal needs one Redis, version 6 or later, with or without
+    replicas behind its name, not a cluster.
 
-    While Redis cannot be reached, everything is tried again for some time. Where the answer to a change was
-    lost, the change is recognised when it comes again, and is done once.
+    If Redis cannot be reached, everything is tried again for some time. If the answer to a change was
+    lost, the repeated change is recognised, and done once.
 
     Args:
-        url: Where Redis is, and who asks: ``redis://user:password@host:6379/0``, ``rediss://…`` (TLS) or
+        url: The address and login: ``redis://user:password@host:6379/0``, ``rediss://…`` (TLS) or
             ``unix:///path/redis.sock?db=0``, with options of redis-py behind a question mark.
-        prefix: What the names of all keys and channels begin with. Servers with the same one share runs.
-        lease: Seconds without news of a server after which others may take its runs: the same everywhere.
-        patience: Seconds for which Redis is asked again while it cannot be reached; by `open`, at most 5.
+        prefix: The prefix of all keys and channels. Servers with the same prefix share runs.
+        lease: Seconds without news of a server after which others may take its runs. All need the same value.
+        patience: Seconds for which calls are repeated while Redis cannot be reached; by `open`, at most 5.
         timeout: Seconds to wait for a connection to Redis, and for an answer.
 
     Raises:
-        TypeError: An argument is of another type.
-        ValueError: The URL is none of Redis, or an argument is out of range.
+        TypeError: An argument has the wrong type.
+        ValueError: The URL is not one of Redis, or an argument is out of range.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class RedisJournal(Journal):
             )
         except BaseException:
             if not was_mine:
-                process.mine.discard(record.id)  # should it be there all the same, then it is an orphan
+                process.mine.discard(record.id)  # if it was stored after all, it is an orphan
             raise
         if reply == 1:
             return record
@@ -244,7 +244,7 @@ class RedisJournal(Journal):
         found = [run_id for run_id in mine if run_id not in process.mine]
         if not found:
             return []
-        process.mine.update(found)  # no other that asks at the same time gets them
+        process.mine.update(found)  # no other process that asks at the same time gets them
         try:
             records = await self._get(*found)
         except BaseException:
@@ -319,5 +319,5 @@ def _lost(run_id: str) -> str:
 
 
 def _given(value: str | None) -> str:
-    """Tell what is empty from what is not given."""
+    """Tell an empty value from a missing one."""
     return "" if value is None else "=" + value

@@ -1,4 +1,4 @@
-"""Which runs are forgotten."""
+"""Which runs to delete."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 __all__ = ("Retention",)
 
 PAGE: Final = 100
-"""Runs to look at at once."""
+"""How many runs to look at at once."""
 
 GRACE: Final = 60.0
-"""Seconds after its end for which a run is kept though there are too many: for those who watch it still."""
+"""Seconds that a run is kept after its end even if there are too many, for those who still watch it."""
 
 
 class Retention(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class Retention(Struct, frozen=True, kw_only=True):
                 excess -= record.size
                 if await journal.delete(record.id):
                     gone.append(record.id)
-            if len(gone) == known:  # another process is at it
+            if len(gone) == known:  # another process deletes them
                 break
         return gone
 
@@ -76,5 +76,5 @@ def _check(name: str, value: object) -> None:
         return
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"Retention({name}={value!r:.100}): it must be a number, or None")
-    if not value >= 0:  # NaN is neither
+    if not value >= 0:  # NaN fails both comparisons
         raise ValueError(f"Retention({name}={value}): it must not be negative")

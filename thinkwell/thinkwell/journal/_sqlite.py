@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class _Open:
-    """What there is while the journal is open."""
+    """The state while the journal is open."""
 
     def __init__(self, file: JournalFile, where: str) -> None:
         self.file = file
@@ -92,9 +92,7 @@ class SqliteJournal(LocalJournal):
 
     async def create(self, record: RunRecord) -> RunRecord:
         line = msgspec.json.encode(record)
-        msgspec.json.decode(
-            line, type=RunRecord
-        )  # one that could not be read again would be in the way forever
+        msgspec.json.decode(line, type=RunRecord)  # an unreadable record would fail forever
 
         def then(stored: RunRecord) -> None:
             if stored is record:
@@ -158,8 +156,8 @@ class SqliteJournal(LocalJournal):
         return await self._read(lambda connection: reading.read_pieces(connection, kind))
 
     async def _tidy(self) -> None:
-        """Delete what belongs to no run any more, little by little, so that nothing waits for it."""
-        # What cannot be deleted now goes the next time.
+        """Delete entries without a run, little by little, so that nothing waits for it."""
+        # What cannot be deleted now is deleted the next time.
         with anyio.CancelScope(shield=True), suppress(JournalError):
             while await self._write(Job(_sweep)):
                 pass

@@ -1,4 +1,4 @@
-"""What every journal is: the log of runs, kept outside of them."""
+"""`Journal`: stores the logs of runs outside of their process."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = (
 )
 
 RunStatus: TypeAlias = Literal["running", "completed", "failed", "cancelled", "interrupted"]
-"""Where a run is. ``interrupted``: the server that had it ended before the run did."""
+"""The status of a run. ``interrupted``: its server ended before the run did."""
 
 RunEnd: TypeAlias = Literal["completed", "failed", "cancelled", "interrupted"]
 """How a run has ended."""
 
 CallHandler: TypeAlias = "Callable[[str, bytes], Awaitable[bytes]]"
-"""Answers what is asked of a run that this process has, given the run's id and the question. Never raises."""
+"""Answers requests to a run of this process, given the run's id and the request. Never raises."""
 
 MAX_PAGE: Final = 256 * 1024
-"""Bytes of entries that `Journal.read` returns, about. A single longer entry is returned by itself."""
+"""Approximate bytes of entries that `Journal.read` returns. A longer single entry is returned alone."""
 
 
 class Entry(Struct, frozen=True, gc=False):

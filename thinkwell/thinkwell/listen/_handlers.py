@@ -1,4 +1,4 @@
-"""`Handlers`: they receive what an agent says, and answer what it asks."""
+"""`Handlers`: typed functions that receive an agent's messages, and answer its questions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger("thinkwell")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
-_class: Final = type  # `Handlers.on` has an argument of that name
+_class: Final = type  # `Handlers.on` has an argument with that name
 
 
 class Handlers:

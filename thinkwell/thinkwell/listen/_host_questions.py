@@ -1,9 +1,9 @@
-"""What a host was asked and has not answered: which answer belongs to which question.
+"""The unanswered questions to a host, and the matching of its answers.
 
-An answer that names an ``id`` is that question's, and no other's. One without is for the oldest open question
-of its type, since a host that leaves ids out answers in the order in which it was asked. A question that has
-ended otherwise keeps its place in that order until its turn is over: the host may have answered it before it
-learned of that, and that answer must not be taken for one to the next question.
+An answer with an ``id`` belongs to that question only. One without is for the oldest open question of its
+type, because a host that leaves ids out answers in order. A question that ended without the host keeps its
+place in that order until its turn is over: the host may have answered it before it knew, and that answer must
+not be taken for one to the next question.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ NOTHING: Final = "the host left it unanswered"
 
 
 class Astray(Exception):  # noqa: N818 - nothing went wrong with us
-    """An answer to nothing that is open."""
+    """An answer without an open question."""
 
 
 class Asked:
-    """A question that the host was asked."""
+    """A question to the host."""
 
     def __init__(self, type_: str, question: Question) -> None:
         self.type = type_
         self.question = question
         self.withdrawn = False
-        """Whether it has ended without the host."""
+        """Whether it ended without the host."""
         self._answer: Answer | None = None
         self._answered = anyio.Event()
 
     def settle(self, answer: Answer) -> None:
-        """Have the answer."""
+        """Set the answer."""
         self._answer = answer
         self._answered.set()
 
@@ -53,18 +53,18 @@ class Asked:
 
 
 class HostQuestions:
-    """The questions that a host has not answered, in the order in which it was asked."""
+    """The host's unanswered questions, in order."""
 
     def __init__(self) -> None:
         self._asked: dict[str, Asked] = {}
         self._closed = False
 
     def ask(self, type_: str, question: Question) -> Asked:
-        """Take a question that is going to be sent to the host.
+        """Add a question before it is sent to the host.
 
         Args:
             type_: The type of its message.
-            question: The question, whose id the answer has to name.
+            question: The question, whose id the answer must have.
         """
         asked = self._asked[question.id] = Asked(type_, question)
         return asked
@@ -76,25 +76,25 @@ class HostQuestions:
 
     @property
     def waiting(self) -> bool:
-        """Whether an answer of the host is waited for."""
+        """Whether an answer of the host is expected."""
         return any(not asked.withdrawn for asked in self._asked.values())
 
     def answer(self, response: Response, *, empty: bool = False) -> None:
-        """Take an answer of the host.
+        """Handle an answer of the host.
 
         Args:
             response: The answer.
             empty: Whether it has no value, not even ``null``.
 
         Raises:
-            Astray: It belongs to nothing that is open.
+            Astray: No open question matches.
             AnswerInvalid: It does not fit the question, which stays open.
         """
         asked = self._find(response)
         id_ = asked.question.id
         if asked.withdrawn:
             del self._asked[id_]
-            raise Astray(f"{asked.type} {id_} is not open any more")
+            raise Astray(f"{asked.type} {id_} is no longer open")
         if response.in_reply_to not in ("", asked.type):
             a = "an" if asked.type == "approval" else "a"
             wrong = f"`in_reply_to` says {response.in_reply_to!r:.100}, and this is {a} {asked.type}"
@@ -117,7 +117,7 @@ class HostQuestions:
         raise Astray(f"no {response.in_reply_to or 'message'!r:.100} is open")
 
     def withdraw(self, question: Question) -> bool:
-        """Know that a question has ended, and return whether that was without the host."""
+        """Handle that a question has ended, and return whether that was without the host."""
         asked = self._asked.get(question.id)
         if asked is None or asked.withdrawn:
             return False
@@ -125,11 +125,11 @@ class HostQuestions:
         return True
 
     def forget(self) -> None:
-        """Forget what was withdrawn: the turn is over."""
+        """Forget withdrawn questions: the turn is over."""
         self._asked = {id_: asked for id_, asked in self._asked.items() if not asked.withdrawn}
 
     def close(self) -> None:
-        """Decline all that is open: the host answers no more."""
+        """Decline all open questions: the host answers no more."""
         self._closed = True
         for asked in self._asked.values():
             asked.settle(Reply("deny", UNREACHABLE))

@@ -1,4 +1,4 @@
-"""Messages that wait for their handlers in their order: all types in one lane, or a type in its own."""
+"""Queues of messages for their handlers: all types in one lane, or a type in its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """A message that is to be handled."""
+    """A message for a handler."""
 
     def __init__(
         self,
@@ -29,31 +29,31 @@ class Job:
     ) -> None:
         self.fields: Final = fields
         self.question: Final = question
-        """What is asked by it."""
+        """The question in it, if any."""
         self.report: Final = report
-        """The line that it is, where it can be answered and is no question."""
+        """The agent's line, if it can be answered and is not a question."""
         self.scope: Final = anyio.CancelScope()
         """Around its handler."""
         self.dropped = False
-        """Whether its answer is not waited for any more."""
+        """Whether its answer is no longer needed."""
         self.answer: Answer | None = None
         self.settled: Final = anyio.Event()
-        """Set where it has been handled."""
+        """Set when it has been handled."""
         self.before: anyio.Event | None = None
-        """Set where the answer of the message before it is out, where they must not change places."""
+        """Set when the message before it is answered, if the answers must keep their order."""
 
     def drop(self) -> None:
-        """Do not handle it, or stop doing so."""
+        """Do not handle it, or stop."""
         self.dropped = True
         self.scope.cancel()
 
 
 class Lane:
-    """Messages that are handled in their order, so many at once."""
+    """Messages that are handled in order, so many at once."""
 
     def __init__(self, width: int) -> None:
         self.kept: Final = set[int]()
-        """Ranks of messages that are yet to come: those of higher rank wait for them."""
+        """Ranks of messages that are still to come: those of higher rank wait for them."""
         self._width = width
         self._waiting: list[tuple[int, Registered, Job]] = []
         self._running = 0
@@ -61,19 +61,19 @@ class Lane:
 
     @property
     def busy(self) -> bool:
-        """Whether anything waits or is being handled."""
+        """Whether a message waits or is being handled."""
         return bool(self._waiting or self._running)
 
     def put(self, rank: int, handler: Registered, job: Job) -> None:
         """Let a message wait for those of lower rank."""
         self.kept.discard(rank)
         heappush(self._waiting, (rank, handler, job))
-        # Only ids tell a host's answers apart; without them it goes by their order.
+        # A host's answers without ids are matched by their order.
         if job.report is not None and "id" not in job.report.body:
             job.before, self._last = self._last, job.settled
 
     def next(self) -> tuple[Registered, Job] | None:
-        """Begin with the next message, where one may begin."""
+        """Start the next message, if one may start."""
         while self._waiting and self._running < self._width:
             if self.kept and min(self.kept) < self._waiting[0][0]:
                 break
@@ -84,7 +84,7 @@ class Lane:
         return None
 
     def ended(self) -> None:
-        """Be done with a message."""
+        """End a message."""
         self._running -= 1
 
 
@@ -93,7 +93,7 @@ class Lanes:
 
     Args:
         handlers: The handlers by the types of their messages.
-        work: Handles a message. It raises nothing but cancellations.
+        work: Handles a message. It raises only cancellations.
     """
 
     def __init__(
@@ -114,24 +114,24 @@ class Lanes:
         return type_ in self._lanes
 
     def keep(self, type_: str) -> int:
-        """Return a place behind all that were given, for a message that is yet to come."""
+        """Reserve a place after all others, for a message that is still to come."""
         self._rank += 1
         self._lanes[type_].kept.add(self._rank)
         return self._rank
 
     def give_up(self, type_: str, rank: int) -> None:
-        """Keep a place no longer."""
+        """Give a reserved place up."""
         self._lanes[type_].kept.discard(rank)
         self._wake.set()
 
     def put(self, type_: str, job: Job, rank: int | None = None) -> None:
-        """Have a message handled, at the place that was kept for it, or behind all others. Never waits."""
+        """Queue a message, at its reserved place or after all others. Never waits."""
         rank = self.keep(type_) if rank is None else rank
         self._lanes[type_].put(rank, self._handlers[type_], job)
         self._wake.set()
 
     async def serve(self, tasks: BackgroundTasks) -> None:
-        """Begin with each message as soon as it may begin, in a task of its own; until cancelled.
+        """Start each message as soon as possible, in a separate task; until cancelled.
 
         The tasks have the context variables of the caller.
         """
@@ -146,7 +146,7 @@ class Lanes:
             await self._wake.wait()
 
     async def drained(self) -> None:
-        """Wait until nothing waits and nothing is being handled. `serve` has to run."""
+        """Wait until no message waits or is being handled. `serve` must be running."""
         self._idle = anyio.Event()
         self._wake.set()
         await self._idle.wait()
@@ -154,7 +154,7 @@ class Lanes:
     async def _run(self, lane: Lane, handler: Registered, job: Job) -> None:
         try:
             await self._work(handler, job)
-            job.settled.set()  # not where it was cancelled: that it has no answer is no answer
+            job.settled.set()  # not if it was cancelled: it then has no answer
         finally:
             lane.ended()
             self._wake.set()

@@ -1,4 +1,4 @@
-"""One listen: the messages of a run on their way to their handlers, and the answers on their way back."""
+"""One listener of a run: its messages for the handlers, and their answers."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ T = TypeVar("T")
 logger = logging.getLogger("thinkwell")
 
 HANDLER_THREADS: Final = 200
-"""How many handlers that are not ``async`` may think at once."""
+"""Most handlers without ``async`` that may run at the same time."""
 
 REST_TIMEOUT: Final = 10.0
-"""Seconds that the rest of a turn is heard once its result is there: some agents have a last word."""
+"""Seconds for the rest of a turn after its result: some agents send a last message."""
 
 _LAST_PHASES: Final = ("completed", "failed", "cancelled")
 
 TYPES_TOLD: Final = 100
-"""Types of messages without a handler that are each worth a line of the log: agents may invent any number."""
+"""Types of messages without a handler that get a log line each: agents may invent any number."""
 
 
 class Listening:
-    """Listens to one run. Made by `Handlers.begin`; made for `ThinkBuilder.listen` and `listen`."""
+    """Listens to one run. Made by `Handlers.begin`, for `ThinkBuilder.listen` and `listen`."""
 
     by: str = "handler"
 
@@ -64,48 +64,48 @@ class Listening:
         self._reports = False
         self._agent = ""
         self._log: Callable[..., None] = logger.log
-        """Writes what is logged; of a run, with its fields."""
+        """Writes log lines; once there is a run, with its fields."""
         self._asked: dict[str, Job] = {}
-        """What handlers are asked, by the ids of the questions."""
+        """Questions for handlers, by id."""
         self._announced: list[tuple[int, str, dict[str, JsonValue]]] = []
-        """The places of questions of an agent that speaks lines that are yet to be asked."""
+        """The reserved places of an NDJSON agent's questions that are still to come."""
         self._told: set[str] = set()
-        """What the log has been told of: types without a handler, and types that have no answer."""
+        """What has already been logged: types without a handler, and types without answers."""
         self._over = False
-        """Whether the run has ended, and no answer reaches it any more."""
+        """Whether the run has ended, so that no answer reaches it."""
         self._left = False
-        """Whether it has left."""
+        """Whether the listener has left."""
         self._stopped = False
         self._ended = anyio.Event()
         """Set at the end of the turn."""
         self._failure: BaseException | None = None
         self._stream: ThoughtStream[Any] | None = None
         self._scope = anyio.CancelScope()
-        """Around the wait for the end of it all."""
+        """Around the wait for the end."""
         self._threads: anyio.CapacityLimiter | None = None
 
-    # What the run tells
+    # Called by the run
 
     @property
     def takes_approvals(self) -> bool:
-        """Whether it is to decide what the agent may do."""
+        """Whether it decides permissions."""
         return "approval" in self._lanes
 
     @property
     def takes_questions(self) -> bool:
-        """Whether it is to answer questions."""
+        """Whether it answers questions."""
         return "question" in self._lanes
 
     def begin(self, run: Listened) -> None:
-        """Learn which run it is."""
+        """Receive the run."""
         self._run = run
         self._agent = run.agent
         self._log = run.lines
         self._reports = run.reports
 
     def event(self, event: ev.ThoughtEvent) -> None:
-        """Queue the message that an event says, where there is a handler for it."""
-        if self._left or not isinstance(event, self._heard):  # most are pieces of text that no handler wants
+        """Queue the message of an event, if it has a handler."""
+        if self._left or not isinstance(event, self._heard):  # most are pieces of text without a handler
             return
         if isinstance(event, ev.PhaseChanged) and event.phase in _LAST_PHASES:
             self._ended.set()
@@ -115,14 +115,14 @@ class Listening:
             self._lanes.put(told.type, Job(told.fields))
 
     def stderr(self, line: str) -> None:
-        """Queue a line of standard error. An agent that speaks lines logs in its own words."""
+        """Queue a line of standard error. NDJSON agents send log messages instead."""
         if self._left or self._reports:
             return
         if (told := self._narrator.stderr(line)) is not None:
             self._lanes.put(told.type, Job(told.fields))
 
     async def answer(self, question: Question) -> Answer | None:
-        """Return what a handler answers; ``None`` leaves it to those who are asked next."""
+        """Return a handler's answer; ``None`` leaves it to the next one asked."""
         run = self._run
         assert run is not None
         told = asked(question)
@@ -142,7 +142,7 @@ class Listening:
         return job.answer
 
     def answered(self, question: Question, ruling: Ruling, seconds: float) -> None:
-        """Stop the handler of a question that has ended, and write down how."""
+        """Stop the handler of a question that has ended, and record the outcome."""
         job = self._asked.pop(question.id, None)
         if job is not None:
             job.drop()
@@ -153,7 +153,7 @@ class Listening:
             self._transcript.append(record_of(question, told.fields, told.type, ruling, seconds))
 
     def _report(self, event: ev.Report) -> None:
-        self._reports = True  # a recording does not say so
+        self._reports = True  # a recording does not say so itself
         if event.kind in ASKING:
             if event.kind in self._lanes and self._run is not None:
                 self._announced.append((self._lanes.keep(event.kind), event.kind, event.body))
@@ -165,7 +165,7 @@ class Listening:
     def _announced_place(self, question: Question) -> int | None:
         """Return the place that a question got when its line was read.
 
-        Of those that come at once, a later one may be decided first: by a policy.
+        Of questions that come together, a later one may be decided first: by a policy.
         """
         if question.message is None:
             return None
@@ -185,12 +185,12 @@ class Listening:
         if self._run is not None:
             self._run.tell(ev.Unhandled, kind=type_, body=fields)
 
-    # The listen
+    # Listening
 
     async def hear(self, stream: ThoughtStream[T], timeout: float | None) -> T:  # noqa: ASYNC109
-        """Have everything handled, and return the run's result when all is done.
+        """Handle all messages, and return the run's result when all is done.
 
-        A handler that raises, a caller who is cancelled, and the timeout cancel the run.
+        An exception in a handler, cancelling the caller, and the timeout cancel the run.
         """
         self._stream = stream
         self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
@@ -203,22 +203,22 @@ class Listening:
                         await self._follow(stream)
                         finished = True
                     finally:
-                        if not finished:  # at once: handlers may take their time to end
+                        if not finished:  # at once: handlers may need time to end
                             self._stop(None if timeout is None else ThoughtTimeout(timeout))
         finally:
             if not finished or stream.result.exception() is not None:
                 with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                     await stream.wait()
-        stream.result.exception()  # whatever it is, it is raised, or what has led to it is
+        stream.result.exception()  # it is raised, or its cause is
         try:
             if self._failure is not None:
                 raise self._failure
         finally:
-            self._failure = None  # its traceback leads here
+            self._failure = None  # its traceback refers to this
         return await stream.result
 
     async def _follow(self, stream: ThoughtStream[Any]) -> None:
-        """Wait for the end of the turn, and until everything that came before is handled."""
+        """Wait for the end of the turn, and until all earlier messages are handled."""
         if stream._run.live:
             await stream.result._outcome.wait()
             if stream.result.exception() is None and not stream._log.ended:
@@ -237,22 +237,22 @@ class Listening:
             said = {} if self._run is None else self._run.result_fields
             try:
                 self._lanes.put("result", Job(said or _result_fields(await stream.result)))
-            except TypeError as exc:  # a type of the user's that has no form in JSON
+            except TypeError as exc:  # a user's type without a JSON form
                 self._fail(exc)
         elif isinstance(error, AgentReported) and "error" in self._lanes:
             self._lanes.put("error", Job(_error_fields(error, spread=self._reports)))
         await self._lanes.drained()
 
     def _leave(self) -> None:
-        """Hear no more: the turn may go on, but the result is there, and no handler works any more."""
+        """Stop listening: the turn may continue, but there is a result, and no handler is running."""
         self._left = True
         for rank, type_, _ in self._announced:
             self._lanes.give_up(type_, rank)
-        for job in self._asked.values():  # the next link is asked
+        for job in self._asked.values():  # the next handler is asked
             job.settled.set()
 
     def _stop(self, late: ThoughtTimeout | None) -> None:
-        """End the run before its time: a handler has failed, the time is over, or the caller is cancelled."""
+        """End the run early: a handler failed, the time is over, or the caller is cancelled."""
         assert self._stream is not None
         if late is not None and self._failure is None and self._scope.cancel_called:
             self._failure = late
@@ -263,7 +263,7 @@ class Listening:
         self._scope.cancel()
 
     def _fail(self, error: BaseException) -> None:
-        """End everything because a handler has failed."""
+        """End everything because a handler failed."""
         if self._stopped:
             self._log(
                 logging.ERROR,
@@ -275,14 +275,14 @@ class Listening:
         self._failure = error
         self._stop(None)
 
-    # Handlers, each in a task of its own
+    # Handlers, each in a separate task
 
     async def _handle(self, handler: Registered, job: Job) -> None:
         try:
             if not (job.dropped or self._stopped):
                 with job.scope:
                     await self._call(handler, job)
-        except BaseException as exc:  # also what would end the process, which is the caller's to decide
+        except BaseException as exc:  # including exceptions that end the process, which the caller decides
             if _is_cancellation(exc):
                 raise
             assert self._stream is not None
@@ -314,11 +314,11 @@ class Listening:
             return await call_handler(handler.function, message, self._threads)
         except anyio.get_cancelled_exc_class() as exc:
             await checkpoint_if_cancelled()
-            # Raised as it is, it would look as if the caller had been cancelled.
+            # Raised unchanged, it would look like a cancellation of the caller.
             raise RuntimeError(f"{handler.label} was cancelled, and not by the listener") from exc
 
     def _answer(self, handler: Registered, question: Question, value: object, *, late: bool) -> Answer | None:
-        """Return the answer that a handler has given; ``None`` leaves it to those who are asked next."""
+        """Return a handler's answer; ``None`` leaves it to the next one asked."""
         if late:
             why = f"the {handler.by} did not answer within {handler.timeout:g} seconds"
             return Reply(None, why, handler.by)
@@ -328,7 +328,7 @@ class Listening:
             if not self._run.asks_others:
                 self._warn_of_nothing(handler, question)
                 if self._reports:
-                    return cast("Answer", SILENCE)  # no answer that a user could give
+                    return cast("Answer", SILENCE)  # not an answer that a user can give
             return reply or Reply(None, f"the {handler.by} left it open", handler.by)
         if reply.answer is None:
             self._log(logging.WARNING, "Agent %s, question %s: %s", self._agent, question.id, reply.why)
@@ -336,7 +336,7 @@ class Listening:
         return replace(reply, by=by, why=reply.why or f"the {by} said so")
 
     def _warn_of_nothing(self, handler: Registered, question: Question) -> None:
-        """Say that a question has no answer: mostly, a ``return`` was forgotten."""
+        """Warn that a question has no answer: usually a ``return`` was forgotten."""
         if handler.label in self._told:
             return
         self._told.add(handler.label)
@@ -360,14 +360,14 @@ class Listening:
                 logging.DEBUG, "Agent %s: an answer to %.100r comes after the end", self._agent, handler.type
             )
             return
-        with suppress(AgentError):  # of which the run fails
+        with suppress(AgentError):  # the run fails with it
             await run.respond(report, answer)
 
 
 def _is_cancellation(error: BaseException) -> bool:
-    """Return whether there is no more to an error than that its task was cancelled."""
+    """Return whether an error is only the cancellation of its task."""
     cancelled = anyio.get_cancelled_exc_class()
-    if isinstance(error, BaseExceptionGroup):  # a nursery of trio's makes one of them
+    if isinstance(error, BaseExceptionGroup):  # trio's nursery raises a group
         group = cast("BaseExceptionGroup[BaseException]", error)
         return group.split(cancelled)[1] is None
     return isinstance(error, cancelled)
@@ -382,10 +382,10 @@ def _result_fields(result: object) -> dict[str, JsonValue]:
 
 
 def _error_fields(error: AgentReported, *, spread: bool) -> dict[str, JsonValue]:
-    """Return the fields of an error; `spread`: what it adds was written beside the message."""
+    """Return the fields of an error; `spread`: its data was beside the message."""
     if not spread:
         return error_fields(error)
     fields: dict[str, JsonValue] = {"message": error.message}
-    if error.code != INTERNAL_ERROR:  # which stands for none
+    if error.code != INTERNAL_ERROR:  # it means no code
         fields["code"] = error.code
     return {**fields, **cast("dict[str, JsonValue]", error.data or {})}

@@ -1,4 +1,4 @@
-"""What an agent says, as messages: a type and fields. Over ACP they are made of events and questions."""
+"""An agent's messages: a type and fields. With ACP they are made from events and questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDS: Final = frozenset({"result", "error"})
 """The types of the messages that end a run."""
 
 ASKING: Final = frozenset({"question", "approval"})
-"""The types of the messages that the agent waits for the answer of."""
+"""The types of messages that need an answer."""
 
 
 TYPES: Final = ("progress", "question", "approval", "partial", "log", "result", "error")
@@ -111,14 +111,14 @@ OTHER_NAMES: Final[dict[type, dict[str, tuple[str, ...]]]] = {
     AgentPartial: {"text": PIECE_FIELDS},
     AgentFailure: {},
 }
-"""Names under which agents that speak lines were seen to put what a class has a field for."""
+"""Other names that NDJSON agents were seen to use for a class's fields."""
 
 
 def as_read(annotation: object, fields: dict[str, ev.JsonValue]) -> dict[str, ev.JsonValue]:
-    """Return a message as one of the classes here takes it: what programs write is not always the same.
+    """Return a message with the fields of a class here: programs do not always use the same names.
 
     Args:
-        annotation: What a handler takes; the message of any other but those classes is left as it is.
+        annotation: The handler's annotation; for other classes the message is unchanged.
         fields: The message.
     """
     names = OTHER_NAMES.get(annotation) if isinstance(annotation, type) else None
@@ -153,7 +153,7 @@ class Told(NamedTuple):
 
 
 def asked(question: Question) -> Told:
-    """Return a question as a message: as the agent has written it, where it speaks lines."""
+    """Return a question as a message: for NDJSON agents, as the agent wrote it."""
     type_ = "approval" if isinstance(question, PermissionQuestion) else "question"
     if question.message is not None:
         return Told(type_, {name: value for name, value in question.message.items() if name != "type"})
@@ -184,25 +184,25 @@ def asked(question: Question) -> Told:
 
 
 def _context(question: FormQuestion) -> str | None:
-    """Return what the form says beside its title; a form of one field is described by that."""
+    """Return the form's text besides its title; for a form of one field, that field's."""
     only = question.fields[0].description if len(question.fields) == 1 else ""
     return "\n".join(text for text in (question.heading, question.description, only) if text) or None
 
 
 def _options(question: FormQuestion) -> list[str] | None:
-    """Return what may be chosen, in the words of the form, where it has one choice."""
+    """Return the form's choices, if it has one field with choices."""
     choosing = [field for field in question.fields if field.type in ("choice", "choices")]
     return choice_words(choosing[0]) if len(choosing) == 1 else None
 
 
 def choice_words(field: FormField) -> list[str]:
-    """Return the titles of a field's choices; their values, where titles do not tell them apart."""
+    """Return the titles of a field's choices; their values, if titles are ambiguous."""
     titles = [choice.title for choice in field.choices]
     return titles if len(set(titles)) == len(titles) else [choice.value for choice in field.choices]
 
 
 def _plain(values: object) -> ev.JsonValue:
-    """Return values as JSON has them: tuples are lists there."""
+    """Return values as JSON: tuples become lists."""
     return msgspec.json.decode(msgspec.json.encode(values))
 
 
@@ -210,10 +210,10 @@ def _plain(values: object) -> ev.JsonValue:
 
 
 class Narrator:
-    """Makes messages of the events of a run over ACP.
+    """Makes messages from the events of an ACP run.
 
     Args:
-        types: The types of those that anybody wants to hear.
+        types: The types that have a handler.
     """
 
     def __init__(self, types: Collection[str]) -> None:
@@ -224,10 +224,10 @@ class Narrator:
             *([ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate] if "progress" in types else ()),
             *([ev.Notice] if self._log else ()),
         )
-        """The kinds of events that say something wanted."""
+        """The kinds of events with such a message."""
 
     def message(self, event: ev.ThoughtEvent) -> Told | None:
-        """Return what an event says; ``None``: nothing that is wanted."""
+        """Return the message of an event; ``None`` if it has none with a handler."""
         if not isinstance(event, self.kinds):
             return None
         told = None
@@ -236,7 +236,7 @@ class Narrator:
         return told
 
     def stderr(self, line: str) -> Told | None:
-        """Return what a line of standard error says."""
+        """Return the message of a line of standard error."""
         return Told("log", {"message": line, "level": "info", "source": "stderr"}) if self._log else None
 
 
@@ -288,12 +288,12 @@ def _plan(event: ev.PlanUpdate) -> Told | None:
     elif event.uri is not None:
         fields = {"message": event.uri, "uri": event.uri}
     else:
-        return None  # there is no plan any more
+        return None  # the plan was removed
     return Told("progress", {**fields, "stage": "plan"})
 
 
 def _current(entries: tuple[ev.PlanEntry, ...]) -> ev.PlanEntry:
-    """Return the step that the agent is at: one in progress, else the next, else the last."""
+    """Return the current step: one in progress, else the next, else the last."""
     for status in ("in_progress", "pending"):
         for entry in entries:
             if entry.status == status:

@@ -1,11 +1,11 @@
-"""The reverse of an agent that speaks lines: a host that knows only lines drives any agent.
+"""The reverse of an NDJSON agent: an NDJSON host drives any agent.
 
 The host writes prompts and answers, one a line, and reads messages: progress, questions, results. Every
-prompt is a turn of one session. Prompts wait for each other, so there is one ``result`` or ``error`` for
-each, in their order; everything that comes before it belongs to that prompt.
+prompt is a turn of one session. Prompts wait for each other, so each has one ``result`` or ``error``, in
+order; every message before it belongs to that prompt.
 
-Nothing waits for the host to read (see `Outbox`) except its own next prompt: that begins when the host has
-taken the end of the one before.
+Nothing waits for the host to read (see `Outbox`) except its own next prompt, which begins when the host has
+read the end of the one before.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ __all__ = ("InitRefused", "serve_lines")
 logger = logging.getLogger("thinkwell")
 
 PROMPTS_WAITING: Final = 1000
-"""Prompts that are read ahead. With more of them the host's lines are read no further until one has ended."""
+"""Prompts that are read ahead. With more, the host's lines are not read until one has ended."""
 
 FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
-"""What no other prompt can follow."""
+"""Errors after which no prompt can follow."""
 
 GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
-"""What is raised where there is no host any more."""
+"""Errors that mean that the host is gone."""
 
 HAS_VALUE: Final = re.compile(rb'"value"\s*:')
-"""Found in an answer that has a value, be it ``null``. Within a text, quotes are escaped."""
+"""Found in an answer with a value, even ``null``. Within a text, quotes are escaped."""
 
 PARAMETERS: Final = ("cwd", "schema", "timeout")
-"""What an ``init`` may say."""
+"""The parameters of an ``init``."""
 
 PARAMETERS_NAMED: Final = 10
-"""Of those that it may not, as many are told one by one."""
+"""Most unknown parameters that are reported one by one."""
 
 Ordered: TypeAlias = Init | Prompt
 
@@ -79,7 +79,7 @@ class InitRefused(ValueError):  # noqa: N818 - the name says what happened
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """How the prompts of a host are run."""
+    """The settings of a host's prompts."""
 
     output: object
     cwd: str | os.PathLike[str] | None
@@ -123,7 +123,7 @@ async def serve_lines(
         ValueError: The timeout is not positive.
     """
     if output is not None and output_type(output, "serve_lines(output={})").schema is None:
-        output = None  # text, said in another way
+        output = None  # another name for text
     if cwd is not None:
         existing_folder(cwd, "serve_lines(cwd=…)")
     if timeout is not None:
@@ -135,9 +135,9 @@ class _Middleware:
     """Serves one host.
 
     Args:
-        agent: The agent that works.
-        transport: The way to the host.
-        settings: How its prompts are run, unless it says otherwise.
+        agent: The agent.
+        transport: The transport to the host.
+        settings: The settings of its prompts, unless it sets others.
     """
 
     def __init__(self, agent: Agent, transport: Transport, settings: Settings) -> None:
@@ -149,9 +149,9 @@ class _Middleware:
         self._broken: Exception | None = None
         """Why nothing can be sent any more."""
         self._begun = False
-        """Whether the host has said anything."""
+        """Whether the host has sent anything."""
         self._cut_off: Exception | None = None
-        """Why no more is read, where the host has not ended its output itself."""
+        """Why reading stopped, if the host has not ended its output."""
 
     async def serve(self) -> Exception | None:
         """Serve it to its end; see `serve_lines`."""
@@ -189,14 +189,14 @@ class _Middleware:
         self._questions.close()
 
     async def _receive(self) -> bytes:
-        """Return what comes next; nothing at the end, however it comes."""
+        """Return the next bytes; empty at the end, for any reason."""
         try:
             return await self._transport.receive()
         except (*GONE, anyio.EndOfStream, ConnectionBroken):
             return b""
 
     async def _take(self, line: bytes, ordered: MemoryObjectSendStream[Ordered]) -> None:
-        """Take a line: an answer is taken at once, all else waits for its turn."""
+        """Handle a line: an answer at once, everything else in turn."""
         said = read_host_line(line)
         match said:
             case None:
@@ -204,7 +204,7 @@ class _Middleware:
             case Response():
                 self._answer(said, line)
             case Prompt() if said.flaw and self._questions.waiting:
-                # More likely a broken answer than a text, and no agent is to work on that.
+                # More likely a broken answer than a text: no agent should work on it.
                 self._complain(f"a line was ignored that is neither an answer nor a prompt: {said.flaw}")
             case Init() if self._begun:
                 self._complain("an `init` was ignored; it has to be the first line")
@@ -215,7 +215,7 @@ class _Middleware:
         self._begun = True
 
     def _answer(self, response: Response, line: bytes) -> None:
-        # ``null`` says no. Who says nothing at all has mistaken the name, and is told so.
+        # ``null`` means no. An answer without a value has probably mistaken the name, and is reported.
         empty = response.value is None and HAS_VALUE.search(line) is None
         try:
             self._questions.answer(response, empty=empty)
@@ -225,7 +225,7 @@ class _Middleware:
             self._complain(f"{exc}. It is still open", id=exc.question_id)
 
     def _complain(self, what: str, **fields: JsonValue) -> None:
-        """Tell the host what is wrong with a line of its own."""
+        """Tell the host about a problem with its line."""
         self._outbox.tell("log", {"message": what, "level": "error", **fields})
 
     # Prompts, one after the other
@@ -261,13 +261,13 @@ class _Middleware:
                     failure = await self._run(session, order, settings)
                 if isinstance(failure, FATAL) or not session._wire.life.usable:
                     break
-                # So that a host that does not read has one prompt's messages waiting for it, and no more.
+                # So that at most one prompt's messages wait for a host that does not read.
                 await self._outbox.wait_empty()
                 order = await anext(orders, None)
         return failure
 
     def _warn_of_params(self, params: JsonValue) -> None:
-        """Tell of parameters that mean nothing: they may be misspelt."""
+        """Warn of unknown parameters: they may be misspelt."""
         unknown = [name for name in params if name not in PARAMETERS] if is_object(params) else []
         for name in unknown[:PARAMETERS_NAMED]:
             what = f"init: {name!r:.100} means nothing here; there are {', '.join(PARAMETERS)}"
@@ -279,7 +279,7 @@ class _Middleware:
         return {"name": self._agent.name, "version": "" if info is None else info.version}
 
     async def _run(self, session: Session, prompt: Prompt, settings: Settings) -> Exception | None:
-        """Run a prompt, and tell the host of its end; return why it failed."""
+        """Run a prompt, and send the host its end; return why it failed."""
         try:
             context, output, images = _read_context(prompt.context, settings.output)
             builder: ThinkBuilder[object] = session.think(cast("type[object]", output)).text(prompt.text)
@@ -310,10 +310,10 @@ class _Middleware:
 
 
 def _with_params(settings: Settings, params: JsonValue) -> Settings:
-    """Return how a host wants its prompts run.
+    """Return the settings that a host asks for.
 
     Raises:
-        InitRefused: It cannot be done.
+        InitRefused: A parameter is invalid.
     """
     if params is None:
         return settings
@@ -332,7 +332,7 @@ def _with_params(settings: Settings, params: JsonValue) -> Settings:
                     check_seconds("timeout", value)
                     settings = replace(settings, timeout=cast("float", value))
                 case _:
-                    pass  # it is reported when all is well
+                    pass  # it is reported once the rest is valid
         except (TypeError, ValueError, OSError) as exc:
             raise InitRefused(f"init: {name}: {str(exc).strip()}") from None
     return settings
@@ -352,16 +352,16 @@ def _schema(value: dict[str, JsonValue]) -> JsonSchema:
     try:
         output_type(schema, "schema={}")
     except TypeError as exc:
-        raise TypeError(str(exc.__cause__ or exc)) from None  # without the Python that no host has written
+        raise TypeError(str(exc.__cause__ or exc)) from None  # without details of Python
     return schema
 
 
 def _read_context(context: JsonValue, output: object) -> tuple[JsonValue, object, list[bytes]]:
-    """Return what a host gives along with a prompt: what is shown to the agent, the output type, and images.
+    """Return the context of a prompt: the part for the agent, the output type, and images.
 
     Raises:
-        TypeError: The schema in it is none.
-        ValueError: An image in it is none.
+        TypeError: Its schema is invalid.
+        ValueError: An image in it is invalid.
     """
     if not is_object(context):
         return context, output, []
@@ -383,7 +383,7 @@ def _read_context(context: JsonValue, output: object) -> tuple[JsonValue, object
 
 
 def _result_fields(output: object, result: object) -> dict[str, JsonValue]:
-    """Return the fields of a result, under ``result`` where it has none, or one that would be its type."""
+    """Return the fields of a result, under ``result`` if it has none, or one named ``type``."""
     if output is None:
         return {"text": cast("str", result)}
     plain = to_json(result, "the agent")

@@ -1,10 +1,10 @@
-"""Lines on their way to a host that may read slowly, or not at all.
+"""Lines for a host that may read slowly, or not at all.
 
-No sender waits for the host: neither the agent, whose messages are read on, nor the run. What the
-host has not taken waits here, and that is bounded. While more than `MAX_WAITING` bytes wait, what the host
-can do without (progress, partial text, logs) is left out and counted, and a log line tells the count where it
-is missing. Questions, approvals, results and errors always have a place. There are few of them: an agent
-that has asked waits for its answer, and a prompt has one end.
+No sender waits for the host: neither the agent, whose messages are still read, nor the run. Unread lines wait
+here, in a bounded buffer. While more than `MAX_WAITING` bytes wait, optional messages (progress, partial
+text, logs) are left out and counted, and a log message reports the count in their place. Questions,
+approvals, results and errors always have room. There are few of them: an agent waits for the answer to its
+question, and a prompt has one end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from thinkwell_acp import Transport
 
 MAX_WAITING: Final = 8 * 1024 * 1024
-"""Bytes that wait for a host before what it can do without is left out. Long texts of many turns fit in."""
+"""Waiting bytes from which on optional messages are left out. Long texts of many turns fit in."""
 
 
 class Outbox:
-    """What waits to be sent to a host.
+    """The lines that wait to be sent to a host.
 
     Args:
-        transport: The way to it.
+        transport: The transport to it.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -41,12 +41,12 @@ class Outbox:
         self._changed = anyio.Event()
 
     def put(self, type_: str, fields: Mapping[str, JsonValue]) -> None:
-        """Send a message that the host needs, as soon as it reads."""
+        """Send a required message, as soon as the host reads."""
         self._tell_left_out()
         self._add(write_message(type_, fields))
 
     def tell(self, type_: str, fields: Mapping[str, JsonValue]) -> None:
-        """Send a message that the host can do without; it is left out while too much waits."""
+        """Send an optional message; it is left out while too much waits."""
         if self._waiting > MAX_WAITING:
             self._left_out += 1
             return
@@ -66,10 +66,10 @@ class Outbox:
         self._notify()
 
     async def send_all(self) -> None:
-        """Send what there is and what comes, one line at a time, until cancelled.
+        """Send all lines, one at a time, until cancelled.
 
         Raises:
-            anyio.BrokenResourceError: The host reads no more.
+            anyio.BrokenResourceError: The host has stopped reading.
         """
         while True:
             while self._lines:
@@ -81,7 +81,7 @@ class Outbox:
             await self._changed.wait()
 
     async def wait_empty(self) -> None:
-        """Wait until the host has taken everything."""
+        """Wait until the host has read everything."""
         while self._lines:
             await self._changed.wait()
 

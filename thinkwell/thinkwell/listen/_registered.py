@@ -1,4 +1,4 @@
-"""A handler that is registered, and how it reads its messages."""
+"""A registered handler, and the validation of its messages."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
 
 MOST_ERRORS: Final = 20
-"""Fields of which an error tells what is wrong. An agent may send any number."""
+"""Most fields that an error describes. An agent may send any number."""
 
 NAMES_TOLD: Final = 10
-"""Levels of a message that the place of an error names."""
+"""Most levels in the path to an error."""
 
 NAME_LENGTH: Final = 100
-"""Characters of such a place."""
+"""Most characters of such a place."""
 
 
 class Registered:
-    """A handler, and all that is known of it."""
+    """A handler, and its options."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Registered:
         self.by = by
         code = code_of(function)
         self.label = f"handler {getattr(code, '__qualname__', code)}(){where(code)}"
-        """What to call it in a message."""
+        """Its name in messages."""
         self._annotation = _annotation(function, self.label)
 
     @functools.cached_property
@@ -57,30 +57,30 @@ class Registered:
 
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(cast("Any", self._annotation))
-        except Exception as exc:  # pydantic's own errors, and whatever the hooks of a type raise
+        except Exception as exc:  # pydantic's errors, and those of the types' hooks
             raise TypeError(f"{self.label}: pydantic can make nothing of its annotation: {exc}") from exc
         return adapter
 
     def prepare(self) -> None:
-        """Make what reads messages.
+        """Make the validator of its messages.
 
         Raises:
-            TypeError: It cannot be made.
+            TypeError: pydantic does not support the annotation.
         """
         _ = self._adapter
 
     def read(self, fields: dict[str, JsonValue], agent: str) -> object:
-        """Return a message as what the handler takes.
+        """Return a message in the handler's form.
 
         Raises:
             MessageInvalid: It does not fit.
         """
         if self._adapter is None:
-            return dict(fields)  # they are the event's too
+            return dict(fields)  # the event has them too
         from pydantic import ValidationError  # loaded when first needed
 
         try:
-            # Only the JSON mode reads dates and such in strict models.
+            # Only the JSON mode accepts dates and similar values in strict models.
             return self._adapter.validate_json(json.dumps(as_read(self._annotation, fields)))
         except ValidationError as exc:
             errors: dict[str, str] = {}
@@ -92,7 +92,7 @@ class Registered:
 
 
 def _name(place: Sequence[int | str]) -> str:
-    """Return where a message is wrong. The agent may have chosen the names: what is none is quoted."""
+    """Return the place of an error. The agent may have chosen the names: unusual ones are quoted."""
     name = ".".join(map(str, place[:NAMES_TOLD]))
     plain = len(name) <= NAME_LENGTH and all(
         part.isidentifier() or part.isdecimal() for part in name.split(".")
@@ -101,10 +101,10 @@ def _name(place: Sequence[int | str]) -> str:
 
 
 def _annotation(function: Callable[..., object], label: str) -> object:
-    """Return the annotation of the parameter that takes the message; ``Any`` where it has none.
+    """Return the annotation of the parameter for the message; ``Any`` if it has none.
 
     Raises:
-        TypeError: There is no such parameter, or there are others that have to be given.
+        TypeError: The parameter is missing, or there are other required ones.
     """
     code = code_of(function)
     if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
@@ -112,7 +112,7 @@ def _annotation(function: Callable[..., object], label: str) -> object:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError as exc:
-        raise TypeError(f"{label}: its parameters are not known; wrap it in your own function") from exc
+        raise TypeError(f"{label}: its parameters are unknown; wrap it in your own function") from exc
     takes = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -129,7 +129,7 @@ def _annotation(function: Callable[..., object], label: str) -> object:
 
 
 def _takes_all(annotation: object) -> bool:
-    """Return whether a message is passed as it is."""
+    """Return whether a message is passed unchanged."""
     if any(annotation is whole for whole in (Any, object, dict, Mapping, MutableMapping)):
         return True
     inner = get_args(annotation)

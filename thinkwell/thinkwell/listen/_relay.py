@@ -1,4 +1,4 @@
-"""The run of one prompt, as its host gets it: events become lines, and questions wait for answers."""
+"""The run of one prompt for its host: events become lines, and questions wait for answers."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MAX_REPEATS: Final = 20
 TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
 
 NARRATED: Final = ("progress", "partial", "log")
-"""The types of what is said of an agent that speaks no lines."""
+"""The types of messages about an ACP agent."""
 
 
 class Relay:
     """Listens to the run of one prompt, for the host.
 
     Args:
-        outbox: Where messages go.
-        questions: What the host is asked.
+        outbox: The messages to the host.
+        questions: The questions to the host.
     """
 
     by = "host"
     max_repeats: int | None = MAX_REPEATS
-    takes_approvals = False  # it decides what is left open; that nothing may be left open is no mistake here
+    takes_approvals = False  # it decides open questions; having none is not an error here
     takes_questions = True
 
     def __init__(self, outbox: Outbox, questions: HostQuestions) -> None:
@@ -47,22 +47,22 @@ class Relay:
 
     @property
     def result_fields(self) -> dict[str, ev.JsonValue]:
-        """The fields of the result of an agent that speaks lines; empty where it does not."""
+        """The fields of an NDJSON agent's result; empty for others."""
         return self._run.result_fields
 
     def begin(self, run: Listened) -> None:
-        """Learn which run it is. An agent that speaks lines needs no other words for what it does."""
+        """Receive the run. An NDJSON agent's messages are passed on unchanged."""
         self._run = run
         if run.reports:
             self._narrator = Narrator(())
 
     def event(self, event: ev.ThoughtEvent) -> None:
-        """Send the message that an event says."""
+        """Send the message of an event."""
         if isinstance(event, ev.Report):
             if event.kind not in ASKING | ENDS:
                 self._outbox.tell(event.kind, event.body)
         elif isinstance(event, TOOL_EVENTS) and self._run.is_own(event.id):
-            pass  # there is no tool of ours but the one for the result, which follows
+            pass  # our only tool is the one for the result, which follows
         elif (told := self._narrator.message(event)) is not None:
             self._outbox.tell(told.type, told.fields)
 
@@ -73,13 +73,13 @@ class Relay:
 
     async def answer(self, question: Question) -> Answer | None:
         """Ask the host, and wait for its answer."""
-        await checkpoint()  # what was taken back at once is not asked
+        await checkpoint()  # a question that was withdrawn at once is not asked
         if self._questions.closed:
             return Reply("deny", UNREACHABLE)
         told = asked(question)
         waiting = self._questions.ask(told.type, question)
         fields = told.fields
-        if question.message is None:  # an agent that speaks lines has written what it has written
+        if question.message is None:  # an NDJSON agent's message is unchanged
             fields = {name: value for name, value in fields.items() if value != []}
         self._outbox.put(told.type, {**fields, "id": question.id})
         try:
@@ -88,7 +88,7 @@ class Relay:
             self._questions.withdraw(question)
 
     def answered(self, question: Question, ruling: Ruling, seconds: float) -> None:
-        """Tell the host of a question that has ended without it."""
+        """Tell the host of a question that ended without it."""
         if self._questions.withdraw(question):
-            what = f"{asked(question).type} {question.id} is not open any more: {ruling.why}"
+            what = f"{asked(question).type} {question.id} is no longer open: {ruling.why}"
             self._outbox.put("log", {"message": what, "level": "warning", "withdrawn": question.id})

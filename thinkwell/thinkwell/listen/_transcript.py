@@ -1,4 +1,4 @@
-"""`Transcript`: what was asked, and who has answered it, to be looked up later."""
+"""`Transcript`: questions and their answers, to look up later."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from thinkwell.questions import Question
 
 TITLE: Final = 100
-"""Characters of a question that stand in a heading."""
+"""Most characters of a question in a heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +95,13 @@ class Transcript(list[Record]):
 def record_of(
     question: Question, details: dict[str, JsonValue], kind: str, ruling: Ruling, seconds: float
 ) -> Record:
-    """Return what is to be known of a question that has ended."""
+    """Return the record of a question that has ended."""
     answer: JsonValue = None
     if ruling.said is not None:
         (answer,) = ruling.said
     elif isinstance(question, FormQuestion):
         answer = ruling.values
-        if question.message is not None and answer is not None:  # what the agent gets of it
+        if question.message is not None and answer is not None:  # the agent's form of it
             answer = answer.get("other") or answer.get("answer")
     elif not (ruling.cancels or ruling.silent):
         answer = ruling.allows
@@ -136,12 +136,12 @@ def _section(number: int, record: Record) -> str:
 
 
 def _fenced(value: JsonValue) -> str:
-    """Return a value as a block that is code, in which all characters show."""
+    """Return a value as a block of code, in which all characters are visible."""
     if isinstance(value, str):
         return fenced(visible(value), "text")
     return fenced(in_json(json.dumps(value, ensure_ascii=False, indent=2)), "json")
 
 
 def _code(text: str, limit: int = LINE) -> str:
-    """Return a text as a line that is code, in which nothing is markup."""
+    """Return a text as a line of code, in which nothing is markup."""
     return f"`{line(text, limit).replace('`', 'ˋ')}`"

@@ -1,4 +1,4 @@
-"""What a handler returns, as an answer to what the agent asks, and as JSON."""
+"""A handler's return value, as an answer to a question, and as JSON."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ VERDICTS: Final = frozenset(get_args(Verdict))
 LASTING: Final = tuple(verdict for verdict in get_args(Verdict) if "_" in verdict)
 
 Meant: TypeAlias = "tuple[bool | Verdict | Mapping[str, JsonValue] | None, str]"
-"""What is told to the agent, and why; ``""`` where there is nothing to say about it."""
+"""The answer for the agent, and the reason; may be ``""``."""
 
 
 def to_json(value: object, whose: str) -> JsonValue:
     """Return a value as JSON.
 
     Args:
-        value: A pydantic model, dataclass, enumeration, msgspec struct or whatever is JSON.
-        whose: Who gave it, for the error.
+        value: A pydantic model, dataclass, enumeration, msgspec struct or JSON data.
+        whose: Its source, for the error.
 
     Raises:
         TypeError: It cannot be written as JSON.
@@ -45,7 +45,7 @@ def to_json(value: object, whose: str) -> JsonValue:
     try:
         plain: JsonValue = to_jsonable_python(value, fallback=msgspec.to_builtins)
         json.dumps(plain, allow_nan=False, ensure_ascii=False).encode()
-    except Exception as exc:  # a type of the user's may do anything
+    except Exception as exc:  # a user's type may do anything
         raise TypeError(
             f"{whose} returned what cannot be written as JSON, a {type(value).__name__}: {exc!s:.500}"
         ) from exc
@@ -55,15 +55,16 @@ def to_json(value: object, whose: str) -> JsonValue:
 def as_answer(
     question: Question, value: object, *, whose: str = "the handler", label: str | None = None
 ) -> Reply:
-    """Return the answer that a value stands for.
+    """Return the answer that a value means.
 
-    What is neither yes nor no means no. What fits no field of a form leaves the question to the next.
+    A value that is neither yes nor no means no. One that fits no field of a form leaves the question to the
+    next handler.
 
     Args:
-        question: What was asked.
-        value: What the handler gave, other than ``None``.
-        whose: Who gave it, for the log.
-        label: The same for an error, where more is to be said there.
+        question: The question.
+        value: The handler's value, other than ``None``.
+        whose: Its source, for the log.
+        label: The same for an error, if more details are needed there.
 
     Raises:
         TypeError: It cannot be written as JSON.
@@ -78,7 +79,7 @@ def as_answer(
         return replace(inner, why=value.why or inner.why, by=value.by)
     said = to_json(value, label or whose)
     if not isinstance(question, FormQuestion) and said in LASTING:
-        return Reply(said, "")  # a word of ours, that no program knows
+        return Reply(said, "")  # our own word, which no program has
     if not isinstance(question, FormQuestion):
         meant, why = _verdict(said, whose)
     elif question.message is not None:
@@ -92,7 +93,7 @@ def as_answer(
 
 
 def _word(text: str) -> str:
-    """Return what a text says, without its letter case and how it ends."""
+    """Return the word of a text, without case and final punctuation."""
     return text.strip().rstrip(".!").rstrip().casefold()
 
 
@@ -104,7 +105,7 @@ def _verdict(said: JsonValue, whose: str) -> Meant:
     word = _word(said)
     if word in YES or word in NO:
         return word in YES, ""
-    # No option of the agent's by its name: it may call one that allows everything "Not without a person".
+    # Options are not matched by name: one that allows everything may be called "Not without a person".
     return (cast("Verdict", word), "") if word in VERDICTS else (False, said.strip())
 
 
@@ -112,7 +113,7 @@ def _verdict(said: JsonValue, whose: str) -> Meant:
 
 
 def _by_line(question: FormQuestion, said: JsonValue) -> Meant:
-    """Fill in the form that stands for a line. The agent gets what was said, and not what stands in it."""
+    """Fill in the form that represents a line. The agent gets the value, not the form's fields."""
     text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
     return _with_text(question.fields, text), ""
 
@@ -138,7 +139,7 @@ def _in_form(question: FormQuestion, said: JsonValue, whose: str) -> Meant:
 
 
 def _preferred(fields: Sequence[FormField], *types: str) -> FormField | None:
-    """Return the first field of a type that has to be filled in; the first at all where none has to."""
+    """Return the first required field of a type, else the first one."""
     fit = [field for field in fields if field.type in types]
     return next((field for field in fit if field.required), fit[0] if fit else None)
 
@@ -176,7 +177,7 @@ def _optional(field: FormField) -> bool:
 
 
 def _chosen(field: FormField, text: str) -> str | None:
-    """Return the choice that a text means: its value or its title, in any letter case where that is clear."""
+    """Return the choice that a text means: its value or its title, in any case if that is unambiguous."""
     for choice in field.choices:
         if text == choice.value:
             return choice.value
@@ -197,7 +198,7 @@ def _chosen(field: FormField, text: str) -> str | None:
 
 
 def _read(field: FormField, text: str) -> JsonValue:
-    """Return a text as what the only field of a form takes; as it is where that is not clear."""
+    """Return a text as the value of a form's only field; unchanged if that is ambiguous."""
     word = _word(text)
     if field.type == "boolean" and (word in YES or word in NO):
         return word in YES

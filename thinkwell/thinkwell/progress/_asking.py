@@ -1,4 +1,4 @@
-"""Questions of an agent, answered at the keyboard: one after another, by one key or line by line."""
+"""Answers an agent's questions at the keyboard: one after another, by one key or line by line."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from thinkwell.view import QuestionView
 
 GRACE: Final = 0.25
-"""Seconds from when a question is seen in which no key counts: it was meant for something else."""
+"""Seconds after a question appears in which keys do not count: they were meant for something else."""
 
 
 class Asking:
-    """Asks the open questions of runs, in their order.
+    """Asks the open questions of runs, in order.
 
     Args:
         drawing: Shows which question is asked.
-        keyboard: Where the answers come from. It is closed at the end.
+        keyboard: The source of answers. It is closed at the end.
         out: The terminal.
         picks: Whether the display can show a list from which a value is picked.
     """
@@ -46,13 +46,13 @@ class Asking:
         self._out = out
         self._picks = picks
         self._answered: set[tuple[int, str]] = set()
-        """What was answered; the log tells it a moment later."""
+        """The questions with an answer; the log reports it a moment later."""
         self._putting = Putting()
         self._again = False
-        """Whether the terminal was elsewhere meanwhile, so that a question is to be put again."""
+        """Whether the terminal was used otherwise meanwhile, so that the question must be shown again."""
 
     async def run(self) -> None:
-        """Ask whatever comes up, until cancelled or until nothing is drawn any more."""
+        """Ask all questions, until cancelled or until nothing is drawn any more."""
         try:
             while not self._drawing.painter.ended:  # pragma: no branch - most often cancelled
                 found = self._next()
@@ -66,7 +66,7 @@ class Asking:
             self._keyboard.close()
 
     def step_back(self) -> None:
-        """Give the keyboard back: the program is about to be stopped. Its question is put again later."""
+        """Release the keyboard: the program is about to be stopped. The question is asked again later."""
         self._again = True
         self._keyboard.release()
 
@@ -80,7 +80,7 @@ class Asking:
         return None
 
     async def _put(self, index: int, question: QuestionView) -> None:
-        """Put a question to the person at the keyboard, until it is answered or gone."""
+        """Ask the user a question, until it is answered or closed."""
         drawing, keyboard = self._drawing, self._keyboard
         self._again = False
         try:
@@ -95,9 +95,9 @@ class Asking:
             keyboard.release()
 
     async def _listen(self, index: int, question: QuestionView, seen: Asked) -> None:
-        """Do what the keys mean, until the question is answered or gone, or is to be put again.
+        """Handle keys until the question is answered or closed, or must be asked again.
 
-        That is so, too, where it is not any more what was seen: keys are for that.
+        It must also be asked again if it has changed since it was shown: keys are for what the user saw.
         """
         chosen: int | None = None
         while self._is_open(index, question) and not self._again and not self._drawing.painter.ended:
@@ -109,7 +109,7 @@ class Asking:
                 continue
             keys = keys_of(seen)
             if key in ("up", "down"):
-                # None is chosen at first: Enter may have been meant for something else.
+                # No answer is chosen at first: Enter may have been meant for something else.
                 step = 1 if key == "down" else -1
                 chosen = (chosen + step) % len(keys) if chosen is not None else min(step, 0) % len(keys)
                 self._drawing.ask((index, question.id), chosen=chosen)
@@ -124,7 +124,7 @@ class Asking:
         return any(each.id == question.id for each in self._drawing.streams[index].view.questions)
 
     async def _press(self, key: str, index: int, question: QuestionView) -> bool:
-        """Do what a key means, and return whether the question has its answer."""
+        """Handle a key, and return whether the question is answered."""
         view = self._drawing.streams[index].view
         asked = self._putting.put(question, view)
         keys = keys_of(asked)
@@ -143,7 +143,7 @@ class Asking:
         return False
 
     def _answer(self, index: int, question: QuestionView, answer: Answer) -> bool:
-        """Give an answer, and return whether the question has one."""
+        """Give an answer, and return whether the question is answered."""
         try:
             self._drawing.streams[index].answer(question.id, answer, by="human")
         except QuestionNotOpen:  # pragma: no cover - another answer was faster, by a moment
@@ -154,7 +154,7 @@ class Asking:
         return True
 
     async def _fill_in(self, index: int, question: QuestionView, asked: Asked) -> bool:
-        """Fill in a form, field by field, and return whether the question has its answer."""
+        """Fill in a form, field by field, and return whether the question is answered."""
 
         async def next_(look: Callable[[], str | None]) -> str:
             while (found := look()) is None:
@@ -197,10 +197,10 @@ class Asking:
 
     @asynccontextmanager
     async def _lines(self, *, begins: bool) -> AsyncGenerator[None]:
-        """Let lines be typed for the time of a block, in place of what is drawn.
+        """Read typed lines during a block, instead of drawing.
 
         Args:
-            begins: Whether that begins here, not in another such block around this one.
+            begins: Whether this starts here, not in another such block around this one.
         """
         if not begins:
             yield
@@ -221,4 +221,4 @@ class Asking:
 
 
 class _Gone(Exception):  # noqa: N818 - it is none that anybody sees
-    """The question is not open any more, or is to be put again."""
+    """The question is closed, or must be asked again."""

@@ -1,4 +1,4 @@
-"""What is settled, as it is drawn."""
+"""Draws the settled parts of a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VERB: Final = 7
 """Columns of a verb."""
 
 OUTPUT: Final = 5
-"""Rows of the output of a call that has failed."""
+"""Rows of the output of a failed call."""
 
 VERBOSE_OUTPUT: Final = 20
 """Rows of the output of any call, with ``verbose``."""
@@ -51,27 +51,27 @@ HUNK: Final = 8
 """Rows of a change."""
 
 CHANGES: Final = 3
-"""Changes of one call that are shown."""
+"""Most changes of one call that are shown."""
 
 INNER: Final = 8
 """Calls of a sub-agent that are shown: the last ones that have failed."""
 
 STEPS: Final = 12
-"""Steps of a new plan that are shown."""
+"""Most steps of a new plan that are shown."""
 
 SHORTEST: Final = 1.0
-"""Seconds: thoughts that were shorter are not told of."""
+"""Seconds: shorter thoughts are not mentioned."""
 
 USER: Final = 3
-"""Rows of what the user said."""
+"""Rows of a message of the user."""
 
 REASONS: Final = 3
-"""Reasons why a result is not valid that are shown."""
+"""Most reasons for an invalid result that are shown."""
 
 DIFF_STYLES: Final = {"+": "green", "-": "red", " ": "dim"}
 
 _UNFINISHED: Final = re.compile(r"␛(?:\[[0-9;]*)?\Z")
-"""A sequence of which only the beginning has come, as `clean` shows it."""
+"""The beginning of an incomplete escape sequence, as `clean` shows it."""
 
 ICON_STYLES: Final = {
     "done": "green",
@@ -89,7 +89,7 @@ def whole(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One row: a text at the left, which is cut where there is no room, and one at the right."""
+    """One row: a text at the left, cut if there is no room, and one at the right."""
 
     left: Text
     right: Text | None = None
@@ -99,7 +99,7 @@ class Bar:
         width = min(options.max_width, self.widest)
         left, right = self.left.copy(), self.right
         left.no_wrap = True
-        if right is None or right.cell_len + 12 > width:  # there is no room for both
+        if right is None or right.cell_len + 12 > width:  # no room for both
             left.truncate(width, overflow="ellipsis")
             yield left
             return
@@ -109,7 +109,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Hanging:
-    """A text, wrapped beside what stands before it."""
+    """A text, wrapped beside its prefix."""
 
     before: Text
     text: str
@@ -117,7 +117,7 @@ class Hanging:
     limit: int = 1_000
     """Rows at most."""
     repeat: bool = False
-    """Whether what stands before it does so in each row."""
+    """Whether the prefix is repeated in each row."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, WIDEST) - self.before.cell_len
@@ -135,9 +135,9 @@ def call_bar(call: Call, *, depth: int = 0, time: str | None = None, more: str =
 
     Args:
         call: The call.
-        depth: How deep it stands in calls of sub-agents.
-        time: What is told as its time; by default how long it took.
-        more: What is told besides.
+        depth: Its depth in calls of sub-agents.
+        time: The text for its time; by default how long it took.
+        more: Additional text.
     """
     style = ICON_STYLES[call.status]
     left = Text.assemble(
@@ -158,7 +158,7 @@ def _detail(detail: str) -> Text:
 
 
 def hunk_rows(change: FileChange, limit: int = HUNK) -> list[Bar]:
-    """Return the first hunk of a change, and how much there is besides."""
+    """Return the first hunk of a change, and counts of the rest."""
     shown = diffs.excerpt(change, limit)
     rows = [_diff_row(each) for each in _without_blanks(shown.lines)]
     rest = [numbers.plural(shown.more_lines, "more line")] if shown.more_lines else []
@@ -187,7 +187,7 @@ def _diff_row(row: DiffLine) -> Bar:
 
 
 def change_bar(change: FileChange, indent: int = 5) -> Bar:
-    """Return the row above a change: which file, and how many lines."""
+    """Return the row above a change: the file, and the number of lines."""
     counts = _detail(
         " ".join(filter(None, (f"+{change.added}", f"−{change.removed}" * bool(change.removed))))
     )
@@ -196,14 +196,14 @@ def change_bar(change: FileChange, indent: int = 5) -> Bar:
 
 
 def output_rows(text: str, limit: int) -> list[Bar]:
-    """Return the last lines of what a tool has put out, which is clean already."""
+    """Return the last lines of a tool's output, which is clean already."""
     text = _UNFINISHED.sub("", text)
     rows = [row for row in text.rstrip().split("\n") if row.strip()]
     return [Bar(Text(f"     {row}", "dim")) for row in rows[-limit:]]
 
 
 class Blocks:
-    """Draws what is settled in one run, in its order.
+    """Draws the settled parts of one run, in order.
 
     Args:
         verbose: Whether outputs and thoughts are drawn whole.
@@ -212,7 +212,7 @@ class Blocks:
     def __init__(self, *, verbose: bool = False) -> None:
         self._verbose = verbose
         self._above = ""
-        """The kind of what was drawn last: between words and deeds, there is an empty row."""
+        """The kind of the last drawn part: between text and actions, there is an empty row."""
 
     def draw(self, things: Sequence[Settled], view: RunView) -> list[RenderableType]:
         """Return what to print for things of a run."""

@@ -1,4 +1,4 @@
-"""The end card: what a run came to."""
+"""The end card: the outcome of a run."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from thinkwell.progress._renderer import Shown
 
 NAME: Final = 8
-"""Columns of what stands at the left."""
+"""Columns of the names at the left."""
 
 FILES: Final = 10
-"""Files that are named."""
+"""Most files that are named."""
 
 RESULT: Final = 20_000
-"""Characters of a result that are drawn."""
+"""Most characters of a result that are drawn."""
 
 ROWS: Final = 30
-"""Rows of a table, and lines of JSON, that are drawn."""
+"""Most rows of a table, and lines of JSON, that are drawn."""
 
 COLUMNS: Final = 6
-"""Columns of a table at most; what has more is no table."""
+"""Most columns of a table; wider data is not shown as a table."""
 
 VALUE: Final = 300
 """Characters of a value in a table."""
 
 DETAIL: Final = 8
-"""Lines of what else is known of an error, the last ones."""
+"""Lines of an error's details, the last ones."""
 
 _MARKS: Final = {
     "done": ("✔", "bold green"),
@@ -62,7 +62,7 @@ def card(shown: Shown, *, verbose: bool = False) -> list[RenderableType]:
 
     Args:
         shown: The run.
-        verbose: Whether everything is drawn whole.
+        verbose: Whether everything is drawn in full.
     """
     told = summary(shown.view, shown.now, shown.recording)
     return [
@@ -75,7 +75,7 @@ def card(shown: Shown, *, verbose: bool = False) -> list[RenderableType]:
 
 
 def title_bar(told: Summary, label: str) -> Bar:
-    """Return the first row: how it ended, and after how long."""
+    """Return the first row: the status, and the duration."""
     mark, style = _MARKS[told.status]
     words = f"{told.status if told.status != 'running' else 'goes on'}"
     names = dict.fromkeys(filter(None, (line(label), told.agent, told.model)))
@@ -90,7 +90,7 @@ def title_bar(told: Summary, label: str) -> Bar:
 
 
 def end_row(shown: Shown) -> list[RenderableType]:
-    """Return how a run ended and what it used, in one row."""
+    """Return the end of a run and its usage, in one row."""
     told = summary(shown.view, shown.now)
     mark, style = _MARKS[told.status]
     used = " · ".join(["", *usage_parts(shown.view)])
@@ -110,7 +110,7 @@ def _error(told: Summary) -> Iterator[RenderableType]:
 
 
 def _facts(told: Summary) -> Iterator[RenderableType]:
-    """Yield a row for each thing that is known."""
+    """Yield a row for each known fact."""
     for name, value in told.facts:
         yield Hanging(Text.assemble("   ", (f"{name:<{NAME}}", "dim")), value)
         if name == "work":
@@ -125,7 +125,7 @@ def _changes(told: Summary) -> Iterator[RenderableType]:
 
 
 def _result(result: str | None, *, verbose: bool) -> Iterator[RenderableType]:
-    """Yield the result: as a table where that is possible, as JSON, or as text."""
+    """Yield the result: as a table if possible, as JSON, or as text."""
     if result is None:
         return
     yield Text("")

@@ -1,4 +1,4 @@
-"""When a display draws: at news, now and then without any, and at the end."""
+"""When a display draws: on news, at intervals without news, and at the end."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ FRAME: Final = 1 / 12
 """Seconds between frames, at least. The eye does not follow text that changes more often."""
 
 TICK: Final = 1.0
-"""Seconds between frames, at most, while something runs: clocks go on without news."""
+"""Most seconds between frames while something runs: clocks continue without news."""
 
 SHARE: Final = 0.1
-"""Part of the time that drawing may compute, at most: one thread of Python does at a time, so the runs would
-wait for it. Frames that take long come less often, down to one in `TICK`."""
+"""Largest part of the time spent on drawing: Python runs one thread at a time, so the runs would wait for it.
+Slow frames come less often, down to one in `TICK`."""
 
 LAST_FRAME_TIMEOUT: Final = 3.0
-"""Seconds that a terminal gets for the last frame when the block is left. One that takes no output, because
-Ctrl-S was pressed or nothing reads, must not keep the program from going on."""
+"""Seconds that a terminal gets for the last frame when the block is left. A terminal that takes no output,
+because Ctrl-S was pressed or nothing reads, must not hold up the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """The question that the keyboard answers, and how far that has come; see `Drawing.ask`."""
+    """The question that the keyboard answers, and its state; see `Drawing.ask`."""
 
     question: tuple[int, str] | None = None
     problem: str = ""
@@ -51,9 +51,9 @@ class _Asking:
 
 
 class Drawing:
-    """Draws runs until they are all over, or until `leave`.
+    """Draws runs until all have ended, or until `leave`.
 
-    Everything but the drawing itself happens in the event loop, and none of it waits for the drawing.
+    Everything but the drawing itself happens in the event loop, and never waits for the drawing.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Drawing:
     ) -> None:
         self.streams = list(streams)
         self.maps = maps
-        """Where more streams come from."""
+        """The source of more streams."""
         self.ctrl_c = CtrlC(self._cancel, self._kill)
         self.painter = Painter(renderer.suspend)
         self.shown: tuple[Shown, ...] = ()
-        """The runs as they were drawn last."""
+        """The runs as last drawn."""
         self._labels = list(labels)
         self._renderer = renderer
         self._with_result = result
@@ -79,7 +79,7 @@ class Drawing:
         self._going_on = len(streams) + len(maps)
         self._asking = _Asking()
         self._away = 0
-        """How many have the terminal for themselves."""
+        """How many users of the terminal there are at the moment."""
         self._news = anyio.Event()
         self._due = anyio.Event()
         self._over = anyio.Event()
@@ -93,10 +93,10 @@ class Drawing:
             outcomes._follow(lambda given, stream: self.add(stream, line(str(given))))
 
     def watch(self, tasks: TaskGroup) -> None:
-        """Look out for news of the runs, and for more of them.
+        """Watch the runs, and their source, for news.
 
         Args:
-            tasks: Where to.
+            tasks: The group for the watching tasks.
         """
         self._tasks = tasks
         for stream in self.streams:
@@ -129,7 +129,7 @@ class Drawing:
             self._over.set()
 
     async def until_over(self) -> None:
-        """Draw until all runs are over, or until `leave`."""
+        """Draw until all runs have ended, or until `leave`."""
         while not self._over.is_set():
             self._news = anyio.Event()
             self._due.set()
@@ -142,17 +142,17 @@ class Drawing:
                 await self._news.wait()
 
     def poke(self) -> None:
-        """Let something be drawn soon."""
+        """Request a frame soon."""
         self._news.set()
 
     async def finish(self) -> None:
         """Draw the end."""
-        self.ctrl_c.release()  # there is nothing more to cancel: it is the program's again
+        self.ctrl_c.release()  # there is nothing more to cancel: the program gets Ctrl-C again
         await self.painter.do(self._frame(end=True))
         self._finished.set()
 
     async def leave(self) -> None:
-        """Draw the end as things stand, where that is still to be done, and in bounded time."""
+        """Draw the end in the current state, unless it was drawn, and in bounded time."""
         self._over.set()
         self._news.set()
         with anyio.move_on_after(LAST_FRAME_TIMEOUT):
@@ -164,7 +164,7 @@ class Drawing:
         await self._due.wait()
 
     async def drawn(self) -> bool:
-        """Wait until everything that is so by now was drawn; return whether it was."""
+        """Wait until the current state was drawn; return whether it was."""
         if self._awaited is None:  # pragma: no branch - one asks at a time
             self._awaited = anyio.Event()
         self._news.set()
@@ -179,29 +179,29 @@ class Drawing:
         chosen: int | None = None,
         picking: Picking | None = None,
     ) -> None:
-        """Say which question the keyboard answers now, and how far that has come.
+        """Set the question that the keyboard answers now, and its state.
 
         Args:
-            question: The number of its run and its id; ``None``: it answers none.
-            problem: What was wrong with the last answer: fit to be shown, on one line.
-            chosen: Which of its keys the arrows are at.
-            picking: The field of its form whose value is picked now.
+            question: The number of its run and its id; ``None`` for no question.
+            problem: What was wrong with the last answer: clean, on one line.
+            chosen: The key that the arrows have chosen.
+            picking: The field of its form whose value is being picked.
         """
         explained = self._asking.explained if question == self._asking.question else 0
         self._asking = _Asking(question, problem, chosen, picking, explained)
         self._news.set()
 
     def explain(self) -> None:
-        """Let everything be printed that there is to the question."""
+        """Print all details of the question."""
         self._asking = replace(self._asking, explained=self._asking.explained + 1)
         self._news.set()
 
     @asynccontextmanager
     async def away(self, timeout: float | None = None) -> AsyncGenerator[None]:  # noqa: ASYNC109 - as stated
-        """Leave the terminal to a block, which may use it by way of `painter`.
+        """Leave the terminal to a block, which may use it through `painter`.
 
         Args:
-            timeout: Seconds after which the block begins even where the terminal takes no output.
+            timeout: Seconds after which the block begins even if the terminal takes no output.
         """
         self._away += 1
         try:
@@ -224,7 +224,7 @@ class Drawing:
             awaited.set()
 
     def _frame(self, *, end: bool) -> Callable[[], None]:
-        """Return what draws the runs as they stand now."""
+        """Return a function that draws the current state of the runs."""
         return partial(self._renderer.finish if end else self._renderer.draw, self._look(end=end))
 
     def _cancel(self) -> None:
@@ -240,14 +240,14 @@ class Drawing:
         self.poke()
 
     def _look(self, *, end: bool) -> tuple[Shown, ...]:
-        """Return all runs as they stand."""
+        """Return the current state of all runs."""
         self.shown = tuple(self._shown(index, stream, end=end) for index, stream in enumerate(self.streams))
         return self.shown
 
     def _shown(self, index: int, stream: ThoughtStream[object], *, end: bool) -> Shown:
         view = stream.view
         if end and view.phase not in OVER and stream.result._outcome.value:
-            view = replace(view, phase="completed")  # whatever its turn comes to, the result stays
+            view = replace(view, phase="completed")  # however its turn ends, the result stays
         presses = 0 if stream._log.ended else self.ctrl_c.presses
         asked = self._asking.question
         asking = self._asking if asked is not None and asked[0] == index else _Asking()

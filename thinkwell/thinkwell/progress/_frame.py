@@ -1,4 +1,4 @@
-"""The live zone of one run: what goes on, in as few rows as there are."""
+"""The live zone of one run: what is running, in as few rows as possible."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ if TYPE_CHECKING:
     from thinkwell.view import ToolView
 
 SHARE: Final = 3
-"""The live zone has at most one row of so many of the terminal."""
+"""The live zone has at most one in this many rows of the terminal."""
 
 GAP: Final = 7
-"""Rows of a live zone that has room for an empty one above it."""
+"""Rows of a live zone with room for an empty one above it."""
 
 SPINNER: Final = "◐◓◑◒"
 
 LOOKED_AT: Final = 2_000
-"""Characters of a text that goes on of which the last rows are shown."""
+"""Characters of a running text whose last rows are shown."""
 
 LOOKED_AT_CALLS: Final = 60
-"""Calls that go on of which the last rows are shown."""
+"""Most running calls that are shown, the last ones."""
 
 WAITING: Final = 3
-"""Rows of questions that wait."""
+"""Rows of waiting questions."""
 
 THOUGHT: Final = 2
 """Rows of thoughts."""
 
 OUTPUT: Final = 5
-"""Rows of the output of a call that goes on."""
+"""Rows of the output of a running call."""
 
 STEPS: Final = 5
-"""Rows of a plan that does not fit into one."""
+"""Rows of a plan that does not fit into one row."""
 
 WAITED: Final = 3
-"""Seconds from which on it is told how long something takes."""
+"""Seconds from which on durations are shown."""
 
 METER: Final = 8
-"""Columns of the bar that shows how full the context window is."""
+"""Columns of the bar for the use of the context window."""
 
 _FULL: Final = ((0.9, "red"), (0.7, "yellow"), (0.0, "cyan"))
-"""The colours of that bar, from a share on."""
+"""The colours of that bar, by share."""
 
 
 def room(height: int) -> int:
@@ -74,7 +74,7 @@ def inner_room(height: int) -> int:
 
 
 def spinner(now: float) -> str:
-    """Return the mark of what goes on, which turns once in four seconds."""
+    """Return the mark of running things, which turns once in four seconds."""
     return SPINNER[int(now) % len(SPINNER)]
 
 
@@ -84,7 +84,7 @@ class _Section:
 
     rows: Sequence[Bar] = ()
     last: bool = False
-    """Whether the first ones are left out, and not the last."""
+    """Whether the first rows are left out, not the last."""
     taken: int = field(default=0, init=False)
 
     def shown(self) -> Sequence[Bar]:
@@ -97,8 +97,8 @@ class Frame:
     """Draws the live zone of one run.
 
     Args:
-        settling: What of the run is not settled.
-        inner: Whether what holds the terminal tells what the run is of, and what it has used.
+        settling: Knows the parts of the run that are not settled.
+        inner: Whether the owner of the terminal shows the run's agent and usage.
     """
 
     def __init__(self, settling: Settling, *, inner: bool = False) -> None:
@@ -106,7 +106,7 @@ class Frame:
         self._inner = inner
         self._held: tuple[tuple[ToolView, ...], Bar] | None = None
         self._known: dict[str, tuple[ToolView, Call]] = {}
-        """Calls that go on, with what is said of them: finding that out may take long."""
+        """Running calls with their descriptions, which may take long to find."""
         self._output: tuple[ToolView, list[Bar]] | None = None
 
     def draw(self, shown: Shown, question: Sequence[Bar], width: int, height: int) -> list[Bar]:
@@ -114,7 +114,7 @@ class Frame:
 
         Args:
             shown: The run.
-            question: The rows of the question that is asked.
+            question: The rows of the current question.
             width: Columns of the terminal.
             height: Rows of the terminal.
         """
@@ -164,7 +164,7 @@ class Frame:
         return [self._held[1]]
 
     def _calls(self, shown: Shown, running: Sequence[Running]) -> tuple[list[Bar], list[Bar]]:
-        """Return the rows of the calls that go on, the last one of which puts out what is returned, too."""
+        """Return the rows of the running calls, and the output of the last one."""
         asked = {question.tool_id for question in shown.view.questions}
         calls = [each for each in running[-LOOKED_AT_CALLS:] if each.tool.id not in asked]
         loud = next(
@@ -223,7 +223,7 @@ def header_bar(shown: Shown, running: Sequence[Running]) -> Bar:
 
 
 def status_bar(shown: Shown) -> Bar:
-    """Return the row that tells what is being done."""
+    """Return the row with the current activity."""
     words = phases.words(shown.view, cancelling=shown.cancelling)
     if shown.killed:
         return Bar(Text(" ⊘ killing the agent", "bold red"))
@@ -273,7 +273,7 @@ def _running_bar(running: Running, call: Call, shown: Shown) -> Bar:
 
 
 def _waiting(shown: Shown) -> list[Bar]:
-    """Return the rows of questions that the keyboard does not answer now."""
+    """Return the rows of the questions that have to wait."""
     waiting = [question for question in shown.view.questions if question.id != shown.asking]
     few = waiting if len(waiting) <= WAITING else waiting[: WAITING - 1]
     rows = [question_bar(question, shown.view, shown.now) for question in few]

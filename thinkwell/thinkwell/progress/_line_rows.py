@@ -1,4 +1,4 @@
-"""What is settled of a run as rows of text, each under the prefix that says what it is."""
+"""The settled parts of a run as rows of text, each with a prefix for its kind."""
 
 from __future__ import annotations
 
@@ -37,43 +37,43 @@ Prefix: TypeAlias = Literal[
 ]
 
 OUTPUT: Final = 10
-"""Lines of the output of a tool that has failed, the last ones."""
+"""Lines of the output of a failed tool, the last ones."""
 
 WHOLE_OUTPUT: Final = 200
-"""The same for any tool, where everything is to be told."""
+"""The same for any tool, with ``verbose``."""
 
 DIFF: Final = 8
 """Lines of a change."""
 
 ASKED_HUNKS: Final = 5
-"""Hunks of a change that needs a permission."""
+"""Hunks of a change that needs permission."""
 
 ASKED_LINES: Final = 60
-"""Lines of each of them."""
+"""Lines of each of these hunks."""
 
 PROBLEMS: Final = 5
-"""What is wrong with a result: so much of it is told."""
+"""Most problems of a result that are shown."""
 
 
 class Row(NamedTuple):
-    """A line, or several where it is broken."""
+    """A line, or several if it is wrapped."""
 
     prefix: Prefix
     text: str
-    """Clean; may be of several lines."""
+    """Clean; may have several lines."""
     how: Literal["wrap", "clip", "cut"] = "wrap"
-    """How to treat text that does not fit: it continues below, word by word; is left out; or continues below,
-    letter by letter, because it has to be seen as it is."""
+    """For text that does not fit: wrap it by word, clip it, or wrap it by character, because it must be seen
+    exactly."""
     lead: str = ""
-    """What stands before every line of it."""
+    """Text before every line."""
     tail: str = ""
-    """What stands behind it and is never left out."""
+    """Text after the row, which is never left out."""
     inside: bool = False
-    """Whether it belongs to the row before, with which it may be folded."""
+    """Whether it belongs to the row before, and may be folded with it."""
 
 
 def rows_of(thing: st.Settled, view: RunView, *, verbose: bool) -> Iterator[Row]:
-    """Yield the rows of something that is settled."""
+    """Yield the rows of a settled part."""
     match thing:
         case st.Calls():
             yield from _calls(thing, view, verbose=verbose)
@@ -197,7 +197,7 @@ def _answered(answer: AnswerView, view: RunView) -> Iterator[Row]:
 
 
 def question_rows(asked: Asked, now: float) -> Iterator[Row]:
-    """Yield an open question, with everything that is needed to decide it."""
+    """Yield an open question, with everything needed to decide it."""
     yield Row("ask", _question(asked))
     if asked.said and asked.title_tells:
         yield Row("ask", asked.said, how="cut", lead="  ", inside=True)
@@ -234,7 +234,7 @@ def _about(asked: Asked) -> Iterator[Row]:
 
 
 def _asked_change(change: FileChange) -> Iterator[Row]:
-    """Yield what is known of a change, with nothing cut off and everything counted that is left out."""
+    """Yield the details of a change in full, with counts of what is left out."""
     about = "about " if change.truncated else ""
     yield Row("ask", f"{change.path} {about}+{change.added} −{change.removed}", how="cut", inside=True)
     hunks = change.hunks[:ASKED_HUNKS]
@@ -255,7 +255,7 @@ def _left_out(count: int, word: str) -> Iterator[Row]:
 
 
 def cut(asked: Asked) -> bool:
-    """Return whether `question_rows` leaves out something of what is asked."""
+    """Return whether `question_rows` leaves out a part of the question."""
     changes = asked.changes
     hunks = [hunk for change in changes for hunk in change.hunks]
     return (
@@ -275,7 +275,7 @@ def _question(asked: Asked) -> str:
 
 
 def key_rows(asked: Asked) -> Iterator[Row]:
-    """Yield which key means what."""
+    """Yield the keys and their meanings."""
     if cut(asked):
         yield Row("ask", "that is not all of it: [e] shows the rest", lead="  ")
     if asked.more_options:

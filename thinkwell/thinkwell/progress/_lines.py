@@ -1,4 +1,4 @@
-"""Runs as lines that are only ever added to: for logs, for CI, and for terminals that can do no more."""
+"""Runs as lines that are only appended: for logs, CI, and simple terminals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
 QUIET: Final = 30.0
-"""Seconds without a line, after which one says what goes on: some CI systems end what is silent for long."""
+"""Seconds without a line after which a line says what is running: some CI systems end silent jobs."""
 
 LABEL: Final = 40
 """Characters of the name of a run."""
@@ -35,37 +35,37 @@ PREFIX: Final = 9
 """Columns of the prefixes, with a space."""
 
 NARROWEST: Final = 20
-"""Columns of text that there are at least."""
+"""Fewest columns of text."""
 
 DETAIL: Final = 20
-"""Lines of what else is known of an error, the last ones."""
+"""Lines of an error's details, the last ones."""
 
 PLAN: Final = 160
-"""Columns that a plan takes at most; of a longer one, what is around the current step."""
+"""Most columns of a plan; a longer one is cut around the current step."""
 
 LONGEST: Final = 16
-"""Columns of what stands before a plan: ``10/12  changed  ``."""
+"""Columns before a plan: ``10/12  changed  ``."""
 
 SHORTEST: Final = 0.05
-"""Seconds: what took less is not told of."""
+"""Seconds: shorter durations are not shown."""
 
 GROUPED: Final = 3
-"""So many rows that belong to one before, or more, are folded in logs that can do that."""
+"""Fewest rows that are folded in logs that support it."""
 
 _ASCII: Final = str.maketrans(
     {"✔": "ok", "✘": "x", "⊘": "-", "▸": ">", "·": "-", "…": "...", "−": "-", "→": "->", "│": "|"}
 )
-"""For logs that know no other characters."""
+"""For logs that cannot encode other characters."""
 
 
 class LinesRenderer:
-    """Writes lines, each with a prefix that does not change: ``[tool]``, ``[say]``, ``[done]``, ….
+    """Writes lines, each with a fixed prefix: ``[tool]``, ``[say]``, ``[done]``, ….
 
     Args:
-        out: Where to.
-        width: Columns to break lines at; ``None``: they are not broken.
-        verbose: Whether to tell all of the thoughts, and of what tools put out.
-        github: Whether to fold long parts in the way of GitHub's logs.
+        out: The file.
+        width: Columns to wrap lines at; ``None``: lines are not wrapped.
+        verbose: Whether to write all thoughts and tool output.
+        github: Whether to fold long parts with GitHub's log commands.
         brief: Whether the end is one line.
     """
 
@@ -91,11 +91,11 @@ class LinesRenderer:
         self._write(runs, end=False)
 
     def finish(self, runs: Sequence[Shown], /) -> None:
-        """Write what is left, and what every run came to."""
+        """Write the rest, and the outcome of every run."""
         self._write(runs, end=True)
 
     def suspend(self) -> None:
-        """Leave the terminal: nothing has to be done for that."""
+        """Leave the terminal; there is nothing to do."""
 
     def resume(self) -> None:
         """Take it back."""
@@ -123,7 +123,7 @@ class LinesRenderer:
         return _Run(room, verbose=self._verbose, brief=self._brief)
 
     def _lines(self, rows: Sequence[Row], label: str) -> Iterator[str]:
-        """Yield rows as lines; those that belong to one before are folded where that is wanted."""
+        """Yield rows as lines; rows that belong to the one before are folded if requested."""
         at = 0
         while at < len(rows):
             after = at + 1
@@ -131,7 +131,7 @@ class LinesRenderer:
                 after += 1
             lines = [text for row in rows[at:after] for text in self._broken(row, label)]
             if self._github and rows[at].prefix == "tool" and after - at > GROUPED:
-                # Commands to the log begin a line, or with this; ours begin with a prefix.
+                # Commands to the log begin a line, or with ``##[``; ours begin with a prefix.
                 lines = [f"::group::{lines[0]}", *lines[1:], "::endgroup::"]
             yield from lines
             at = after
@@ -157,8 +157,8 @@ def _fitted(text: str, how: str, room: int) -> list[str]:
 
 
 def _poor_encoding(out: TextIO) -> str | None:
-    """Return the encoding of a file that cannot take every character of ours; ``None`` where it can."""
-    encoding = out.encoding or "utf-8"  # none: it takes texts as they are
+    """Return the encoding of a file that cannot encode all our characters; ``None`` if it can."""
+    encoding = out.encoding or "utf-8"  # no encoding: it takes any text
     try:
         "".join(map(chr, _ASCII)).encode(encoding)
     except LookupError:
@@ -169,7 +169,7 @@ def _poor_encoding(out: TextIO) -> str | None:
 
 
 class _Run:
-    """What was written of one run."""
+    """What was written about one run."""
 
     def __init__(self, room: int, *, verbose: bool, brief: bool) -> None:
         self._room = room
@@ -181,10 +181,10 @@ class _Run:
         self._plan: tuple[ev.PlanEntry, ...] = ()
         self._changes = 0
         self._asked: dict[str, Asked] = {}
-        """Open questions as they were told."""
+        """Open questions as written."""
         self._putting = Putting()
         self._keyed = ""
-        """Id of the question whose keys were told last."""
+        """Id of the question whose keys were written last."""
         self._problem = ""
         self._explained = 0
         self._told_at = 0.0

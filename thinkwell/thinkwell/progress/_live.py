@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Style: TypeAlias = Literal["auto", "live", "lines", "json"]
-"""How runs are shown; see `Live`."""
+"""A style of `Live`."""
 
 _Chosen: TypeAlias = Literal["live", "lines", "json", "notebook"]
 
@@ -94,7 +94,7 @@ class Live(anyio.AsyncContextManagerMixin):
         self._console = console
         self._out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
         self._terminal = self._out.isatty() if console is None else console.is_terminal
-        drawable = self._terminal and not in_background()  # else the shell writes there, and reads
+        drawable = self._terminal and not in_background()  # otherwise the shell uses the terminal
         self._style: _Chosen = choose_style(style, console, terminal=drawable, environ=os.environ)
         if self._style == "live":
             _check_rich()
@@ -141,7 +141,7 @@ class Live(anyio.AsyncContextManagerMixin):
         return Drawing(self._streams, self._labels, self._made(), maps=self._maps, result=self._result)
 
     def _made(self) -> Renderer:
-        """Return what draws."""
+        """Return the renderer."""
         if self._style == "notebook":
             from thinkwell.progress._notebook import NotebookRenderer  # needs IPython
 
@@ -226,7 +226,7 @@ async def show(
 
 
 def default_labels(streams: Sequence[ThoughtStream[object]]) -> tuple[str, ...]:
-    """Return the names of the agents; with those of the runs where several runs have the same."""
+    """Return the names of the agents, plus those of the runs if several have the same agent."""
     agents = [stream.view.agent or stream.id for stream in streams]
     return tuple(
         agent if agents.count(agent) == 1 else f"{agent} {stream.id}"
@@ -237,12 +237,12 @@ def default_labels(streams: Sequence[ThoughtStream[object]]) -> tuple[str, ...]:
 def choose_style(
     style: Style, console: Console | None, *, terminal: bool, environ: Mapping[str, str]
 ) -> _Chosen:
-    """Return how runs are shown, where the program leaves that open.
+    """Return the style of the display, if the program leaves it open.
 
     Args:
-        style: What the program says.
-        console: Where it wants to draw.
-        terminal: Whether that is a terminal.
+        style: The style from the program.
+        console: The console from the program.
+        terminal: Whether the console is a terminal.
         environ: The environment.
     """
     if style != "auto":
@@ -269,10 +269,10 @@ def _console(out: TextIO) -> Console:
 
 
 def _check_rich() -> None:
-    """Check that what a live display needs is there.
+    """Check that the packages for a live display are installed.
 
     Raises:
-        ImportError: It is not installed; the message says how to install it.
+        ImportError: One is not installed; the message says how to install it.
     """
     if find_spec("rich") is None:
         raise ImportError(

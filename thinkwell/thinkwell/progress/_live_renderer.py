@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from thinkwell.progress._renderer import Shown
 
 _TOLD: Final = (Answered, Noticed)
-"""What is printed of each of several runs, besides its end."""
+"""The parts that are printed if there are several runs, besides their ends."""
 
 
 class LiveRenderer:
     """Draws on the terminal of a console.
 
     Args:
-        console: Whose terminal it is.
-        verbose: Whether thoughts, outputs and results are drawn whole.
+        console: The console of the terminal.
+        verbose: Whether thoughts, outputs and results are drawn in full.
         reflows: Whether the terminal wraps rows again when it becomes narrower; see `Screen`.
     """
 
@@ -49,7 +49,7 @@ class LiveRenderer:
     ) -> None:
         file = console.file
         self._shared = isinstance(file, SharedTerminal)
-        """Whether something else holds the terminal, and tells there what stays the same from run to run."""
+        """Whether another object owns the terminal, and shows there what is the same for all runs."""
         self._screen = (
             SharedScreen(console, file)
             if isinstance(file, SharedTerminal)
@@ -60,7 +60,7 @@ class LiveRenderer:
         self._runs: list[_Drawn] = []
 
     def draw(self, runs: Sequence[Shown], /) -> None:
-        """Draw the runs as they stand."""
+        """Draw the current state of the runs."""
         above = self._settled(runs, end=False)
         printed, question = self._asked(runs)
         screen = self._screen
@@ -90,7 +90,7 @@ class LiveRenderer:
         """Take the terminal back, with the next frame."""
 
     def _settled(self, runs: Sequence[Shown], *, end: bool) -> list[RenderableType]:
-        """Return what is to be printed of each run."""
+        """Return the parts of each run to print."""
         while len(self._runs) < len(runs):
             self._runs.append(_Drawn(verbose=self._verbose, inner=self._shared))
         above: list[RenderableType] = []
@@ -109,7 +109,7 @@ class LiveRenderer:
         return above
 
     def _asked(self, runs: Sequence[Shown]) -> tuple[list[RenderableType], list[Bar]]:
-        """Return what of the question that the keyboard answers is to be printed, and its live rows."""
+        """Return the parts of the current question to print, and its live rows."""
         for run in runs:
             if run.asking is not None:
                 width = min(self._screen.width, WIDEST)
@@ -122,7 +122,7 @@ class LiveRenderer:
 
 
 class _Drawn:
-    """What is known of one run from what was drawn of it."""
+    """What was drawn of one run."""
 
     def __init__(self, *, verbose: bool, inner: bool) -> None:
         self.settling = Settling(verbose=verbose)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from thinkwell.progress._renderer import Shown
 
 EVERY: Final = 0.25
-"""Seconds between two pages. Each is sent to the browser whole, which lays it out again."""
+"""Seconds between two pages. Each is sent to the browser in full, which lays it out again."""
 
 
 def in_notebook() -> bool:
-    """Return whether this program is a Jupyter kernel. A terminal with IPython is none."""
-    ipython = sys.modules.get("IPython.core.getipython")  # where it runs, it is loaded
+    """Return whether this program is a Jupyter kernel. IPython in a terminal is not."""
+    ipython = sys.modules.get("IPython.core.getipython")  # if IPython runs, it is imported
     return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
@@ -30,11 +30,11 @@ class Handle(Protocol):
     """An output of a cell that can be replaced: IPython's ``DisplayHandle``."""
 
     def display(self, obj: dict[str, str], *, raw: bool) -> None:
-        """Show something in the cell that runs."""
+        """Show data in the running cell."""
         ...
 
     def update(self, obj: dict[str, str], *, raw: bool) -> None:
-        """Put something into its place."""
+        """Replace the data."""
         ...
 
 
@@ -42,12 +42,12 @@ class NotebookRenderer:
     """Draws runs as HTML in the output of the cell that made it."""
 
     def __init__(self) -> None:
-        """Draw into the output of the cell that runs."""
+        """Draw into the output of the running cell."""
         from IPython.display import DisplayHandle  # an optional program brings it
 
         self._handle = cast("Callable[[], Handle]", DisplayHandle)()
         self._context = copy_context()
-        """Of the cell in which this was made: what a worker thread draws first is to stand there."""
+        """Belongs to the cell in which this was made, also for output of a worker thread."""
         self._drawn_at: float | None = None
         self._drawn = ""
 
@@ -74,7 +74,7 @@ class NotebookRenderer:
         bundle = {"text/html": html, "text/plain": "\n".join(map(_plain, runs))}
         if self._drawn_at is None:
             self._context.run(self._handle.display, bundle, raw=True)
-        else:  # the output is known by its name; some programs listen only to the cell that runs now
+        else:  # the output has an id; some programs listen only to the running cell
             Context().run(self._handle.update, bundle, raw=True)
         self._drawn, self._drawn_at = html, time.monotonic()
 
@@ -91,5 +91,5 @@ def _picture(run: Shown) -> Picture:
 
 
 def _plain(run: Shown) -> str:
-    """Return a run in a line, for what shows no HTML."""
+    """Return a run as a line, for programs that do not show HTML."""
     return f"{line(run.label)}: {phases.words(run.view)} {numbers.clock(run.now)}"

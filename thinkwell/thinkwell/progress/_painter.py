@@ -23,13 +23,13 @@ _Job: TypeAlias = "tuple[Callable[[], None], anyio.Event]"
 
 
 class Painter:
-    """Does what draws, one thing after another, in a thread of its own.
+    """Runs drawing functions, one after another, in its own thread.
 
-    The thread is a daemon: one that hangs in a terminal that takes no output keeps no program from ending.
-    What fails is logged, once, and nothing is drawn afterwards.
+    The thread is a daemon: if it hangs in a terminal that takes no output, the program can still end. A
+    failure is logged, once, and nothing is drawn afterwards.
 
     Args:
-        give_up: Called in the thread where drawing has failed, so that the terminal is as it should be.
+        give_up: Called in the thread if drawing has failed, to restore the terminal.
     """
 
     def __init__(self, give_up: Callable[[], None]) -> None:
@@ -37,17 +37,17 @@ class Painter:
         self.ended = False
         """Whether nothing is drawn any more."""
         self.cost = 0.0
-        """Seconds of computing that the last thing took."""
+        """Seconds of computing of the last function."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._token = current_token()
         self._thread: threading.Thread | None = None
 
     async def do(self, work: Callable[[], None]) -> None:
-        """Do this in the thread, and wait until it is done. Where the wait is cancelled, it goes on."""
+        """Run a function in the thread, and wait for it. If the wait is cancelled, the function continues."""
         await self.begin(work).wait()
 
     def begin(self, work: Callable[[], None]) -> anyio.Event:
-        """Do this in the thread, and return what is set when it is done."""
+        """Run a function in the thread, and return an event that is set at its end."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=copy_context().run,  # in a notebook, it says which cell the output belongs to
@@ -61,7 +61,7 @@ class Painter:
         return done
 
     def end(self) -> None:
-        """Let the thread end as soon as it has done what it is at; draw nothing more."""
+        """End the thread after its current function; draw nothing more."""
         self.ended = True
         self._jobs.put(None)
 
@@ -82,7 +82,7 @@ class Painter:
             work()
         except Exception:
             self.ended = True
-            # Here and not in the event loop: the log may go to the very terminal that takes no output.
+            # Here and not in the event loop: the log may go to the terminal that takes no output.
             logger.exception("Progress is not shown any more: drawing it failed. The run goes on")
             with suppress(Exception):
                 self._give_up()

@@ -1,4 +1,4 @@
-"""What the program prints while a live zone is on its terminal."""
+"""The program's output while a live zone is on its terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StandIn(io.TextIOBase):
-    """A text stream that hands on what is written to it; the stream itself, once that is over."""
+    """A text stream that passes on its text; the stream itself, once that is over."""
 
     def __init__(self, stream: TextIO, write: Callable[[str], bool], flush: Callable[[], None]) -> None:
         self.stream = stream
@@ -23,28 +23,28 @@ class StandIn(io.TextIOBase):
         self._flush = flush
 
     def write(self, text: str, /) -> int:
-        """Hand a text on."""
-        if self.over or not self._write(text):  # it was kept elsewhere
+        """Pass on a text."""
+        if self.over or not self._write(text):  # this object was kept
             return self.stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Let everything be seen."""
+        """Show everything."""
         if self.over:
             self.stream.flush()
         else:
             self._flush()
 
     def isatty(self) -> bool:
-        """Return what the stream says."""
+        """Return what the stream returns."""
         return self.stream.isatty()
 
     def fileno(self) -> int:
-        """Return the number of the stream's file."""
+        """Return the stream's file descriptor."""
         return self.stream.fileno()
 
     def writable(self) -> bool:
-        """Return that it may be written to."""
+        """Return that it is writable."""
         return True
 
     @property
@@ -54,7 +54,7 @@ class StandIn(io.TextIOBase):
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """What the stream does with what it cannot encode."""
+        """The stream's handling of characters that it cannot encode."""
         return self.stream.errors
 
     def __getattr__(self, name: str) -> object:
@@ -62,16 +62,16 @@ class StandIn(io.TextIOBase):
 
 
 class Diversion:
-    """Takes what the program prints to the terminal of a console: through it, ``print`` or ``logging``.
+    """Takes the program's output to the terminal of a console: from it, ``print`` or ``logging``.
 
-    What is written in other ways, such as by child processes, is not seen here.
+    Other output, such as that of child processes, is not seen here.
     """
 
     def __init__(self, console: Console, write: Callable[[str], bool], flush: Callable[[], None]) -> None:
         self._console = console
         self._functions = write, flush
         self._stand_ins: list[tuple[TextIO, StandIn]] = []
-        """Twice the same, as what it is used for and as what it is."""
+        """The same object twice, with two types."""
         self._handlers: list[tuple[logging.StreamHandler[TextIO], TextIO]] = []
 
     def begin(self) -> TextIO:
@@ -105,7 +105,7 @@ class Diversion:
         return self._stand_ins[-1][0]
 
     def end(self) -> None:
-        """Give everything back that was not taken by others meanwhile."""
+        """Restore every stream that others have not replaced meanwhile."""
         streams = {id(taken): stand_in.stream for taken, stand_in in self._stand_ins}
         for handler, taken in self._handlers:
             if handler.stream is taken:
@@ -128,7 +128,7 @@ def _taken(stream: object) -> bool:
 def _shows(stream: TextIO) -> bool:
     try:
         return stream.isatty()
-    except ValueError:  # it is closed
+    except ValueError:  # the file is closed
         return False
 
 

@@ -1,4 +1,4 @@
-"""A text that grows, cut where paragraphs end: what is complete never changes any more."""
+"""A growing text, cut at ends of paragraphs: complete parts never change any more."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CODE_LINES: Final = 12
-"""Lines of code that are complete before the code is."""
+"""Lines of code that are returned before the code block is complete."""
 
 LONGEST: Final = 6_000
-"""Characters of a paragraph; then it is cut where a line or a word ends."""
+"""Characters of a paragraph; a longer one is cut where a line or a word ends."""
 
 BACKLOG: Final = 50_000
-"""Characters at once of which no more than the end is looked at: that is not read in a terminal."""
+"""Most characters at once; of more, only the end is kept: it cannot be read in a terminal."""
 
 TAIL: Final = 3_000
-"""Characters of what is not complete that are shown at most."""
+"""Most characters of an incomplete part that are shown."""
 
 _FENCE: Final = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([^\n`]*)")
 
@@ -31,7 +31,7 @@ class Piece:
     text: str
     """As the agent sent it."""
     code: str | None = None
-    """The language, where it is code; empty where that is not known."""
+    """The language of code; empty if it is unknown."""
     goes_on: bool = False
     """Whether it belongs to the piece before, without a gap."""
     skipped: int = 0
@@ -43,25 +43,25 @@ class Prose:
 
     def __init__(self) -> None:
         self._at = 0
-        """Up to where pieces were returned."""
+        """The position up to which pieces were returned."""
         self._scanned = 0
-        """Up to where lines were looked at; at the beginning of a line, or in a very long one."""
+        """The position up to which lines were read; at the beginning of a line, or in a very long one."""
         self._fence = ""
-        """What ends the code in which this is."""
+        """The fence that ends the current code."""
         self._language = ""
         self._indent = ""
         self._lines = 0
-        """Of code, since `_at`."""
+        """Lines of code since `_at`."""
         self._goes_on = False
-        """Whether some of the paragraph, or code, was returned."""
+        """Whether a part of the paragraph or code was returned."""
         self._skipped = 0
 
     def take(self, text: str, *, whole: bool) -> Iterator[Piece]:
-        """Yield what is complete now.
+        """Yield the newly complete pieces.
 
         Args:
-            text: The whole message so far. It begins with what it was the last time.
-            whole: Whether nothing more is expected; if it comes all the same, it is another paragraph.
+            text: The whole message so far. It begins with the text of the last call.
+            whole: Whether nothing more is expected; more text would be another paragraph.
         """
         self._skip(text)
         while (end := text.find("\n", self._scanned)) >= 0:
@@ -76,12 +76,12 @@ class Prose:
             self._goes_on = False
 
     def tail(self, text: str) -> str:
-        """Return the end of what is not complete."""
+        """Return the end of the incomplete part."""
         return text[max(self._at, len(text) - TAIL) :]
 
     @property
     def in_code(self) -> bool:
-        """Whether that is code."""
+        """Whether that part is code."""
         return bool(self._fence)
 
     def _skip(self, text: str) -> None:
@@ -95,7 +95,7 @@ class Prose:
         self._fence, self._goes_on = "", False
 
     def _line(self, text: str, begin: int, end: int) -> Iterator[Piece]:
-        """Look at a line that is complete."""
+        """Read a complete line."""
         if self._fence:
             if _closes(text[begin : min(end, begin + 200)], self._fence):
                 yield from self._piece(text, begin, end + 1)
@@ -118,7 +118,7 @@ class Prose:
             self._goes_on = True
 
     def _cut(self, text: str) -> Iterator[Piece]:
-        """Cut what does not end, where a line or a word does."""
+        """Cut an endless part where a line or a word ends."""
         while len(text) - self._at > LONGEST:
             half, most = self._at + LONGEST // 2, self._at + LONGEST
             found = (text.rfind(char, half, most) for char in "\n ")
@@ -128,7 +128,7 @@ class Prose:
             self._goes_on = True
 
     def _piece(self, text: str, end: int, then: int) -> Iterator[Piece]:
-        """Yield what stands up to an end; go on behind it."""
+        """Yield the text up to an end; continue after it."""
         found = text[self._at : end]
         self._at, self._lines = then, 0
         if self._fence:

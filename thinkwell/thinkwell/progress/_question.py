@@ -1,4 +1,4 @@
-"""A question that waits for an answer, as it is drawn: all of what is asked, never a part of it."""
+"""Draws a waiting question: all that is asked, never a part of it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from thinkwell.view import QuestionView, RunView, ToolView
 
 ROWS: Final = 2_000
-"""Rows of a question that are drawn. What is longer says so, too."""
+"""Rows of a question that are drawn. A longer one says that there is more."""
 
 TITLE: Final = 13
-"""Columns beside a title: the mark before it, and the time behind it."""
+"""Columns beside a title: the mark before it, and the time after it."""
 
 LONGEST: Final = 20_000
-"""Characters of a command or of arguments that are drawn. What is longer says so, and can be looked at with
-the key that explains."""
+"""Characters of a command or of arguments that are drawn. A longer one says that there is more, which the
+explaining key shows."""
 
 
 def question_bar(question: QuestionView, view: RunView, now: float) -> Bar:
-    """Return the row of a question that the keyboard does not answer now."""
+    """Return the row of a waiting question."""
     tool = None if question.tool_id is None else view.tools.get(question.tool_id)
     call = None if tool is None else describe(tool, view.cwd)
     about = f"{call.verb} {call.target}" if call is not None and call.target else line(question.title)
@@ -59,7 +59,7 @@ def _deadline(deadline: float | None, now: float) -> Text | None:
 
 
 PICKED: Final = 3
-"""Rows of a list at least, from which a value is picked."""
+"""Fewest rows of a list of values."""
 
 _PART_STYLES: Final[dict[PartKind, str]] = {
     "title": "bold",
@@ -77,13 +77,13 @@ CHANGED: Final = " ! the agent has changed what it asks:"
 class Question:
     """The question that the keyboard answers: what is asked, and the keys.
 
-    Where the first takes more rows than there are, it is printed above the live zone, whole; and again where
-    the agent has changed it since.
+    If it takes more rows than there are, it is printed above the live zone, in full; and again if the agent
+    has changed it since.
     """
 
     def __init__(self) -> None:
         self._printed: Asked | None = None
-        """The question that was printed, as it was then."""
+        """The printed question, as it was then."""
         self._explained = 0
         """How often it was explained."""
         self._putting = questions.Putting()
@@ -105,7 +105,7 @@ class Question:
         return [*above, *_explanation(asked, tool, width)], live
 
     def _rows(self, asked: Asked, shown: Shown, width: int, room: int) -> tuple[list[Bar], list[Bar]]:
-        """Return the rows of what is asked: those to print, and those in the live zone."""
+        """Return the rows of the question: those to print, and those in the live zone."""
         if self._printed is not None and self._printed.id != asked.id:
             self._printed = None
         title = Bar(
@@ -130,7 +130,7 @@ class Question:
         return [*above, Bar(title.left), *details], [title, *below]
 
     def _in_one(self, asked: Asked, shown: Shown, width: int) -> Bar | None:
-        """Return all of it in one row, where that has room."""
+        """Return the question in one row, if it fits."""
         if asked.command is None or "\n" in asked.command:
             return None
         left = Text.assemble((" ? ", "bold yellow"), ("allow ", "bold"), " ", asked.command, "   ")
@@ -146,7 +146,7 @@ def _verb(asked: Asked) -> str:
 
 
 def _details(asked: Asked, width: int) -> Iterator[Bar]:
-    """Yield what is asked."""
+    """Yield the details of the question."""
     if asked.command is not None:
         yield from _whole(asked.command, width, "$ ", "bold")
     elif asked.call is not None and asked.arguments and asked.call.target not in ("", asked.title):
@@ -187,7 +187,7 @@ def _whole(text: str, width: int, mark: str, style: str) -> list[Bar]:
 
 
 def _change(change: FileChange, width: int) -> Iterator[Bar]:
-    """Yield everything that is known of a change, and how much is not."""
+    """Yield all details of a change, with counts of what is missing."""
     if cells(change.path) > width // 2:
         yield from _whole(change.path, width, "  ", "bold")
     yield change_bar(replace(change, path=clip(change.path, width)))
@@ -246,7 +246,7 @@ def _rows(found: str, width: int) -> list[str]:
 
 
 def _notes(asked: Asked, shown: Shown, width: int) -> list[Bar]:
-    """Return what others said of it, and what was wrong with the last key."""
+    """Return remarks of others on it, and the problem with the last key."""
     rows = [Bar(Text(f" ┆ {row}", "dim")) for verdict in asked.verdicts for row in wrap(verdict, width - 3)]
     if shown.problem:
         rows.append(Bar(Text(f" ! {line(shown.problem)}", "yellow")))
@@ -254,7 +254,7 @@ def _notes(asked: Asked, shown: Shown, width: int) -> list[Bar]:
 
 
 def _key(key: Key, *, chosen: bool) -> Text:
-    """Return a key with what it does; reversed where the arrows are at it."""
+    """Return a key with its action; reversed if the arrows are at it."""
     text = Text.assemble((f"[{key.key}]", "bold cyan"), f" {key.label}")
     if chosen:
         text.stylize("reverse")
@@ -262,7 +262,7 @@ def _key(key: Key, *, chosen: bool) -> Text:
 
 
 def _keys(asked: Asked, chosen: int | None, width: int) -> list[Bar]:
-    """Return what the keys mean."""
+    """Return the meanings of the keys."""
     rows = [Text("  ")]
     for number, key in enumerate(keys_of(asked)):
         text = Text.assemble(" ", _key(key, chosen=number == chosen), " ")
@@ -275,7 +275,7 @@ def _keys(asked: Asked, chosen: int | None, width: int) -> list[Bar]:
 
 
 def _picking(picking: Picking, width: int, room: int) -> list[Bar]:
-    """Return the list from which a value is picked: the rows around the one that the arrows are at."""
+    """Return the list from which a value is picked: the rows around the current one."""
     field = picking.field
     rows = [Bar(Text.assemble("   ", (field.label, "bold"), f"  {field.hint}"))]
     if field.description:
@@ -295,7 +295,7 @@ def _picking(picking: Picking, width: int, room: int) -> list[Bar]:
 
 
 def _explanation(asked: Asked, tool: ToolView | None, width: int) -> Iterator[RenderableType]:
-    """Yield everything that there is to a question: cut where rows are full, and nothing left out."""
+    """Yield all details of a question: cut where rows are full, and nothing left out."""
     yield Text("")
     for part in explanation(asked, tool):
         indent = "     " if part.kind in ("code", "+", "-") else "   "

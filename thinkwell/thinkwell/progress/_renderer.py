@@ -1,4 +1,4 @@
-"""What a display of runs is given, and what it has to do."""
+"""The interface of a display: its input, and its methods."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ class Shown:
     """One run at one moment."""
 
     label: str
-    """What the program calls the run; the name of its agent where it gave none."""
+    """The run's label; the name of its agent if it has none."""
     view: RunView
     now: float
-    """Seconds since the run began; it stands still after the end."""
+    """Seconds since the run began, or its duration once it has ended."""
     result: str | None = None
-    """The result: text as it is, everything else as indented JSON. ``None`` until it is there, where the run
-    failed, and where the result is not to be shown."""
+    """The result: text unchanged, everything else as indented JSON. ``None`` before there is one, if the run
+    failed, and if the result is not to be shown."""
     alone: bool = True
     """Whether no other run is shown, before or after it."""
     recording: str | None = None
-    """Where the run is recorded."""
+    """The file of the recording."""
     asking: str | None = None
-    """Id of the one open question, of all runs, that the keyboard answers now: show it whole, with its keys.
-    The others wait their turn. ``None`` where the keyboard answers none of this run's."""
+    """Id of the one open question, of all runs, that the keyboard answers now: show it in full, with its
+    keys. The others wait. ``None`` if the keyboard answers no question of this run."""
     problem: str = ""
-    """What was wrong with the last key or answer to that question; clean, one line."""
+    """The problem with the last key or answer to that question; clean, one line."""
     chosen: int | None = None
-    """Which of its keys the arrows are at; ``None``: none yet."""
+    """The key that the arrows have chosen; ``None`` for none yet."""
     picking: Picking | None = None
-    """The field of a form whose value is picked from a list now."""
+    """The field of a form whose value is being picked."""
     explained: int = 0
-    """How often an explanation of the question was wanted."""
+    """How often an explanation of the question was requested."""
     cancelling: bool = False
     """Whether Ctrl-C was pressed once."""
     killed: bool = False
@@ -46,26 +46,26 @@ class Shown:
 
     @property
     def untold_result(self) -> str | None:
-        """The result, but where it is just what the agent has said last, which was drawn."""
+        """The result, unless it is just the agent's last message, which was drawn."""
         said = (self.view.text, *self.view.messages[-1:])
         told = self.result is not None and self.result.strip() in map(str.strip, said)
         return None if told else self.result
 
 
 def is_alone(runs: Sequence[Shown]) -> bool:
-    """Return whether one run is shown, and never another."""
+    """Return whether only one run is shown."""
     return len(runs) == 1 and runs[0].alone
 
 
 class Renderer(Protocol):
     """Draws runs.
 
-    It is called from one worker thread at a time and may block there on a slow terminal. Whatever it raises
-    ends the drawing and never the run.
+    It is called from one worker thread at a time and may block there on a slow terminal. An exception ends
+    the drawing, never the run.
     """
 
     def draw(self, runs: Sequence[Shown], /) -> None:
-        """Draw the runs as they stand: something has changed, or a second has passed."""
+        """Draw the current state of the runs: something has changed, or a second has passed."""
         ...
 
     def finish(self, runs: Sequence[Shown], /) -> None:
@@ -82,10 +82,10 @@ class Renderer(Protocol):
 
 
 class Deferred:
-    """A renderer that is made in the thread that draws: what it needs takes a while to load.
+    """A renderer that is made in the drawing thread, because its imports take a while.
 
     Args:
-        make: Makes it.
+        make: Makes the renderer.
     """
 
     def __init__(self, make: Callable[[], Renderer]) -> None:

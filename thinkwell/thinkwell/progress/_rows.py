@@ -1,4 +1,4 @@
-"""Rows of a terminal, made of what rich renders: the border that no control character passes."""
+"""Rows of a terminal, rendered by rich: here control characters are removed."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Row:
     """A row of a terminal."""
 
     text: str
-    """What is written: characters that show, and sequences that set colours."""
+    """The text: visible characters, and sequences that set colours."""
     plain: str
-    """The same without the sequences, which is what takes room."""
+    """The text without the sequences, which takes the room."""
 
 
 def rows_of(console: Console, renderable: RenderableType, width: int) -> list[Row]:
-    """Return what is drawn as rows that fit into a width.
+    """Return a renderable as rows that fit into a width.
 
-    Whatever the texts hold, none of their characters controls the terminal, and nothing is a link.
+    Whatever the texts contain, no character controls the terminal, and nothing is a link.
     """
     options = console.options.update(width=width, height=None, highlight=False, markup=False)
     lines = console.render_lines(renderable, options, pad=False)
@@ -68,7 +68,7 @@ def _shown(segment: Segment) -> Segment:
 
 
 def _without_blanks(line: list[Segment]) -> list[Segment]:
-    """Drop spaces at the end that do not show. Terminals count them when they wrap a row again."""
+    """Drop invisible spaces at the end. Terminals count them when they rewrap a row."""
     while line:
         text, style, _ = line[-1]
         if style is not None and (

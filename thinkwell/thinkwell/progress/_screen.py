@@ -1,4 +1,4 @@
-"""A terminal in two zones: rows that are printed once, and below them some that are drawn again and again."""
+"""A terminal in two zones: rows that are printed once, and below them rows that are redrawn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thinkwell._terminal.shared import SharedTerminal
 
 _BEGIN: Final = "\x1b[?2026h\x1b[?7l"
-"""Show nothing before all of it is there; and what a terminal takes for wider than we do must not wrap."""
+"""Show a frame only when it is complete; and do not wrap characters that the terminal takes for wider."""
 _END: Final = "\x1b[?7h\x1b[?2026l"
 _WRAP: Final = "\x1b[?7h"
 _NO_WRAP: Final = "\x1b[?7l"
@@ -33,22 +33,22 @@ _ERASE_LINE: Final = "\x1b[K"
 _ERASE_BELOW: Final = "\x1b[J"
 
 LEAVE_TIMEOUT: Final = 0.5
-"""Seconds that a program that ends waits for a frame that is being written."""
+"""Seconds that an ending program waits for a frame that is being written."""
 
 UNFINISHED: Final = 10_000
-"""Characters of a line that the program has not finished; then it is broken."""
+"""Most characters of the program's unfinished line; then it is broken."""
 
 
 class Screen:
     """Draws on the terminal of a console, from any thread.
 
-    The cursor stands below the live zone, at the beginning of a row: whatever ends the program, its last
-    words and the shell's prompt come out below.
+    The cursor is below the live zone, at the beginning of a row: however the program ends, its last output
+    and the shell's prompt appear below.
 
     Args:
-        console: Whose terminal it is.
-        reflows: Whether the terminal wraps rows again when it becomes narrower. By default that is told by
-            the environment.
+        console: The console of the terminal.
+        reflows: Whether the terminal rewraps rows when it becomes narrower. By default the environment
+            decides.
     """
 
     def __init__(self, console: Console, *, reflows: bool | None = None) -> None:
@@ -60,11 +60,11 @@ class Screen:
         """The terminal, while it is taken."""
         self._live: list[Row] = []
         self._shown: list[Row] = []
-        """The live zone as it stands on the terminal: the program's last line, too, where it goes on."""
+        """The live zone as shown on the terminal, including the program's unfinished last line."""
         self._width = 0
-        """The terminal's width when that was drawn; 0: everything is to be drawn again."""
+        """The terminal's width at that time; 0: everything must be redrawn."""
         self._unfinished = ""
-        """The program's last line, where it goes on."""
+        """The program's unfinished last line."""
 
     @property
     def width(self) -> int:
@@ -80,7 +80,7 @@ class Screen:
         """Print finished items, and redraw the live zone: with one write, or none if nothing changes.
 
         Args:
-            above: What is printed above the live zone, once for all.
+            above: Printed above the live zone, once.
             live: The live zone, which must be lower than the terminal.
 
         Raises:
@@ -96,9 +96,9 @@ class Screen:
             self._write(taken, self._frame("".join(_written(row, width) for row in settled), width))
 
     def print(self, text: str) -> bool:
-        """Print what the program has written, or return that this is not done here any more.
+        """Print the program's output, or return that this screen does not do it any more.
 
-        A line that goes on is seen with the next frame.
+        An unfinished line appears with the next frame.
         """
         with self._lock:
             if self._file is None:
@@ -123,7 +123,7 @@ class Screen:
             self._lock.release()
 
     def release(self) -> None:
-        """Leave the terminal to others: the live zone vanishes. The next frame takes it back."""
+        """Leave the terminal to others: the live zone disappears. The next frame takes it back."""
         with self._lock:
             if self._file is None:
                 return
@@ -145,10 +145,10 @@ class Screen:
             finally:
                 self._lock.release()
         else:
-            self._diversion.end()  # else Python would wait for that thread when it flushes its streams
+            self._diversion.end()  # otherwise Python would wait for that thread when it flushes its streams
 
     def _take(self) -> str:
-        """Take the terminal, where it is not taken, and return what is to be written first."""
+        """Take the terminal, if it is not taken, and return the text to write first."""
         if self._file is not None:
             return ""
         self._file = self._diversion.begin()
@@ -157,7 +157,7 @@ class Screen:
         return _HIDE
 
     def _frame(self, above: str, width: int) -> str:
-        """Return what makes the terminal show a text of rows above and the live zone below it."""
+        """Return the text that makes the terminal show rows above and the live zone below them."""
         rows = [*self._unfinished_row(width), *self._live]
         before, drawn = self._shown, self._width
         self._shown, self._width = rows, width
@@ -170,7 +170,7 @@ class Screen:
         return f"{_BEGIN}{_changes(before, rows, width)}{_END}"
 
     def _height(self, row: Row, width: int) -> int:
-        """Return how many rows a row has become."""
+        """Return how many rows a row takes now."""
         if not self._reflows or cells(row.plain) <= width:
             return 1
         return len(chop_cells(row.plain, width))
@@ -191,16 +191,16 @@ class Screen:
         try:
             self._file.write(text.encode(encoding, "replace").decode(encoding))
             self._file.flush()
-        except BlockingIOError:  # a child process has made the terminal so; what it shows now is not known
+        except BlockingIOError:  # a child process made the terminal non-blocking; its contents are unknown
             self._width = 0
 
 
 class SharedScreen:
-    """Draws above what holds the terminal of a console.
+    """Draws above the owner of a console's terminal.
 
     Args:
-        console: Whose terminal it is.
-        terminal: The same, which shows what is drawn.
+        console: The console.
+        terminal: The terminal's owner, which shows the rows.
     """
 
     def __init__(self, console: Console, terminal: SharedTerminal) -> None:
@@ -218,7 +218,7 @@ class SharedScreen:
         return max(self._terminal.size[1], 1)
 
     def draw(self, above: Iterable[RenderableType], live: Sequence[RenderableType]) -> None:
-        """Print what is settled, and draw the live zone again."""
+        """Print the settled rows, and redraw the live zone."""
         width = self.width
         settled, rows = (
             [row.text for each in part for row in rows_of(self._console, each, width)]
@@ -227,14 +227,14 @@ class SharedScreen:
         self._terminal.draw("".join(f"{row}\n" for row in settled), rows)
 
     def release(self) -> None:
-        """Take the live zone away."""
+        """Remove the live zone."""
         self._terminal.draw("", ())
 
 
 def wraps_again(environ: Mapping[str, str]) -> bool:
-    """Return whether a terminal, as its environment tells, wraps rows again when it becomes narrower.
+    """Return whether a terminal, by its environment, rewraps rows when it becomes narrower.
 
-    Nearly all do. Where it is not so, its rows are cut.
+    Nearly all do. The others cut their rows.
     """
     if "XTERM_VERSION" in environ or environ.get("TERM") == "linux":
         return False
@@ -246,15 +246,15 @@ def _up(rows: int) -> str:
 
 
 def _written(row: Row, width: int) -> str:
-    # Behind a full row, the cursor stands on its last character, which would be erased. But a terminal may
-    # take the row for shorter than we do.
+    # After a full row, the cursor is on its last character, which would be erased. But a terminal may take
+    # the row for shorter than we do.
     if cells(row.plain) >= width:
         return f"{_ERASE_LINE}{row.text}\r\n"
     return f"{row.text}{_ERASE_LINE}\r\n"
 
 
 def _changes(before: Sequence[Row], rows: Sequence[Row], width: int) -> str:
-    """Return what makes rows of others, in which only those that differ are written."""
+    """Return the text that turns rows into others; it writes only those that differ."""
     same = 0
     while same < min(len(before), len(rows)) and before[same] == rows[same]:
         same += 1

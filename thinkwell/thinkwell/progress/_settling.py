@@ -1,4 +1,4 @@
-"""What of a run will not change any more, once each: it is printed above the live zone."""
+"""Finds the parts of a run that will not change any more: they are printed above the live zone, once."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView, ToolView
 
 FOLDED: Final = 40
-"""Tool calls that share a line at most."""
+"""Most tool calls that share a line."""
 
 AT_ONCE: Final = 200
-"""Things that are printed at once at most; of more, the last ones."""
+"""Most parts that are printed at once; of more, the last ones."""
 
 RESUMABLE: Final = 16
-"""Messages of which more may come after something else was said."""
+"""Most messages that may continue after another one has begun."""
 
 DEEPEST: Final = 4
-"""How deep calls of sub-agents are shown in one another."""
+"""Most levels of calls of sub-agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """Tool calls that have ended and share a line, or one with the calls that it made."""
+    """Ended tool calls that share a line, or one with the calls that it made."""
 
     tools: tuple[ToolView, ...]
     inner: tuple[tuple[int, ToolView], ...] = ()
-    """The calls of a sub-agent, with how deep each stands in it, from 1."""
+    """The calls of a sub-agent, each with its depth, from 1."""
     thought: Thought | None = None
-    """What was thought between those that share the line."""
+    """The thoughts between the calls that share the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A piece of what the agent says."""
+    """A piece of the agent's messages."""
 
     piece: Piece
     first: bool
-    """Whether its message begins with it."""
+    """Whether it begins its message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +62,12 @@ class Thought:
 
     text: str
     seconds: float
-    """How long, until something else began."""
+    """Seconds until something else began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserSaid:
-    """What the user said, as the agent repeats it."""
+    """The user's message, as the agent repeats it."""
 
     text: str
 
@@ -95,14 +95,14 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Returned:
-    """The agent gave a result; if it is not valid, the agent was told why."""
+    """The agent returned a result; if it is invalid, the agent was told why."""
 
     attempt: ev.ResultAttempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
-    """A remark of the agent's."""
+    """A notice of the agent."""
 
     notice: ev.Notice
 
@@ -121,7 +121,7 @@ Settled: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A tool call that goes on."""
+    """A running tool call."""
 
     tool: ToolView
     depth: int
@@ -130,7 +130,7 @@ class Running:
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """A part of the conversation that is not settled: a block, a tool call (by its id), or a turn."""
+    """An unsettled part of the conversation: a block, a tool call (by its id), or a turn."""
 
     part: Block | str | ev.TurnStarted
     at: float
@@ -145,12 +145,12 @@ class _Open:
 
 
 class Settling:
-    """Finds what is settled in one run, look by look, and knows what is not.
+    """Finds the settled parts of one run, look by look, and knows the others.
 
-    A look costs as much as has happened since the last one.
+    The cost of a look is that of the changes since the last one.
 
     Args:
-        verbose: Whether every thought is told where it was thought.
+        verbose: Whether every thought is shown at its place.
     """
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -158,23 +158,23 @@ class Settling:
         self._reader = ViewReader()
         self._open: list[_Open] = []
         self._last: _Open | None = None
-        """What began last."""
+        """The part that began last."""
         self._resumable: dict[Block, _Open] = {}
-        """Settled messages with a name, of which more may come."""
+        """Settled messages with an id, which may continue."""
         self._between: list[Thought] = []
-        """Thoughts between the calls that are held."""
+        """Thoughts between the held calls."""
         self._mused: list[Thought] = []
         """Thoughts after them."""
         self._reports: list[tuple[float, Settled]] = []
-        """News with their times, in order, which are told before what came after them."""
+        """News with their times, in order, which are printed before later parts."""
         self._found: list[Settled] = []
         self.held: tuple[ToolView, ...] = ()
-        """Calls that have ended and wait for others to share their line."""
+        """Ended calls that wait for others to share their line."""
         self.running: tuple[Running, ...] = ()
-        """Calls that go on."""
+        """Running calls."""
 
     def look(self, view: RunView, now: float, *, end: bool = False) -> list[Settled]:
-        """Return what is settled now and was not before.
+        """Return the newly settled parts.
 
         Args:
             view: The run.
@@ -194,14 +194,14 @@ class Settling:
         return _end_of(found)
 
     def saying(self, view: RunView) -> tuple[str, bool]:
-        """Return the end of what the agent is saying, as it sent it, and whether that is code."""
+        """Return the end of the agent's current message, unchanged, and whether it is code."""
         for each in reversed(self._open):
             if isinstance(each.part, Block) and each.part.kind == "message":
                 return each.prose.tail(view.messages[each.part.index]), each.prose.in_code
         return "", False
 
     def thinking(self, view: RunView) -> str:
-        """Return the end of what the agent is thinking, as it sent it."""
+        """Return the end of the agent's current thought, unchanged."""
         for each in reversed(self._open):
             if isinstance(each.part, Block) and each.part.kind == "thought":
                 return view.thought_blocks[each.part.index][-TAIL:]
@@ -247,7 +247,7 @@ class Settling:
                     still.append(each)
                 continue
             if each.new:
-                self._report(math.inf)  # most often, what happened has made the agent say this
+                self._report(math.inf)  # usually, this made the agent say it
                 each.new = False
             whole = over or end or each.ended is not None
             self._text(each, view, now, whole=whole)
@@ -304,7 +304,7 @@ class Settling:
             self._let_go()
 
     def _others_go_on(self, view: RunView) -> bool:
-        """Return whether something else goes on than what may share the line of what is held."""
+        """Return whether something is running that may not share the line of the held calls."""
         said, _ = self.saying(view)
         return bool(said.strip()) or any(each.tool.kind not in ("read", "search") for each in self.running)
 
@@ -313,7 +313,7 @@ class Settling:
         self._found.append(thing)
 
     def _let_go(self) -> None:
-        """Settle what is held."""
+        """Settle the held calls."""
         if self.held:
             between = _joined(self._between) if self._between else None
             self._found.append(Calls(tools=self.held, thought=between))
@@ -325,7 +325,7 @@ class Settling:
 
 
 def _is_told_otherwise(tool: ToolView, denied: Collection[str]) -> bool:
-    """Return whether a call is no row: the answer that denies it is one, and the result that it returns."""
+    """Return whether a call needs no row: the denial or the returned result shows it."""
     return tool.id in denied or returns_result(tool)
 
 
@@ -335,7 +335,7 @@ def _joined(thoughts: Sequence[Thought]) -> Thought:
 
 
 def _end_of(found: list[Settled]) -> list[Settled]:
-    """Return the last of many things, or of long ones."""
+    """Return the last of many parts, or of long ones."""
     begin = max(len(found) - AT_ONCE, 0)
     characters = 0
     for index in range(len(found) - 1, begin - 1, -1):
@@ -348,12 +348,12 @@ def _end_of(found: list[Settled]) -> list[Settled]:
 
 
 class _Families:
-    """Which of the calls that are not settled belong to which, at one look."""
+    """The relations of unsettled calls, at one look."""
 
     def __init__(self, opened: list[_Open], view: RunView, *, apart: bool) -> None:
         self._tools = {each.part: view.tools[each.part] for each in opened if isinstance(each.part, str)}
         self._apart = apart
-        """Whether those that are open are settled all the same."""
+        """Whether open calls are settled as well."""
         self._roots: dict[str, tuple[str, int]] = {}
         for id_, tool in self._tools.items():
             self._roots[id_] = self._root(tool)
@@ -362,13 +362,13 @@ class _Families:
             self._members.setdefault(root, []).append((depth, self._tools[id_]))
 
     def _root(self, tool: ToolView) -> tuple[str, int]:
-        """Return the call that a call belongs to, or itself, and how deep it stands in it."""
+        """Return the root of a call, which may be itself, and its depth in it."""
         seen = {tool.id}
         at = tool
         while at.parent is not None and at.parent in self._tools:
             if at.parent in seen:
-                return tool.id, 0  # whatever the agent means by that
-            if known := self._roots.get(at.parent):  # most often, that began before
+                return tool.id, 0  # a cycle
+            if known := self._roots.get(at.parent):  # usually, it began before
                 return known[0], min(known[1] + len(seen), DEEPEST)
             at = self._tools[at.parent]
             seen.add(at.id)
@@ -382,7 +382,7 @@ class _Families:
         return self._roots[id_][0] == id_ and self._ended(self._tools[id_])
 
     def told(self, id_: str) -> bool:
-        """Return whether a call is told with the one that it belongs to."""
+        """Return whether a call is shown with its root."""
         return self.settled(self._roots[id_][0]) and self._ended(self._tools[id_])
 
     def calls(self, id_: str) -> Calls:

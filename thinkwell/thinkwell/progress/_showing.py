@@ -1,4 +1,4 @@
-"""What goes on while runs are shown: the drawing, the questions, the signals of the keyboard."""
+"""The tasks while runs are shown: drawing, questions, signals of the keyboard."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOP_TIMEOUT: Final = 0.5
 """Seconds that a display gets to leave the terminal when Ctrl-Z is pressed."""
 
 FOREGROUND_INTERVAL: Final = 0.5
-"""Seconds between looks at whether a program that was stopped is in the foreground again."""
+"""Seconds between checks whether a stopped program is in the foreground again."""
 
 
 @asynccontextmanager
@@ -39,12 +39,12 @@ async def showing(
     ctrl_c: bool = False,
     picks: bool = False,
 ) -> AsyncGenerator[None]:
-    """Show runs for the time of a block.
+    """Show runs during a block.
 
     Args:
-        drawing: What draws them.
-        out: Where it draws to.
-        keyboard: Where questions are answered; ``None``: they are not. It is closed at the end.
+        drawing: Draws them.
+        out: The file to draw to.
+        keyboard: Reads answers to questions; ``None``: the user is not asked. It is closed at the end.
         ctrl_c: Whether Ctrl-C is received.
         picks: Whether the display can show a list from which a value is picked.
     """
@@ -66,7 +66,7 @@ async def showing(
 
 
 async def _attend(drawing: Drawing, asking: Asking | None) -> None:
-    """Draw, and ask, until all runs are over; then draw the end."""
+    """Draw, and ask, until all runs have ended; then draw the end."""
     async with anyio.create_task_group() as group:
         drawing.watch(group)
         if asking is not None:
@@ -77,7 +77,7 @@ async def _attend(drawing: Drawing, asking: Asking | None) -> None:
 
 
 async def _ask(asking: Asking, drawing: Drawing) -> None:
-    """Ask; what fails in that ends the drawing, and nothing else."""
+    """Ask; a failure ends the drawing, and nothing else."""
     try:
         await asking.run()
     except Exception as exc:
@@ -91,7 +91,7 @@ def _fail(error: Exception) -> NoReturn:
 if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
 
     class Stops:
-        """What Ctrl-Z does: the terminal is left as it should be before the program stops."""
+        """Handles Ctrl-Z: restores the terminal before the program stops."""
 
         def __init__(self, drawing: Drawing, asking: Asking | None) -> None:
             self._drawing = drawing
@@ -99,7 +99,7 @@ if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
             self._stopped = False
 
         async def stop(self) -> None:
-            """Stop, and come back when the program goes on in the foreground."""
+            """Stop, and return when the program is in the foreground again."""
             if self._stopped:  # pragma: no cover - pressed twice before it has stopped
                 return
             self._stopped = True

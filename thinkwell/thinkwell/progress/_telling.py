@@ -1,4 +1,4 @@
-"""Runs as lines of JSON: what is drawn is not how they stand, but what has happened."""
+"""Runs as lines of JSON: events, not the current state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Telling(Drawing):
             (stream, _reader(stream), None if alone else label)
             for stream, label in zip(streams, labels, strict=True)
         ]
-        """The runs whose end was not written."""
+        """The runs whose end was not written yet."""
         super().__init__(streams, labels, _Nothing(), maps=maps)
 
     def add(self, stream: ThoughtStream[object], label: str) -> None:

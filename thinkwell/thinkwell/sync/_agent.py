@@ -1,4 +1,4 @@
-"""`open_agent` and `Agent`: an agent that runs, and what to ask of it, for callers who block."""
+"""`open_agent` and `Agent`: a running agent for callers who block."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Agent(Opened[AsyncAgent]):
 
     @property
     def auth_methods(self) -> tuple[AuthMethod, ...]:
-        """The login methods that the agent offers, whether or not it wants a login."""
+        """The login methods that the agent offers, whether or not it requires a login."""
         return self._agent.auth_methods
 
     @property
@@ -98,7 +98,7 @@ class Agent(Opened[AsyncAgent]):
         return self._held.loop.ask(lambda: self._agent.questions)
 
     def statistics(self) -> AgentStatistics:
-        """Return what the agent is doing, in figures: its runs, their events, and its open questions."""
+        """Return statistics of the agent's current work: its runs, their events, and its open questions."""
         return self._held.loop.ask(lambda: self._agent.statistics())
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
@@ -203,14 +203,14 @@ class Agent(Opened[AsyncAgent]):
                 `Session.events`.
             resume: The same, without repeating it.
             fork: The id of a session to copy.
-            output: The output type, if all typed turns have the same one: the agent then
-            model: Its model, by id or name, an old session's too; by default that of `open_agent`, else the
-                agent's own choice. `Session.models` has those that the agent offers.
-                sees its schema in the tool instead of in each prompt.
+            output: The output type, if all typed turns have the same one: the agent then sees its schema in
+                the tool instead of in each prompt.
+            model: The model, by id or name, even for an old session; by default that of `open_agent`, else
+                the agent's own choice. `Session.models` lists the offered ones.
             system: Instructions for the whole session (ACP's system prompt). An agent does not remember
                 them: give them again for an old session.
-            system_mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
-            system_fallback: ``prompt`` puts them before the first prompt where the agent does not take them
+            system_mode: ``append`` adds them to the agent's own; ``replace`` uses them instead of its own.
+            system_fallback: ``prompt`` puts them before the first prompt if the agent does not support them
                 in this mode. Without it, that is an error.
             open_timeout: Seconds for the agent to open the session.
 
@@ -272,47 +272,47 @@ class Agent(Opened[AsyncAgent]):
         self._call(lambda: self._agent.delete_session(session_id))
 
     def auth_status(self) -> AuthStatus | None:
-        """Return how the agent is logged in, as it said last; ``None`` where it has not said it yet.
+        """Return the agent's login status, as last reported; ``None`` if it was never reported.
 
-        Agents say it when a session is opened, or when it changes.
+        Agents report it when a session is opened, and when it changes.
 
         Raises:
-            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is no part of ACP.
+            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is not part of ACP.
         """
         return self._held.loop.ask(self._agent.auth_status)
 
     def logout(self) -> None:
-        """Log out of the model service. What wants a login is refused from then on.
+        """Log out of the model service. Requests that need a login are refused from then on.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not log out.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not log out.
         """
         self._call(self._agent.logout)
 
     def providers(self) -> list[Provider]:
-        """Return the model services that the agent can be pointed at.
+        """Return the model services that the agent can use.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not tell.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not list them.
         """
         return self._call(self._agent.providers)
 
     def use_provider(
         self, provider_id: str, /, *, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Have the agent send the requests for a provider to another address, from its next session on.
+        """Set the address to which the agent sends a provider's requests, from its next session on.
 
         Args:
-            provider_id: Which of `providers`.
-            api_type: What is spoken there: one of its ``api_types``.
+            provider_id: The id of one of the `providers`.
+            api_type: The API there: one of its ``api_types``.
             base_url: The address.
-            headers: Sent with each request; all that were set before are replaced.
+            headers: Sent with each request; they replace all earlier ones.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not change it.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not change it.
         """
         self._call(
             lambda: self._agent.use_provider(

@@ -1,4 +1,4 @@
-"""A warning where a blocking call holds up an event loop of the caller's."""
+"""A warning if a blocking call holds up the caller's event loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 __all__ = ("warn_of_blocked_loop",)
 
 BLOCKED: Final = (
-    "thinkwell.sync blocks the event loop of {library} that runs in this thread: none of its tasks goes on "
+    "thinkwell.sync blocks the event loop of {library} that runs in this thread: none of its tasks continues "
     "before the call returns. Use thinkwell itself, with await, or make the call in a thread, by {in_thread}"
 )
 
@@ -18,7 +18,7 @@ _IN_THREAD: Final = {"asyncio": "asyncio.to_thread", "trio": "trio.to_thread.run
 
 
 def warn_of_blocked_loop() -> None:
-    """Warn where an event loop runs in this thread. In IPython and Jupyter a cell may block its kernel's."""
+    """Warn if an event loop runs in this thread. In IPython and Jupyter a cell may block the kernel's."""
     library = _running_library()
     if library is None or _in_ipython():
         return
@@ -30,7 +30,7 @@ def warn_of_blocked_loop() -> None:
 
 
 def _running_library() -> str | None:
-    if "trio" in sys.modules:  # else it cannot be running, and need not be there
+    if "trio" in sys.modules:  # otherwise it cannot be running, and need not be installed
         import trio
 
         if trio.lowlevel.in_trio_run():
@@ -39,5 +39,5 @@ def _running_library() -> str | None:
 
 
 def _in_ipython() -> bool:
-    ipython = sys.modules.get("IPython.core.getipython")  # where it runs, it is loaded
+    ipython = sys.modules.get("IPython.core.getipython")  # if IPython runs, it is imported
     return ipython is not None and ipython.get_ipython() is not None

@@ -1,4 +1,4 @@
-"""`ThinkBuilder`: what an agent is to think about, for callers who block."""
+"""`ThinkBuilder`: a task for an agent, for callers who block."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Starter:
 
     Args:
         loop: The thread.
-        starter: Who starts them there.
-        owner: The agent or session, which stays open as long as it may be used.
+        starter: Starts the runs there.
+        owner: The agent or session, which stays open as long as this may be used.
     """
 
     def __init__(self, loop: LoopThread, starter: AsyncStarter, owner: object) -> None:
@@ -49,7 +49,7 @@ class Starter:
         return ThoughtStream(self._loop, stream, self._owner)
 
     def hear(self, spec: Spec[T], options: Options, handlers: Handlers) -> T:
-        """Run it, and have handlers hear and answer what the agent says."""
+        """Run it with handlers, which get the agent's messages and answer its questions."""
         check_handlers(handlers)
         listening = self._loop.ask(handlers.begin)
         stream = self.start(spec, replace(options, listener=listening))
@@ -94,8 +94,8 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
                 it.
             retries: How often the agent may try again after an invalid result.
             reminders: How often to remind an agent that ends its turn without a result.
-            background_wait: Seconds that the run stays open, once the agent has answered, for what it was
-                steered to and for commands that it has moved to the background; 0 for not at all.
+            background_wait: How many seconds the run stays open after the agent's answer, for steering
+                and for commands that the agent has moved to the background; 0 turns this off.
             budget: The budget of the run, alone or shared with others; see `Budget`.
             retry: Try the task again after some errors, as long as nothing was changed; see `Retry`.
 
@@ -151,7 +151,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         try:
             return stream.result()
         except BaseException:
-            if not stream.done():  # what was raised is not the run's: Ctrl-C, or a signal handler's
+            if not stream.done():  # the exception is not the run's: Ctrl-C, or a signal handler's
                 stream._end()
             raise
 

@@ -1,4 +1,4 @@
-"""What comes of a call in the loop's thread, for those who wait for it in others."""
+"""A call in the loop's thread; other threads wait for its result."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ __all__ = ("Call",)
 T = TypeVar("T")
 
 WAIT_SLICE: Final = 0.1
-"""Seconds after which a wait is restarted: Ctrl-C does not interrupt one on Windows, nor anywhere one that
-begins in the same instant."""
+"""Seconds after which a wait is restarted: on Windows, Ctrl-C does not interrupt a wait; elsewhere, it does
+not interrupt one that begins in the same instant."""
 
 
 class Call(Generic[T]):
-    """What comes of a call in the loop's thread.
+    """A call in the loop's thread.
 
-    It can be waited for where Ctrl-C may come between any two steps. A `Future` of the standard library
-    cannot: it has a lock that code in Python takes and gives back, so that Ctrl-C may leave it taken, and the
-    loop's thread waits for it forever, or given back too early, which is a `RuntimeError`.
+    You can wait for it even if Ctrl-C may come between any two steps. This is not true of the standard
+    library's `Future`: its lock is taken and released in Python code. Ctrl-C may leave it taken, so that the
+    loop's thread waits forever, or released too early, which raises `RuntimeError`.
     """
 
     def __init__(self) -> None:
         self.done: bool = False
         """Whether there is a result, or an error."""
         self.given_up = False
-        """Whether it is not waited for any more."""
+        """Whether every waiter has given up."""
         self.task: asyncio.Task[None] | None = None
-        """What it runs in, from its beginning to its end: who waits frees nothing of the loop's."""
+        """The task in which it runs. A waiter frees none of the loop's objects."""
         self._gate = threading.Lock()
         self._gate.acquire()
         self._value: list[T] = []
@@ -41,7 +41,7 @@ class Call(Generic[T]):
     # In the loop
 
     def set_result(self, value: T) -> None:
-        """End it with what it has returned."""
+        """End it with its result."""
         self._value.append(value)
         self._open()
 
@@ -57,13 +57,13 @@ class Call(Generic[T]):
     # Elsewhere
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for its end.
+        """Wait for the end of the call.
 
         Args:
             timeout: Seconds to wait.
 
         Returns:
-            Whether it has ended in time.
+            Whether it ended in time.
         """
         until = None if timeout is None else time.monotonic() + timeout
         while not self.done:
@@ -71,14 +71,14 @@ class Call(Generic[T]):
             if left <= 0:
                 return False
             if self._gate.acquire(timeout=left):
-                self._gate.release()  # for others who wait
+                self._gate.release()  # for other waiters
         return True
 
     def result(self) -> T:
-        """Return what it has returned, or raise what it has raised. It has ended."""
+        """Return the result, or raise the error. The call has ended."""
         if self._error is None:
             return self._value[0]
         try:
             raise self._error
         finally:
-            del self  # else the error refers to itself, by its traceback
+            del self  # otherwise the error refers to itself through its traceback

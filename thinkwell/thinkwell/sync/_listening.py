@@ -1,4 +1,4 @@
-"""`listen`: handlers for a run that has been started, for callers who block."""
+"""`listen`: handlers for a running run, for callers who block."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def listen(stream: ThoughtStream[T], handlers: Handlers, *, timeout: float | Non
 
 
 def hear(stream: ThoughtStream[T], listening: Callable[[], Awaitable[T]]) -> T:
-    """Wait for a listen; whatever ends the wait before its time ends the run."""
+    """Wait for a listener; whatever ends the wait early ends the run."""
     over = threading.Event()
-    over.set()  # as long as it has not begun
+    over.set()  # unless it has begun
 
     async def hearing() -> T:
         over.clear()
@@ -57,6 +57,6 @@ def hear(stream: ThoughtStream[T], listening: Callable[[], Awaitable[T]]) -> T:
     try:
         return stream._loop.call(hearing)
     except BaseException:
-        stream._end()  # it has ended, unless this was Ctrl-C, or what a signal handler raises
+        stream._end()  # no effect unless this was Ctrl-C, or an exception from a signal handler
         over.wait(HANDLERS_GRACE)
         raise

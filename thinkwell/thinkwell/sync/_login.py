@@ -26,7 +26,7 @@ def login(
     on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
     startup_timeout: float = 60,
 ) -> None:
-    """Log in to an agent, and return when it opens a session.
+    """Log in to an agent, and return once it opens a session.
 
     A login of type ``terminal`` runs the agent's own command, with the arguments and variables that the agent
     adds, in your terminal; Ctrl-C there ends the login, not your program.
@@ -42,7 +42,7 @@ def login(
 
     Raises:
         LoginRequired: You have to name a method, or it needs a terminal; or the login succeeded, but
-            the agent still wants one.
+            the agent still requires one.
         LoginFailed: The login failed.
         AgentError: The agent could not be started, or opened no session.
         NotADirectoryError: The folder does not exist.

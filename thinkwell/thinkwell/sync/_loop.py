@@ -1,7 +1,7 @@
-"""The event loop behind the blocking API: one for the process, in a thread of its own.
+"""The event loop behind the blocking API: one per process, in its own thread.
 
-All agents share it, so that one can supervise another. It begins with the first of them and ends with the
-last. What is left open when the interpreter exits is closed then.
+All agents share it, so that one can supervise another. It starts with the first agent and ends with the
+last. When the interpreter exits, it closes everything still open.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ON_THE_LOOP: Final = (
     "or by on_phase. Write the function without async, so that it runs in a thread, or use the async API"
 )
 LOOK_INTERVAL: Final = 0.05
-"""Seconds between looks for ended threads while the interpreter exits."""
+"""Seconds between checks for ended threads while the interpreter exits."""
 
 FORKED: Final = (
     "this process was forked from the one that opened the agent, and cannot use its connection; open an "
@@ -45,21 +45,21 @@ FORKED: Final = (
 
 
 class LoopEnded(RuntimeError):  # noqa: N818
-    """Nothing is open any more that the loop would run for."""
+    """Nothing is open any more, so the loop has ended."""
 
 
 class WaitedTooLong(TimeoutError):  # noqa: N818
-    """The caller's time is up. What it waited for goes on."""
+    """The caller's time is up. The call's work continues."""
 
 
 class Held(Generic[T]):
-    """An async context manager that a task of the loop has entered, and leaves when it is told to.
+    """An async context manager that a task of the loop has entered, and leaves on request.
 
     Args:
-        loop: Where.
-        manager: Makes it.
-        outer: What it was opened within: it is left before that is.
-        kill: Ends at once what was entered.
+        loop: The loop's thread.
+        manager: Makes the context manager.
+        outer: The object in which it was opened; this one is left first.
+        kill: Ends the entered object at once.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Held(Generic[T]):
         self.loop = loop
         self.entered: Call[T] = Call()
         self.left: Call[None] = Call()
-        """Done when it was left, or was never entered."""
+        """Done once it was left, or if it was never entered."""
         self._manager = manager
         self._outer = outer
         self._kill = kill
@@ -118,13 +118,13 @@ class Held(Generic[T]):
                 await checkpoint()
 
     def refuse(self, why: Exception) -> None:
-        """Never enter it. Called in the loop."""
+        """Refuse to enter it. Called in the loop."""
         self._over.set()
         self.entered.set_exception(why)
         self.left.set_result(None)
 
     def leave(self) -> bool:
-        """Ask for it to be left; return whether the loop still hears that. Returns at once."""
+        """Request that it is left; return whether the loop still gets this. Returns at once."""
         return self.loop.leave(self)
 
     def let_go(self) -> None:
@@ -134,7 +134,7 @@ class Held(Generic[T]):
             self._scope.cancel()
 
     def kill(self) -> None:
-        """End at once what was entered, where it was."""
+        """End the entered object at once, if there is one."""
         self.loop.post(self._end)
 
     def _end(self) -> None:
@@ -142,14 +142,14 @@ class Held(Generic[T]):
             self._kill(self.entered.result())
 
     def close(self, *, hurried: bool = False) -> None:
-        """Leave it and wait until it was left. Ctrl-C meanwhile kills it, and is raised at the end.
+        """Leave it and wait for that. Ctrl-C meanwhile kills it, and is raised at the end.
 
         Args:
-            hurried: Whether it is left as by an exception: what runs in it is not waited for.
+            hurried: Whether to leave it as after an exception: without waiting for what runs in it.
         """
         self._hurried = hurried
         if self.loop.forked:
-            return  # it is not ours
+            return  # it belongs to another process
         self.loop.check_elsewhere()
         interrupted: KeyboardInterrupt | None = None
         while True:
@@ -168,7 +168,7 @@ class Held(Generic[T]):
 
 
 class LoopThread:
-    """An event loop in a thread of its own, for as long as something is held open in it."""
+    """An event loop in its own thread, as long as something is open in it."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
@@ -176,7 +176,7 @@ class LoopThread:
         self._held: dict[Held[Any], None] = {}
         self._nothing_held = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        # A daemon: others would have to end before the interpreter lets us know that it exits.
+        # A daemon: the interpreter waits for other threads before it tells us that it exits.
         self._thread = threading.Thread(target=self._main, name="thinkwell.sync", daemon=True)
         self.ended: bool = False
         """Whether it takes no more calls."""
@@ -191,14 +191,14 @@ class LoopThread:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of that in which the loop runs."""
+        """Whether this process is a fork of the loop's process."""
         return os.getpid() != self._pid
 
     def check_elsewhere(self) -> None:
         """Check that the caller is not in the loop's own thread.
 
         Raises:
-            RuntimeError: It is there.
+            RuntimeError: The caller is in it.
         """
         if self._is_here:
             raise RuntimeError(ON_THE_LOOP)
@@ -208,7 +208,7 @@ class LoopThread:
         return threading.get_ident() == self._thread.ident
 
     def _post(self, function: Callable[[*Args], None], *args: *Args) -> None:
-        """Call a function in the loop, for sure; it sees the caller's context variables.
+        """Call a function in the loop, guaranteed; it sees the caller's context variables.
 
         Raises:
             LoopEnded: Nothing is open any more.
@@ -216,7 +216,7 @@ class LoopThread:
         """
         if self.forked:
             raise RuntimeError(FORKED)
-        with _lock:  # what is posted before the loop ends comes before its end
+        with _lock:  # a call posted before the loop ends runs before its end
             if self.ended:
                 raise LoopEnded
             self._loop.call_soon_threadsafe(function, *args, context=_context())
@@ -228,17 +228,17 @@ class LoopThread:
             call.task.add_done_callback(self._tasks.discard)
 
     def post(self, function: Callable[[], object]) -> None:
-        """Call a function in the loop some time, unless it has ended. It must not raise."""
-        with contextlib.suppress(RuntimeError):  # it has
+        """Call a function in the loop at some time, unless the loop has ended. It must not raise."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(function)
 
     def call(
         self, function: Callable[[*Args], Awaitable[T]], *args: *Args, timeout: float | None = None
     ) -> T:
-        """Call an async function in the loop and wait for what it returns.
+        """Call an async function in the loop and wait for its result.
 
         Args:
-            function: What to call.
+            function: The function.
             args: Its arguments.
             timeout: Seconds to wait.
 
@@ -274,7 +274,7 @@ class LoopThread:
         self.post(cancel)
 
     def ask(self, function: Callable[[*Args], T], *args: *Args) -> T:
-        """Call a function that does not block where nothing changes meanwhile.
+        """Call a function that does not block, at a moment when nothing changes.
 
         Raises:
             RuntimeError: This process is a fork.
@@ -289,15 +289,15 @@ class LoopThread:
                 return function(*args)
         return value
 
-    # What is held open
+    # Open objects
 
     def admit(self, held: Held[Any]) -> None:
-        """Let something be held open.
+        """Add an open object.
 
         It is noted in the loop's thread: Ctrl-C could interrupt the caller between any two steps.
 
         Raises:
-            LoopEnded: Nothing is open any more. What is so a moment later is told by `Held.entered`.
+            LoopEnded: Nothing is open any more. If that happens a moment later, `Held.entered` says so.
             RuntimeError: This process is a fork.
         """
         self._post(self._admit, held)
@@ -310,7 +310,7 @@ class LoopThread:
             self._begin(held.left, held.main, ())
 
     def leave(self, held: Held[Any]) -> bool:
-        """Ask for something to be left, if it was ever admitted; return whether the loop still hears it."""
+        """Request that an object is left, if it was added; return whether the loop still gets this."""
         try:
             self._post(self._leave, held)
         except LoopEnded:
@@ -324,7 +324,7 @@ class LoopThread:
             held.refuse(LoopEnded())
 
     def dismiss(self, held: Held[Any]) -> None:
-        """Forget what was left. With the last of them, the loop ends."""
+        """Forget an object that was left. The last one ends the loop."""
         with _lock:
             del self._held[held]
             self._end_without_any()
@@ -335,17 +335,17 @@ class LoopThread:
             self._nothing_held.set()
 
     def join(self) -> None:
-        """Where the loop has ended, wait until its thread has."""
+        """If the loop has ended, wait for its thread."""
         if self.ended:
             self._thread.join()
 
     def close(self) -> None:
-        """Leave all that is held open; Ctrl-C meanwhile kills it."""
+        """Leave everything that is open; Ctrl-C meanwhile kills it."""
         while not self.ended:
             try:
                 for held in tuple(self._held):
                     held.leave()
-                self.post(self._end_without_any)  # its caller may have been interrupted
+                self.post(self._end_without_any)  # the caller may have been interrupted
                 self._thread.join()
             except KeyboardInterrupt:
                 for held in tuple(self._held):
@@ -353,9 +353,9 @@ class LoopThread:
         self._thread.join()
 
     def leave_abandoned(self) -> None:
-        """Leave what its user cannot leave any more: now that the main thread has ended, and now and then.
+        """Leave what its users cannot leave any more: when the main thread has ended, and now and then.
 
-        What another thread has opened stays open for as long as Python waits for that thread.
+        Objects that another thread opened stay open as long as Python waits for that thread.
         """
         for held in tuple(self._held):
             if held.opener.daemon or held.opener is threading.main_thread() or not held.opener.is_alive():
@@ -366,7 +366,7 @@ class LoopThread:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             main = runner.get_loop().create_task(self._serve())
             while not main.done():
-                # What a function of the user's raises stops the loop, and is also on its way to who waits.
+                # An exception of a user's function stops the loop, and also goes to the waiter.
                 with contextlib.suppress(KeyboardInterrupt, SystemExit):
                     self._loop.run_until_complete(main)
 
@@ -377,7 +377,7 @@ class LoopThread:
 
 
 async def _settle(call: Call[T], function: Callable[..., Awaitable[T]], args: tuple[Any, ...]) -> None:
-    """Call a function and pass on what comes of it."""
+    """Call a function and pass on its result or error."""
     try:
         value = await function(*args)
     except asyncio.CancelledError:
@@ -393,7 +393,7 @@ async def _called(function: Callable[..., T], args: tuple[Any, ...]) -> T:
 
 
 def _context() -> Context:
-    """Return the caller's context variables, without what says that trio is running."""
+    """Return the caller's context variables, without the one that says that trio is running."""
     context = copy_context()
     sniffio = sys.modules.get("sniffio")
     if sniffio is not None:  # pragma: no branch - it comes with trio, which the tests have
@@ -407,21 +407,21 @@ def hold(
     within: Held[Any] | None = None,
     kill: Callable[[T], None] | None = None,
 ) -> tuple[Held[T], T]:
-    """Enter an async context manager in the process's loop, which is started where there is none.
+    """Enter an async context manager in the process's loop; start the loop if there is none.
 
     A caller who does not wait to the end leaves it.
 
     Args:
-        manager: Makes it.
-        within: What it is opened within.
-        kill: Ends at once what was entered.
+        manager: Makes the context manager.
+        within: The object in which it is opened.
+        kill: Ends the entered object at once.
 
     Returns:
-        What leaves it, and what it was entered as.
+        The object that leaves it, and the entered object.
 
     Raises:
-        LoopEnded: What it would be opened within is closed, and so is everything else.
-        RuntimeError: This is the loop's own thread, or that is another process's.
+        LoopEnded: The object around it is closed, and so is everything else.
+        RuntimeError: This is the loop's own thread, or the loop belongs to another process.
     """
     while True:
         loop = _running_loop() if within is None else within.loop
@@ -453,7 +453,7 @@ def _running_loop() -> LoopThread:
 
 
 _lock = threading.RLock()
-"""Held for a few steps at a time. A handler of signals may come in between, and use this API too."""
+"""Held for a few steps at a time. A signal handler may run in between, and use this API too."""
 
 _current: LoopThread | None = None
 
@@ -476,7 +476,7 @@ def _exit() -> None:
 
 
 atexit.register(_exit)
-# The interpreter waits for threads first, and those that have run a tool end with the loop.
+# The interpreter waits for threads first; those that ran a tool end with the loop.
 _before_threads: Callable[[Callable[[], None]], object] = getattr(
     threading, "_register_atexit", atexit.register
 )

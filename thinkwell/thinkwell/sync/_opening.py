@@ -1,4 +1,4 @@
-"""What is opened for the time of a block, or until it is closed."""
+"""Objects that stay open for a block, or until you close them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 
 class Opened(Generic[T]):
-    """What is open in the loop's thread."""
+    """An object that is open in the loop's thread."""
 
     def __init__(self, held: Held[T]) -> None:
         self._held = held
 
     def close(self) -> None:
-        """Leave it, as the end of its block would, and wait for that. Nothing happens where it is closed.
+        """Close it as the end of its block would, and wait for that. No effect if it is closed.
 
-        Ctrl-C meanwhile kills the agent; `KeyboardInterrupt` is raised when nothing of it runs any more.
+        Ctrl-C meanwhile kills the agent; `KeyboardInterrupt` is raised once nothing of it runs any more.
         """
         self._held.close()
 
@@ -40,7 +40,7 @@ class Opened(Generic[T]):
             raise AgentClosed from None
 
     def __del__(self) -> None:
-        """Close what was not closed and cannot be any more."""
+        """Close it if it is still open: it has no users left."""
         held: Held[T] | None = getattr(self, "_held", None)
         if held is not None and not held.loop.forked and not held.left.done:
             held.leave()
@@ -74,5 +74,5 @@ class Opener(Generic[O_co]):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        opened = self._entered.pop()  # else it is collected before it is closed, and warns of that
+        opened = self._entered.pop()  # otherwise it is collected before it is closed, and warns
         opened._held.close(hurried=exc_type is not None)

@@ -23,14 +23,14 @@ In_co = TypeVar("In_co", covariant=True)
 class Outcomes(Generic[In_co, T_co]):
     """The outcomes of many inputs, one for each: ``for outcome in agent.map(task, inputs)``.
 
-    The first runs have started. Each outcome is delivered once. Leaving the loop starts nothing more once as
-    many outcomes wait as runs go on; with ``with``, leaving the block cancels what still runs.
+    The first runs have started. Each outcome is delivered once. If you leave the loop, no more runs start
+    once as many outcomes wait as runs are running; with ``with``, leaving the block cancels the runs.
     """
 
     def __init__(self, loop: LoopThread, outcomes: AsyncOutcomes[In_co, T_co], owner: object) -> None:
         self._loop = loop
         self._outcomes = outcomes
-        self._owner = owner  # an agent is closed when it cannot be used any more
+        self._owner = owner  # an agent without users is closed
         self._ready: deque[Outcome[In_co, T_co]] = deque()
         self._over = False
 
@@ -53,25 +53,25 @@ class Outcomes(Generic[In_co, T_co]):
                 self._loop.ask(self._fetch_rest)
 
     async def _fetch(self) -> None:
-        """Take the next one. Not by way of the result: an interrupted caller must not lose it."""
+        """Take the next outcome. Not as the call's result: an interrupted caller must not lose it."""
         try:
             self._ready.append(await anext(self._outcomes))
         except StopAsyncIteration:
             self._over = True
 
     def _fetch_rest(self) -> None:
-        """Take the next of those that came before the agent was closed."""
+        """Take the next outcome from before the agent was closed."""
         try:
             self._ready.extend(filter(None, [self._outcomes._take()]))
         except StopAsyncIteration:
             self._over = True
 
     def results(self) -> list[Outcome[In_co, T_co]]:
-        """Wait for all, and return the outcomes in the order of the inputs. Ctrl-C cancels all.
+        """Wait for all runs; return their outcomes in the order of the inputs. Ctrl-C cancels them.
 
         Raises:
-            Exception: What the inputs raised while they were read.
-            AgentClosed: The agent was closed before all had started.
+            Exception: Reading the inputs raised it.
+            AgentClosed: The agent was closed before all runs had started.
         """
         try:
             return sorted(self, key=lambda outcome: outcome.index)
@@ -80,12 +80,12 @@ class Outcomes(Generic[In_co, T_co]):
             raise
 
     def cancel(self) -> None:
-        """Cancel the runs that go on, and start no more. Returns at once; their outcomes still come."""
+        """Cancel the running runs, and start no more. Returns at once; their outcomes still come."""
         self._loop.ask(self._outcomes.cancel)
 
     def close(self) -> None:
-        """Cancel what goes on, and wait for its end."""
-        with suppress(LoopEnded):  # then nothing goes on
+        """Cancel the running runs, and wait for their end."""
+        with suppress(LoopEnded):  # then nothing is running
             self._loop.call(self._outcomes.close)
 
     def __enter__(self) -> Self:

@@ -107,6 +107,6 @@ def replay(
 
     held, replaying = hold(replayed)
     stream = ThoughtStream(held.loop, replaying, held)
-    # Its clock is the loop's, which goes on as long as anybody can look at it.
+    # Its clock is the loop's, which runs as long as anybody can read it.
     weakref.finalize(stream, held.leave).atexit = False
     return stream

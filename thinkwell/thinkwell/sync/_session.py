@@ -42,7 +42,7 @@ class Session(Opened[AsyncSession]):
     def __init__(self, held: Held[AsyncSession], session: AsyncSession, owner: object) -> None:
         super().__init__(held)
         self._session = session
-        self._owner = owner  # an agent is closed when it cannot be used any more
+        self._owner = owner  # an agent without users is closed
 
     def __repr__(self) -> str:
         return repr(self._session)
@@ -58,7 +58,7 @@ class Session(Opened[AsyncSession]):
 
     @property
     def cwd(self) -> str:
-        """The folder in which it works."""
+        """The session's folder."""
         return self._session.cwd
 
     @property
@@ -93,23 +93,23 @@ class Session(Opened[AsyncSession]):
 
     @property
     def models(self) -> tuple[OptionChoice, ...]:
-        """The models that the agent offers; empty where it offers no choice."""
+        """The models that the agent offers; empty if it offers no choice."""
         return self._held.loop.ask(lambda: self._session.models)
 
     @property
     def model(self) -> str | None:
-        """The name of the model that it has; ``None`` where the agent does not tell."""
+        """The name of the current model; ``None`` if the agent does not report it."""
         return self._held.loop.ask(lambda: self._session.model)
 
     def set_model(self, model: str) -> None:
-        """Change the model, also while a turn runs. Where the session has it already, nothing is sent.
+        """Change the model, even while a turn runs. If it is already set, nothing is sent.
 
         Args:
             model: The ``value`` or the ``name`` of one of `models`.
 
         Raises:
             ModelNotOffered: The agent does not offer it, or offers no choice.
-            AgentError: It did not change it.
+            AgentError: The agent did not change it.
         """
         self._call(lambda: self._session.set_model(model))
 
@@ -161,7 +161,7 @@ class Session(Opened[AsyncSession]):
             additional_directories: More folders to work in.
             model: Its model, by id or name; by default that of this session.
             output: The output type, if all typed turns have the same one.
-            system: Instructions for the whole of it; by default those of this session.
+            system: Instructions for the whole session; by default those of this session.
             system_mode: See `Agent.session`.
             system_fallback: See `Agent.session`.
             open_timeout: Seconds for the agent to open the session.
@@ -239,9 +239,9 @@ def start_session(
     """Open a session.
 
     Args:
-        manager: Opens it.
-        within: The agent, or the session that it is a fork of.
-        owner: What stays open as long as it may be used.
+        manager: Opens the session.
+        within: The agent, or the session to fork.
+        owner: Stays open as long as the session may be used.
     """
     try:
         held, session = hold(manager, within=within)

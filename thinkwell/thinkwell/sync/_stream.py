@@ -31,7 +31,7 @@ M = TypeVar("M", bound="BaseModel | DataclassInstance")
 
 
 class Reader(Protocol[E]):
-    """Reads what comes of a run, in its event loop."""
+    """Reads the log of a run, or its drafts, in its event loop."""
 
     async def batch(self) -> list[E]:
         """Wait for more, and take all that is there; nothing is the end."""
@@ -43,11 +43,11 @@ class Reader(Protocol[E]):
 
 
 class EventIterator(Generic[E]):
-    """An iterator over a log, with a place of its own. Threads that share one share its events out.
+    """An iterator over a log, with its own position. Threads that share one share its events out.
 
     Args:
-        loop: Where the log is written.
-        read: Makes the reader of the log, there.
+        loop: The thread in which the log is written.
+        read: Makes the log's reader there.
         owner: Stays alive as long as the iterator.
     """
 
@@ -77,13 +77,13 @@ class EventIterator(Generic[E]):
                 self._loop.ask(self._fetch_rest)
 
     async def _fetch(self) -> None:
-        """Take what there is. Not by way of the result: an interrupted caller must not lose it."""
+        """Take the available events. Not as the call's result: an interrupted caller must not lose them."""
         events = await self._begun().batch()
         self._ready.extend(events)
         self._over = not events
 
     def _fetch_rest(self) -> None:
-        """Take all from a log that grows no more."""
+        """Take all events of a log that has ended."""
         if not self._over:  # pragma: no branch - else another thread was quicker
             self._over = True
             self._ready.extend(self._begun().batch_nowait())
@@ -106,7 +106,7 @@ class ThoughtStream(Generic[T_co]):
     def __init__(self, loop: LoopThread, stream: AsyncThoughtStream[T_co], owner: object) -> None:
         self._loop = loop
         self._stream = stream
-        self._owner = owner  # an agent is closed when it cannot be used any more
+        self._owner = owner  # an agent without users is closed
 
     def __repr__(self) -> str:
         return self._loop.ask(repr, self._stream)
@@ -114,8 +114,8 @@ class ThoughtStream(Generic[T_co]):
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, str]:
-        """Return the run as it stands, as a notebook shows it. IPython takes what it wants of that."""
-        from thinkwell._display.html import bundle  # only notebooks pay for it
+        """Return the run's current state for a notebook. IPython picks a format."""
+        from thinkwell._display.html import bundle  # only notebooks need it
 
         return bundle(repr(self), self.view, self.elapsed, self._stream.recording)
 
@@ -169,7 +169,7 @@ class ThoughtStream(Generic[T_co]):
         self._wait_for(settled, timeout, "has no result")
         error = self._stream.result.exception()
         if error is not None:
-            raise error.with_traceback(None)  # it comes from here, and not from where others have waited
+            raise error.with_traceback(None)  # raised here, not where other threads waited
         return outcome.value[0]
 
     def done(self) -> bool:
@@ -240,25 +240,25 @@ class ThoughtStream(Generic[T_co]):
     ) -> Injected | Queued[ThoughtStream[T_co]] | Refused:
         """Tell the agent something while it works: ``steer("Also check the login")``.
 
-        Waits until the first prompt was sent, where the run has not come so far.
+        Waits until the first prompt was sent.
 
         An agent that can be steered reads it in the turn that runs. The run then stays open until the agent
         has done that too, at most ``background_wait`` seconds longer than its turn.
 
         Args:
             text: What to tell it.
-            otherwise: What to do where the agent cannot be steered, or does not take it. ``"queue"``: start
+            otherwise: What to do if the agent cannot be steered, or refuses. ``"queue"``: start
                 another run of the same task in the session, with this text as its prompt, when this one is
                 over. ``"interrupt"``: end the turn, and go on in this run with this text.
 
         Returns:
-            The outcome; a `Steered` event says so in the log, too.
+            The outcome. It is also in the log, as a `Steered` event.
 
         Raises:
-            SteeringUnsupported: The agent cannot be steered, and `otherwise` is not given.
+            SteeringUnsupported: The agent cannot be steered, and you gave no `otherwise`.
             RunEnded: The run is over, or was cancelled.
-            ValueError: The text is empty, or `otherwise` is none of those.
-            AgentExited: The agent has ended meanwhile.
+            ValueError: The text is empty, or `otherwise` has another value.
+            AgentExited: The agent ended in the meantime.
         """
         came_to = self._loop.call(lambda: self._stream.steer(text, otherwise=otherwise))
         if isinstance(came_to, Queued):
@@ -299,7 +299,7 @@ class ThoughtStream(Generic[T_co]):
             pass  # then the run is over, with everything else
         except WaitedTooLong:
             raise TimeoutError(
-                f"{self.id} {still} after {timeout:g} seconds; it goes on: wait again, or cancel() it"
+                f"{self.id} {still} after {timeout:g} seconds; it continues: wait again, or cancel() it"
             ) from None
 
     def _end(self, *, hurried: bool = True) -> None:

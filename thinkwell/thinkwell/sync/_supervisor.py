@@ -1,4 +1,4 @@
-"""A supervisor for callers who block, and the one in the loop behind it."""
+"""A supervisor for callers who block, and the async one behind it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Supervisor:
 def async_handlers(
     given: QuestionHandler | Sequence[QuestionHandler] | None,
 ) -> QuestionHandler | Sequence[QuestionHandler] | None:
-    """Return who answers questions in the loop: for a supervisor, the one that does not block."""
+    """Return the handlers for the loop: for a supervisor, its async one, which does not block."""
     if isinstance(given, Supervisor):
         return given._supervisor
     if given is None or callable(given):

@@ -1,4 +1,4 @@
-"""`thinkwell.progress` without ``await``: shows runs while they go on.
+"""`thinkwell.progress` without ``await``: shows running runs.
 
 ::
 
@@ -82,7 +82,7 @@ class Live:
         self._ctrl_c = ctrl_c
         self._live: AsyncLive | None = None
         self._post: Callable[[], None] | None = None
-        """Tells the display of Ctrl-C."""
+        """Reports Ctrl-C to the display."""
         self._early = 0
         """How often Ctrl-C was pressed before the display existed."""
         self._entered = ExitStack()
@@ -100,7 +100,7 @@ class Live:
     def __enter__(self) -> Self:
         with ExitStack() as received:
             if self._ctrl_c:
-                # Before anything is drawn: a person who sees the run may press it at once.
+                # Before anything is drawn: a user who sees the run may press it at once.
                 received.enter_context(_ctrl_c_received(self._press))
             held, live = hold(self._manager)
             self._entered.callback(held.close)
@@ -112,7 +112,7 @@ class Live:
         return self
 
     def _press(self) -> None:
-        """Tell the display of Ctrl-C, or keep it until there is one."""
+        """Report Ctrl-C to the display, or keep it until there is a display."""
         if self._post is None:
             self._early += 1
         else:
@@ -179,7 +179,7 @@ def show(
 
 @contextmanager
 def _ctrl_c_received(press: Callable[[], object]) -> Generator[None]:
-    """Receive the first two Ctrl-C of a block in place of the program, where it receives any."""
+    """Receive the first two Ctrl-C of a block in place of the program, unless it ignores them."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before in (None, signal.SIG_IGN):
         yield

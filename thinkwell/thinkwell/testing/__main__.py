@@ -1,7 +1,7 @@
-"""``python -m thinkwell.testing FILE``: be an agent that plays a script, or that repeats a recording.
+"""``python -m thinkwell.testing FILE``: an agent that plays a script, or repeats a recording.
 
-With a folder, what comes of a script is kept there, and processes with the same folder go on where the others
-have got to. Without one each process plays the script from its beginning.
+With a folder, the state of a script is stored there, and processes with the same folder continue where the
+others are. Without one, each process plays the script from its beginning.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Be the agent until the client leaves; return the exit code."""
+    """Run as the agent until the client leaves; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m thinkwell.testing",
         description="Be an agent, on standard input and output, that plays a script or repeats a recording.",

@@ -1,7 +1,7 @@
-"""What goes wrong on the way from an agent to us, as a seed decides. Nothing here waits or reads.
+"""The faults on the way from an agent to us, as a seed decides. Nothing here waits or reads.
 
-`Chaos` takes the lines that pass and decides what happens to them; `thinkwell.testing._chaotic` is the
-transport around it.
+`Chaos` gets the lines and decides what happens to them; `thinkwell.testing._chaotic` is the transport around
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HUGE: Final = 8 * 1024 * 1024
 """Bytes of a huge line."""
 
 DELAYS: Final = (0.001, 0.01, 0.1, 0.5)
-"""Seconds of which a delay is chosen."""
+"""Seconds from which a delay is chosen."""
 
 Way: TypeAlias = Literal["in", "out"]
 """``in``: from the agent to us."""
@@ -73,7 +73,7 @@ class Fault(StrEnum):
 
 
 FATAL: Final = frozenset({Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK})
-"""Faults after which the connection is of no use."""
+"""Faults that make the connection useless."""
 
 DEFAULT_RATES: Final[Mapping[Fault, float]] = {
     Fault.DELAY: 0.1,
@@ -88,8 +88,7 @@ DEFAULT_RATES: Final[Mapping[Fault, float]] = {
     Fault.UNKNOWN_REQUEST: 0.03,
     Fault.DUPLICATE_REQUEST: 0.05,
 }
-"""How likely each fault is, for each message that it can befall. A run has to come
-out as well as without them."""
+"""The probability of each fault, for each message it applies to. A run has to end as well as without them."""
 
 _NOISE: Final = (
     b"npm warn deprecated: this is no message",
@@ -107,7 +106,7 @@ _NOISE: Final = (
 
 
 class Passed(Struct, frozen=True, kw_only=True):
-    """A line that has passed, or a fault that is no line."""
+    """A line that has passed, or a fault without a line."""
 
     at: float
     """Seconds on the clock of the event loop."""
@@ -118,7 +117,7 @@ class Passed(Struct, frozen=True, kw_only=True):
 
 
 class Piece(Struct, kw_only=True):
-    """Bytes to hand over, and the lines that they complete."""
+    """Bytes to deliver, and the lines that they complete."""
 
     data: bytes
     lines: Sequence[tuple[bytes, Fault | None]]
@@ -126,7 +125,7 @@ class Piece(Struct, kw_only=True):
 
 
 class _Message(Struct):
-    """As much of a message as is looked at."""
+    """The relevant part of a message."""
 
     id: Any = UNSET
     method: str = ""
@@ -139,7 +138,7 @@ class _Message(Struct):
 
     @property
     def session(self) -> str | None:
-        """The session that it is about, where it says so."""
+        """The session of the message, if it names one."""
         match self.params or self.result:
             case {"sessionId": str(id_)}:
                 return id_
@@ -194,7 +193,7 @@ class Chaos:
         self._prompts: dict[object, str] = {}
         self._openings: set[object] = set()
         self._made_up: set[object] = set()
-        """Ids of requests that the agent knows nothing of."""
+        """Ids of requests that the agent did not send."""
         self._twice: dict[object, bool] = {}
         """Ids of requests that came twice, and whether one of them was answered."""
         self._late: dict[str, list[bytes]] = {}
@@ -209,7 +208,7 @@ class Chaos:
     # What we send
 
     def outgoing(self, line: bytes) -> bool:
-        """Take a line of ours, and return whether the agent gets it."""
+        """Take one of our lines, and return whether the agent gets it."""
         self._count_message()
         if self.broken:
             return False
@@ -228,7 +227,7 @@ class Chaos:
         return True
 
     def write_delay(self) -> float:
-        """Return how long a write of ours takes."""
+        """Return how long our write takes."""
         return self._dice.choice(self._delays) if self._happens(Fault.SLOW_WRITE) else 0.0
 
     # What the agent sends
@@ -246,7 +245,7 @@ class Chaos:
         return self._pieces()
 
     def finish(self) -> list[Piece]:
-        """Return what was held back: the agent sends no more."""
+        """Return the lines that were held back: the agent sends no more."""
         self._release()
         for lines in self._late.values():
             self._lines += [(line, Fault.LATE_UPDATES) for line in lines]
@@ -287,7 +286,7 @@ class Chaos:
 
     def _take_update(self, line: bytes, session: str) -> None:
         self._session = session
-        if session in self._late:  # never overtaken by one of the same session
+        if session in self._late:  # a message of the same session never overtakes it
             self._late[session].append(line)
         elif session in self._prompts.values() and self._happens(Fault.LATE_UPDATES):
             self._release()
@@ -315,7 +314,7 @@ class Chaos:
     # What it makes up
 
     def _make_up(self) -> None:
-        """Perhaps put a line of its own in front of the next."""
+        """Perhaps insert a made-up line before the next one."""
         if self._happens(Fault.NOISE):
             self._lines.append((self._dice.choice(_NOISE), Fault.NOISE))
         if self._happens(Fault.HUGE_NOISE):
@@ -376,7 +375,7 @@ class Chaos:
                 return
 
     def _pieces(self) -> list[Piece]:
-        """Cut what there is as the dice say."""
+        """Cut the bytes as the dice say."""
         lines, self._lines = self._lines, []
         data = b"".join([line + b"\n" for line, _ in lines])
         if not data:

@@ -1,4 +1,4 @@
-"""What has to hold between what was on the wire and what a run told its readers."""
+"""What must be true of the messages on the wire and the events of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ("Prompt", "Wire", "answers_missing", "order_broken", "shown", "told")
 
 Token: TypeAlias = tuple[str, str]
-"""What an update is known by: its kind, and what it says."""
+"""Identifies an update: its kind, and its content."""
 
 _TEXTS: Final = {"agent_message_chunk": "message", "agent_thought_chunk": "thought"}
 
@@ -37,7 +37,7 @@ class Prompt:
     session: str
     text: str
     sent: int
-    """Its place among what has passed."""
+    """Its position among all messages."""
     sent_at: float
     answered: int | None = None
     answered_at: float = 0.0
@@ -46,24 +46,24 @@ class Prompt:
 
 @dataclass
 class Wire:
-    """What has passed on a connection, read."""
+    """The messages of a connection, parsed."""
 
     passed: Sequence[Passed]
     updates: dict[str, list[tuple[int, Token]]] = field(default_factory=dict[str, list[tuple[int, Token]]])
-    """By session: the place and the token of each update that was handed over."""
+    """By session: the position and the token of each delivered update."""
     prompts: list[Prompt] = field(default_factory=list[Prompt])
     questions: dict[Any, list[float]] = field(default_factory=dict[Any, list[float]])
-    """By id: when each request of the agent's has to be answered, at the latest, where all ends then."""
+    """By id: the latest time for the answer to each request of the agent, if all ends then."""
     answers: dict[Any, int] = field(default_factory=dict[Any, int])
     """By id: how often we have answered it."""
     asked_tools: set[str] = field(default_factory=set[str])
-    """Tool calls that were asked for: the question is news of them too, and not in the order of updates."""
+    """Tool calls with a question: the question reports them too, outside of the order of updates."""
 
     steered: set[str] = field(default_factory=set[str])
     """Sessions whose agent was told something in a turn: their runs may stay open behind the answer."""
 
     stuck: bool = False
-    """Whether the agent read no more, so that the last prompts are not to be seen."""
+    """Whether the agent stopped reading, so that the last prompts cannot be seen."""
 
     def __post_init__(self) -> None:
         open_prompts: dict[Any, Prompt] = {}
@@ -107,7 +107,7 @@ class Wire:
             self.answers[message["id"]] = self.answers.get(message["id"], 0) + 1
 
     def comparable(self, tokens: Iterable[Token]) -> list[Token]:
-        """Return the tokens without those of tool calls that were asked for."""
+        """Return the tokens without those of tool calls with a question."""
         return [
             token
             for token in tokens
@@ -115,7 +115,7 @@ class Wire:
         ]
 
     def prompts_of(self, session: str, mark: str | None, others: Iterable[str]) -> list[Prompt]:
-        """Return the prompts of one run: from its own to the next of another's."""
+        """Return the prompts of one run: from its own to the next one of another run."""
         found: list[Prompt] = []
         for prompt in self.prompts:
             if prompt.session != session:
@@ -143,7 +143,7 @@ def _message(line: bytes) -> dict[str, Any] | None:
 
 
 def told(update: Any) -> Token | None:
-    """Return what an update is known by; ``None`` for one that is not looked at."""
+    """Return the token of an update; ``None`` for one that is ignored."""
     match update:
         case {
             "sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind,
@@ -165,7 +165,7 @@ def told(update: Any) -> Token | None:
 
 
 def shown(events: Iterable[ev.ThoughtEvent]) -> list[Token]:
-    """Return what the updates behind events are known by, in their order."""
+    """Return the tokens of the updates behind events, in their order."""
     tokens: list[Token] = []
     tools: set[Token] = set()
     for event in events:
@@ -187,11 +187,11 @@ def shown(events: Iterable[ev.ThoughtEvent]) -> list[Token]:
 
 
 def answers_missing(wire: Wire, *, until: float | None, grace: float = 0) -> list[str]:
-    """Return the agent's requests that were not answered once.
+    """Return the agent's requests that were not answered exactly once.
 
     Args:
-        wire: What has passed.
-        until: When we ended the connection; ``None`` where it broke, so that some could not be answered.
+        wire: The messages.
+        until: When we ended the connection; ``None`` if it broke, so that some could not be answered.
         grace: Seconds that an answer may take.
     """
     wrong: list[str] = []
@@ -214,17 +214,17 @@ def order_broken(
     """Return what is wrong with the order of a run's events; ``None``: nothing.
 
     Args:
-        wire: What has passed.
+        wire: The messages.
         prompts: The run's prompts.
-        tokens: What its events told.
-        alone: Whether its session was its own, so that what came before its prompt is its own too.
+        tokens: Those of its events.
+        alone: Whether its session was its own, so that updates before its prompt are its own too.
         error: Its error.
-        ended_at: When it was over.
+        ended_at: When it ended.
     """
     if not prompts:
         return None
     updates = wire.updates.get(prompts[0].session, [])
-    # What comes between the turn before and this prompt may be late for that one or early for this.
+    # Updates between the previous turn and this prompt may be late for the former or early for the latter.
     first = last = 0
     if not alone:
         last = _count(updates, prompts[0].sent)
@@ -251,7 +251,7 @@ def _count(updates: Sequence[tuple[int, Token]], place: int) -> int:
 def _end(
     updates: Sequence[tuple[int, Token]], last: Prompt, error: Exception | None, ended_at: float
 ) -> int | None:
-    """Return how many updates the run must have, at its end; ``None``: it may have been given up before."""
+    """Return how many updates the run must have at its end; ``None``: it may have been given up earlier."""
     if last.answered is None:
         return len(updates) if isinstance(error, AgentExited) and last.cancelled_at is None else None
     given_up = last.cancelled_at is not None and last.answered_at - last.cancelled_at > GIVEN_UP_AFTER

@@ -1,7 +1,7 @@
-"""What has happened to a script: the lines of its connections, the steps that were begun, and the failures.
+"""The history of a script: the lines of its connections, the steps that began, and the failures.
 
-It is kept in memory, or in a file where processes play the script: each appends to it, and goes on where the
-others have got to.
+It is kept in memory, or in a file if processes play the script: each appends to it, and continues where the
+others are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Line(Struct, frozen=True, tag_field="entry", tag="line"):
 
 
 class Begun(Struct, frozen=True, tag_field="entry", tag="begun"):
-    """A step was begun. Turns and steps count from 1."""
+    """A step has begun. Turns and steps count from 1."""
 
     turn: int
     step: int
@@ -39,7 +39,7 @@ class Returned(Struct, frozen=True, tag_field="entry", tag="returned"):
 
 
 class Failure(Struct, frozen=True, tag_field="entry", tag="failure"):
-    """Something did not go as the script says."""
+    """Something differed from the script."""
 
     reason: str
 
@@ -47,11 +47,11 @@ class Failure(Struct, frozen=True, tag_field="entry", tag="failure"):
 Entry: TypeAlias = Line | Begun | Returned | Failure
 
 Counted: TypeAlias = Literal["connection", "session", "turn"]
-"""What is numbered, over all connections."""
+"""What is counted, over all connections."""
 
 
 class Journal(Protocol):
-    """Where entries go."""
+    """Stores entries."""
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries, in order."""
@@ -88,9 +88,9 @@ class MemoryJournal:
 
 
 class FileJournal:
-    """A journal of several processes, in a folder of their own.
+    """A journal of several processes, in its own folder.
 
-    It is a file of lines, and an empty file for each number that is taken.
+    It is a file of lines, and an empty file for each taken number.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -98,7 +98,7 @@ class FileJournal:
         self._path = folder / "played.ndjson"
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return all entries, in order. One that its process could not finish is left out."""
+        """Return all entries, in order. An entry that its process could not finish is left out."""
         if not self._path.exists():
             return ()
         *whole, _unfinished = self._path.read_bytes().split(b"\n")
@@ -113,7 +113,7 @@ class FileJournal:
             os.close(descriptor)
 
     def claim(self, counted: Counted) -> int:
-        """Return the next number: that of the first file which this process is the one to make."""
+        """Return the next number: that of the first file that this process creates."""
         number = 1
         while True:
             try:

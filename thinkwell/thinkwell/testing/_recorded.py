@@ -1,4 +1,4 @@
-"""What an agent did in a recording, sorted by the requests that it did it for."""
+"""What an agent did in a recording, by request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPENINGS: Final = ("session/new", "session/load", "session/resume", "session/for
 """Requests that open a session."""
 
 _NEW: Final = ("session/new", "session/fork")
-"""Those of them whose session is named by the answer."""
+"""Requests whose answer names the session."""
 
 
 class Tells(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Asks(Struct, frozen=True, kw_only=True):
 
 
 class CallsTool(Struct, frozen=True, kw_only=True):
-    """The agent calls a tool of the client's."""
+    """The agent calls a tool of the client."""
 
     at: float
     key: object
@@ -52,12 +52,12 @@ class CallsTool(Struct, frozen=True, kw_only=True):
 
 
 class IsAnswered(Struct, frozen=True, kw_only=True):
-    """What the agent has asked for, or called, is answered: it went on after that."""
+    """The agent's request or call was answered: the agent continued after that."""
 
     at: float
     key: object
     result: JsonValue = None
-    """What the client said then."""
+    """The client's answer."""
 
 
 class Answers(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ Act: TypeAlias = Tells | Asks | CallsTool | IsAnswered
 
 
 class Exchange(Struct, kw_only=True):
-    """A request of the client's, and all that the agent did then."""
+    """A request of the client, and everything that the agent did for it."""
 
     at: float
     method: str
@@ -91,20 +91,20 @@ class Plan:
         self.path = recording.path
         self.cut = recording.cut
         self.exit_code: int | None = None
-        """How the agent's process ended while it was needed; ``None`` where it did not."""
+        """How the agent's process ended while it was needed; ``None`` if it did not."""
         self._waiting: dict[tuple[str, str | None], deque[Exchange]] = defaultdict(deque)
         self._asked: dict[object, Exchange] = {}
         """By the ids of the client's requests."""
         self._latest: dict[str, Exchange] = {}
-        """The exchange that what comes in a session belongs to."""
+        """The exchange to which a session's messages belong."""
         self._early: dict[str, list[Act]] = defaultdict(list)
         self._owners: dict[object, Exchange] = {}
-        """By the keys of what the agent has asked."""
+        """By the keys of the agent's requests."""
         for record in recording.records:
             self._read(record)
 
     def next(self, method: str, session: str | None) -> Exchange | None:
-        """Take what is to be done for a request; ``None``: the recording holds no more of its kind."""
+        """Take the next exchange for a request; ``None``: the recording has no more of its kind."""
         waiting = self._waiting.get((method, session))
         return waiting.popleft() if waiting else None
 
@@ -138,7 +138,7 @@ class Plan:
                 self._latest[exchange.session] = exchange
 
     def _is_prompted(self, session: str) -> bool:
-        """Whether a turn goes on, to which all belongs that comes in the session."""
+        """Whether a turn is running, to which all messages in the session belong."""
         latest = self._latest.get(session)
         return latest is not None and latest.method == "session/prompt" and latest.answer is None
 
@@ -199,6 +199,6 @@ def _has_id(message: Message) -> bool:
 
 
 def session_of(params: JsonValue) -> str | None:
-    """Return the session that a message belongs to, where it says so."""
+    """Return the session of a message, if it names one."""
     session = params.get("sessionId") if is_object(params) else None
     return session if isinstance(session, str) else None

@@ -1,4 +1,4 @@
-"""An agent that does again what it did in a recording."""
+"""An agent that repeats a recording."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def replay_agent(path: str | os.PathLike[str], *, speed: float = 0) -> tuple[str
 
 
 async def serve_recording(path: str, speed: float, transport: Transport | None = None) -> int | None:
-    """Be the agent until the client leaves.
+    """Run as the agent until the client leaves.
 
     Returns:
-        The exit code with which the agent ended in the recording, where it did so now.
+        The exit code with which the agent ended in the recording, if it ended now.
     """
     plan = did.Plan(read_recording(path))
     exit_code: int | None = None
@@ -88,7 +88,7 @@ class _RecordedAgent:
         self._ids: dict[object, int] = {}
         self._outcomes: dict[object, Outcome] = {}
         self._terminals: dict[str, str] = {}
-        """What the client calls them now, by what it called them."""
+        """The client's current names, by those in the recording."""
         self._turns: dict[str | None, anyio.CancelScope] = {}
         self._mcp: dict[str, str] = {}
         """MCP connections of the sessions."""
@@ -97,7 +97,7 @@ class _RecordedAgent:
     # What the client sends
 
     def updates(self, batch: list[s.SessionNotification], /) -> None:
-        """Ignore what only an agent may send."""
+        """Ignore updates, which only an agent may send."""
 
     def arrived(self, request: Request, /) -> None:
         """Note a turn before its task runs: its cancellation may be read together with it."""
@@ -118,7 +118,7 @@ class _RecordedAgent:
         """Ignore the end."""
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
-        """Do what was done for such a request."""
+        """Do what the recording has for such a request."""
         given = msgspec.json.decode(params)
         session = did.session_of(given)
         exchange = self._plan.next(method, session)
@@ -144,12 +144,12 @@ class _RecordedAgent:
             raise _error(answer.error)
         if exchange.method in did.OPENINGS:
             await self._connect_tools(exchange.session or did.session_of(answer.result) or "", params)
-        # It runs when the answer is on its way: there is no checkpoint before that.
+        # It runs after the answer was sent: there is no checkpoint before that.
         self._tasks.start_soon(self._perform, exchange.late, exchange.session, answer.at)
         return _with_our_way(answer.result) if exchange.method == "initialize" else answer.result
 
     async def _end(self) -> None:
-        """Do what was done when there was no answer: end, or hang."""
+        """Do what the agent did when it sent no answer: end, or hang."""
         if self._plan.cut is not None:
             raise RpcError(INTERNAL_ERROR, f"The recording {self._plan.path} is cut: {self._plan.cut}")
         if self._plan.exit_code is not None:
@@ -200,13 +200,13 @@ class _RecordedAgent:
         self._ids[key] = self._connection.call(method, params, settle)
 
     def _learn_terminal(self, answered: did.IsAnswered) -> None:
-        """Know what a terminal of the recording is called now."""
+        """Note the current name of a terminal of the recording."""
         outcome, then = self._outcomes.get(answered.key), answered.result
         if isinstance(outcome, msgspec.Raw) and is_object(then) and "terminalId" in then:
             self._terminals[then["terminalId"]] = msgspec.json.decode(outcome).get("terminalId")
 
     def _renamed(self, value: JsonValue) -> JsonValue:
-        """Return what is sent, with the terminals as they are called now."""
+        """Return the value to send, with the current names of terminals."""
         if not self._terminals:
             return value
         if is_object(value):
@@ -227,7 +227,7 @@ class _RecordedAgent:
 
 
 def _with_our_way(result: JsonValue) -> JsonValue:
-    """Return what the agent advertises, and that it can call tools over the connection."""
+    """Return the agent's capabilities, plus calls of tools over the connection."""
     capabilities = dict(result.get("agentCapabilities") or {})
     capabilities["mcpCapabilities"] = {**(capabilities.get("mcpCapabilities") or {}), "acp": True}
     return {**result, "agentCapabilities": capabilities}

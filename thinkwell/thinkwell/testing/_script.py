@@ -1,4 +1,4 @@
-"""Scripts: what an agent is to do, written down in the order in which it does it."""
+"""Scripts: the steps of an agent, in order."""
 
 from __future__ import annotations
 
@@ -393,15 +393,15 @@ def refuse_functions(script: Script, where: str) -> None:
 
 
 script: Final = Script()
-"""The empty script, with which every other begins."""
+"""The empty script, with which every other one begins."""
 
 
 def telling(told: Script, where: str) -> tuple[st.Telling, ...]:
-    """Return the steps of a script that only tells.
+    """Return the steps of a script that only sends updates.
 
     Raises:
-        TypeError: It is no script.
-        ValueError: It does more.
+        TypeError: It is not a script.
+        ValueError: It has other steps.
     """
     if not isinstance(cast("object", told), Script):
         raise TypeError(f"{where}: {told!r:.100} is no script; begin with thinkwell.testing.script")
@@ -415,7 +415,7 @@ def as_json(value: JsonValue) -> JsonValue:
     """Return a value as JSON in Python builtins.
 
     Raises:
-        TypeError: It has no form in JSON.
+        TypeError: It cannot be written as JSON.
     """
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
 

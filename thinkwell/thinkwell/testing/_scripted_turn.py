@@ -1,4 +1,4 @@
-"""What a function of a script is given: the turn that it is a part of."""
+"""The argument of a script's function: its turn."""
 
 from __future__ import annotations
 

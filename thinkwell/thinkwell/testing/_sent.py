@@ -1,4 +1,4 @@
-"""What the client sent, read from the lines of the wire."""
+"""The client's messages, read from the lines of the wire."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SentSession(Struct, frozen=True, kw_only=True):
     asked_id: str | None
     """The requested session; ``None`` for a new one."""
     system: str | None = None
-    """The text of its system prompt, where it has one."""
+    """The text of its system prompt, if it has one."""
     system_mode: str | None = None
     """``append`` or ``override``."""
 
@@ -99,7 +99,7 @@ class SentTool(Struct, frozen=True, kw_only=True):
 
 
 class _Exchange(Struct, frozen=True):
-    """A request of the agent's with the client's answer."""
+    """A request of the agent with the client's answer."""
 
     method: str
     params: JsonValue

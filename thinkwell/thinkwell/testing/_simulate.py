@@ -1,4 +1,4 @@
-"""Runs of which a seed decides everything: what goes wrong, in which order tasks run, how time passes."""
+"""Runs in which a seed decides everything: the faults, the order of tasks, the passing of time."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 __all__ = ("simulate", "simulate_once")
 
 WITHIN: Final = 3600.0
-"""Seconds of virtual time that one run gets: all limits of thinkwell together are far below."""
+"""Seconds of virtual time for one run: far more than all limits of thinkwell together."""
 
 AGAIN_AFTER: Final = 1.0
-"""Seconds until it is tried again to break off: an event loop swallows what is raised in the wrong moment."""
+"""Seconds until it is broken off again: an event loop swallows an exception at the wrong moment."""
 
 REAL_LIMIT: Final = 60.0
-"""Seconds of real time that one run gets."""
+"""Seconds of real time for one run."""
 
 
 def simulate_once(
@@ -63,7 +63,7 @@ def simulate_once(
 
 
 def _why(exc: BaseException) -> str:
-    """Return what to say of an exception; one that is alone in its group is meant itself."""
+    """Return the message about an exception; for a group of one, about that one."""
     meant = exc
     while isinstance(meant, BaseExceptionGroup):
         inner = cast("BaseExceptionGroup[BaseException]", meant).exceptions
@@ -78,7 +78,7 @@ def _why(exc: BaseException) -> str:
 
 @contextmanager
 def _real_limit(seconds: float) -> Generator[None]:
-    """Break a block off that hangs in real time, where the system can do that."""
+    """Break off a block that hangs in real time, if the system supports that."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

@@ -1,4 +1,4 @@
-"""One simulated run: its dice, its connections, what is watched, what happened, and what was checked."""
+"""One simulated run: its dice, its connections, its watched runs, its trace, and its checks."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ SEED_VARIABLE: Final = "THINKWELL_SEED"
 """Environment variable that names the one seed to run."""
 
 LEAST_GRACE: Final = 0.001
-"""Seconds between a question and the end of everything, in which it need not be answered."""
+"""Seconds between a question and the end of everything in which it need not be answered."""
 
 GIVEN_UP: Final = "so its process is ended"
-"""What is logged where thinkwell ends an agent that does not end a turn."""
+"""The log message when thinkwell ends an agent that does not end a turn."""
 
 LINE_SHOWN: Final = 400
-"""Characters of a message that a trace shows."""
+"""Characters of a message shown in a trace."""
 
 _RANDOM: Final = re.compile(r'thinkwell[0-9a-f]{12}|\brun-\d+|(?:(?<=Id":")|(?<=Id": "))[0-9a-f]{24}(?=")')
-"""What differs from run to run by intention: names that must not be guessed, and numbers of runs."""
+"""Names that differ from run to run by intention: names that must not be guessed, and numbers of runs."""
 
 
 class DoesNotHold(AssertionError):  # noqa: N818 - a sentence, with its message
-    """Something does not hold."""
+    """An invariant does not hold."""
 
 
 class SimulationFailed(AssertionError):  # noqa: N818 - named as ScriptFailed is
@@ -245,10 +245,10 @@ class Simulation:
         self.report.noted[name] += 1
 
     def note(self, text: str) -> None:
-        """Write a line of the trace."""
+        """Add a line to the trace."""
         self._notes.append((anyio.current_time(), text))
 
-    # For those who run it
+    # For the code that runs it
 
     def trace(self) -> list[str]:
         """Return what happened, line by line, with times. The same for the same seed, in every process."""
@@ -268,11 +268,11 @@ class Simulation:
         return [f"{at - self._began:10.4f} {_RANDOM.sub(rename, text)[:LINE_SHOWN]}" for at, text in entries]
 
     def digest(self) -> str:
-        """Return a short name of what happened, to compare two runs."""
+        """Return a short hash of the trace, to compare two runs."""
         return hashlib.sha256("\n".join(self.trace()).encode()).hexdigest()[:16]
 
     async def run(self, program: Program, within: float) -> None:
-        """Run the program, and check what can be checked while the event loop runs."""
+        """Run the program, with the checks that need a running event loop."""
         began = self._began = anyio.current_time()
         before = other_tasks()
         try:
@@ -308,13 +308,13 @@ class Simulation:
         chaos = connection.chaos
         self.report.injected += chaos.injected
         grace = LEAST_GRACE + (chaos.longest_delay if chaos.injected[Fault.SLOW_WRITE] else 0)
-        # An agent that was killed, since it did not end a turn, is owed no answers to its other questions.
+        # An agent that was killed because it did not end a turn need not get answers to its other questions.
         until = None if self._killed else connection.left_at
         missing = answers_missing(Wire(chaos.passed), until=until, grace=grace)
         self.check("each request is answered once", not missing, "; ".join(missing))
 
     def check_leftovers(self, found: Leftovers) -> None:
-        """Check what can be checked when the event loop has ended."""
+        """Run the checks after the end of the event loop."""
         self.check("no file is left open", not found.descriptors, f"{found.descriptors}")
         self.check("no temporary file is left", not found.files, f"{found.files}")
         self.check("there is no warning", not found.warnings, f"{found.warnings}")
@@ -323,13 +323,13 @@ class Simulation:
             self.check("no error is logged", not found.errors, f"{found.errors}")
 
     def logged(self, record: logging.LogRecord) -> None:
-        """Take what is logged into the trace."""
+        """Add a log record to the trace."""
         self._killed = self._killed or GIVEN_UP in record.getMessage()
         try:
             self.note(f"{record.name} {record.levelname}: {record.getMessage():.300}")
-        except (RuntimeError, anyio.NoEventLoopError):  # no event loop runs any more, so there is no time
+        except (RuntimeError, anyio.NoEventLoopError):  # without a running event loop there is no time
             self._notes.append((self._began + self.report.virtual_seconds, record.getMessage()))
 
 
 Program: TypeAlias = Callable[[Simulation], Awaitable[object]]
-"""What is simulated."""
+"""The current simulation."""

@@ -1,7 +1,7 @@
-"""What a scripted agent can do, as values: a script is a row of these.
+"""The steps of a scripted agent, as values: a script is a sequence of these.
 
-They are plain data, so a script can be compared, written to a file and played by another process. What each
-one does is told where it is made, at the methods of `Script`.
+They are plain data, so a script can be compared, written to a file and played by another process. The
+methods of `Script` that make them say what they do.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from msgspec import UNSET, Meta, Struct
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 
 OptionKind: TypeAlias = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
-"""What an option of a permission question means."""
+"""The kind of an option of a permission question."""
 
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"] | str
-"""How a turn ends; others may be tried out."""
+"""How a turn ends; other reasons are allowed."""
 
 UsedKind: TypeAlias = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
-"""What sort of thing a tool call does."""
+"""The kind of a tool call."""
 
 UsedStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
-"""How far a tool call comes."""
+"""The last status of a tool call."""
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
-"""How many."""
+"""A count."""
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
-"""How long."""
+"""A duration."""
 
 ExitCode: TypeAlias = Annotated[int, Meta(ge=0, le=255)]
-"""With what a process ends by itself."""
+"""The exit code of a process."""
 
 SHOWN_WIDTH: Final = 200
-"""How many characters of a step a message shows."""
+"""How many characters of a step are shown in a message."""
 
 
 class _Step(Struct, frozen=True, kw_only=True, tag_field="step", omit_defaults=True):
@@ -79,14 +79,14 @@ class Says(_Step, frozen=True, kw_only=True, tag="says"):
 
 
 class Plans(_Step, frozen=True, kw_only=True, tag="plans"):
-    """A plan, whole."""
+    """A whole plan."""
 
     entries: tuple[str, ...]
     done: Count = 0
 
 
 class FileDiff(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A change of a file that a tool call shows."""
+    """A change of a file, shown in a tool call."""
 
     path: str
     new_text: str
@@ -109,7 +109,7 @@ class Uses(_Step, frozen=True, kw_only=True, tag="uses"):
 
 
 class Updates(_Step, frozen=True, kw_only=True, tag="updates"):
-    """Any update, as it stands on the wire."""
+    """Any update, as on the wire."""
 
     update: JsonValue
     session_id: str | None = None
@@ -189,7 +189,7 @@ class Hears(_Step, frozen=True, kw_only=True, tag="hears"):
 
 
 class Does(_Step, frozen=True, kw_only=True, tag="does"):
-    """A function of the user's. It cannot be written to a file."""
+    """The user's function. It cannot be written to a file."""
 
     function: Callable[..., Awaitable[str | None]]
 
@@ -198,7 +198,7 @@ class Does(_Step, frozen=True, kw_only=True, tag="does"):
 
 
 class Sends(_Step, frozen=True, kw_only=True, tag="sends"):
-    """Bytes on the wire, whatever they are."""
+    """Any bytes on the wire."""
 
     data: bytes
 
@@ -210,7 +210,7 @@ class FloodsStderr(_Step, frozen=True, kw_only=True, tag="floods_stderr"):
 
 
 class Pauses(_Step, frozen=True, kw_only=True, tag="pauses"):
-    """Time that passes."""
+    """A pause."""
 
     seconds: Seconds
 
@@ -247,7 +247,7 @@ class Crashes(_Step, frozen=True, kw_only=True, tag="crashes"):
 
 
 Telling: TypeAlias = Thinks | Says | Plans | Uses | Updates | Sends | FloodsStderr | Pauses
-"""A step that only tells: it needs no turn."""
+"""A step that only sends: it needs no turn."""
 
 Ending: TypeAlias = Stops | Fails | HangsUp | Crashes
 """A step that ends its turn."""
@@ -267,7 +267,7 @@ Step: TypeAlias = (
     | Hangs
     | Ending
 )
-"""Anything that a script can hold."""
+"""Every kind of step."""
 
 
 _WANTED: Final[dict[object, tuple[str, tuple[type, ...]]]] = {
@@ -284,7 +284,7 @@ _WANTED: Final[dict[object, tuple[str, tuple[type, ...]]]] = {
     UsedKind: (f"one of {', '.join(get_args(UsedKind))}", (str,)),
     UsedStatus: (f"one of {', '.join(get_args(UsedStatus))}", (str,)),
 }
-"""By type of a field: what to give, and the types of what is of the right type but not in its range."""
+"""By type of a field: the description of valid values, and the types that may be out of range."""
 
 
 @functools.cache
@@ -293,14 +293,14 @@ def _wanted(step: type[Struct]) -> dict[str, object]:
 
 
 def check(step: Struct, call: str) -> None:
-    """Check what a step was made of.
+    """Check the fields of a step.
 
     Args:
         step: The step, or a part of it.
         call: The method that makes it.
 
     Raises:
-        TypeError: A field is of another type.
+        TypeError: A field has the wrong type.
         ValueError: It is out of its range, or cannot be written as JSON.
     """
     for name, wanted in _wanted(type(step)).items():

@@ -1,4 +1,4 @@
-"""One turn of a script, as it is played."""
+"""Plays one turn of a script."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ OPTION_NAMES = {
     "reject_once": "Reject",
     "reject_always": "Always reject",
 }
-"""What the options of a permission question are called."""
+"""The names of the options of a permission question."""
 
 
 WHOSE_FAULT = "it is played by thinkwell.testing: look at the script and at what was sent"
-"""What a reader learns who sees the error of a failed script as that of an agent."""
+"""A hint for a reader who sees the error of a failed script as the agent's error."""
 
 
 NEEDED: Final[dict[type[st.Step], str]] = {
@@ -43,20 +43,20 @@ NEEDED: Final[dict[type[st.Step], str]] = {
     st.Writes: " (it has files to write where it has a workspace= that may be written)",
     st.Runs: " (it has terminals where it has a workspace= with terminal=True)",
 }
-"""What a client needs to be asked that, for those that refuse."""
+"""What the client needs for a request, for clients that refuse it."""
 
 
 class Unexpected(Exception):  # noqa: N818 - says what happened
-    """The client did something else than the script says."""
+    """The client did something that the script does not allow."""
 
 
 def client_is_gone(error: Exception) -> bool:
-    """Whether a step came to nothing because there is no client left to play to."""
+    """Whether a step failed because the client is gone."""
     return isinstance(error, AcpError) and not isinstance(error, RpcError)
 
 
 def what_went_wrong(step: st.Step, error: Exception) -> str:
-    """Return what to say of a step that failed."""
+    """Return the message about a failed step."""
     match error:
         case RpcError():
             return f"the client refuses: {error.message}{NEEDED.get(type(step), '')}"
@@ -67,7 +67,7 @@ def what_went_wrong(step: st.Step, error: Exception) -> str:
 
 
 def script_failed(message: str) -> RpcError:
-    """Return what a prompt is answered with when its script has failed."""
+    """Return the answer to a prompt whose script has failed."""
     return RpcError(INTERNAL_ERROR, message, WHOSE_FAULT)
 
 
@@ -75,12 +75,12 @@ class Turn:
     """Plays the steps of one prompt.
 
     Args:
-        number: Which turn of the script it is, from 1.
-        steps: What to do.
+        number: The number of the turn, from 1.
+        steps: The steps.
         request: The prompt.
-        teller: Tells the client what goes on.
+        teller: Sends the client updates.
         tools: The client's tool servers.
-        journal: Where to note what is done.
+        journal: Where to write the steps down.
         crash: Ends the process.
     """
 
@@ -111,21 +111,21 @@ class Turn:
         self._news = anyio.Event()
 
     def steer(self, text: str) -> None:
-        """Learn of something that the client says in the turn."""
+        """Note a message that the client sends in the turn."""
         self._told.append(text)
         self._news.set()
 
     def cancel(self) -> None:
-        """Learn that the client has cancelled the turn."""
+        """Note that the client has cancelled the turn."""
         self._cancelled.set()
         if not self._patient:
             self._scope.cancel()
 
     async def play(self) -> st.Stops:
-        """Do all the steps and return how the turn stops.
+        """Play all steps and return how the turn stops.
 
         Raises:
-            RpcError: It stops by an error: one of the script, or because the script has failed.
+            RpcError: It ends with an error: one of the script, or because the script has failed.
         """
         with self._scope:
             for index, step in enumerate(self._steps, 1):
@@ -202,7 +202,7 @@ class Turn:
 
     @contextmanager
     def _waiting(self) -> Generator[None]:
-        """Go on in spite of ``session/cancel``: what is waited for comes because of it."""
+        """Continue in spite of ``session/cancel``: the answer comes because of it."""
         self._patient = True
         try:
             yield
@@ -223,7 +223,7 @@ class Turn:
             call_id = await self._teller.write_call(f"mcp__{server.server}__{RESULT_TOOL}", arguments)
         taken = True
         try:
-            with self._answered():  # a client that has its result may leave before it says so
+            with self._answered():  # a client that has its result may leave before it answers
                 outcome = await server.call(RESULT_TOOL, arguments)
             taken = not outcome.failed
             if call_id is not None:
@@ -273,7 +273,7 @@ class Turn:
         if step.expect not in (None, chosen):
             raise Unexpected(f"the client answered {chosen}")
         if chosen == "cancelled":
-            self.cancel()  # that is what it means (ACP, Prompt Turn), though the news of it may come later
+            self.cancel()  # this answer means that (ACP, Prompt Turn), though `session/cancel` may come later
 
     async def _ask_form(self, step: st.AsksForm) -> None:
         request = {
@@ -293,7 +293,7 @@ class Turn:
 
     @contextmanager
     def _answered(self) -> Generator[None]:
-        """Ask. A turn that is cancelled meanwhile stops behind the answer, which the client owes."""
+        """Ask. A turn cancelled meanwhile stops after the answer, which the client still has to send."""
         with self._waiting():
             yield
         if self._cancelled.is_set():
@@ -337,7 +337,7 @@ class Turn:
 
 
 def _enveloped(value: s.JsonValue, schema: s.JsonObject) -> s.JsonValue:
-    """Return the arguments that hold a result, in the envelope that the tool's schema asks for."""
+    """Return the arguments for a result, in the envelope that the tool's schema requires."""
     given = cast("s.JsonObject", value)
     enveloped = set(schema.get("properties") or ()) == {"result"}
     if isinstance(value, dict) and (set(given) == {"result"} or not enveloped):

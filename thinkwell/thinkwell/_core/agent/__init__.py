@@ -1,1 +1,1 @@
-"""An agent that runs, its runs, and the handles that programs hold."""
+"""A running agent, its runs, and its public handles."""

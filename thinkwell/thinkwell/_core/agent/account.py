@@ -1,4 +1,4 @@
-"""What an agent says of its account: how it is logged in, and which model services it uses."""
+"""An agent's account: its login, and the model services that it uses."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ class AuthStatus(Struct, frozen=True, kw_only=True):
     kind: str
     """Such as ``api_key``, ``account``, ``gateway``, ``external`` or ``none``."""
     label: str
-    """What to show."""
+    """The name to show."""
     detail: str | None = None
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """A model service that an agent can be pointed at."""
+    """A model service that an agent can use."""
 
     id: str
     """The agent's name for it."""
     api_types: tuple[str, ...]
-    """What it may speak, such as ``anthropic`` or ``openai``."""
+    """The APIs that it may have, such as ``anthropic`` or ``openai``."""
     required: bool
     """Whether the agent needs it."""
     api_type: str | None = None
-    """What it speaks now; ``None`` where it is not in use."""
+    """The current API; ``None`` if it is not in use."""
     base_url: str | None = None
-    """Where the requests go now."""
+    """The current address."""
 
 
 def read_auth_status(params: ev.JsonValue) -> AuthStatus | None:
-    """Return what a notification says; ``None`` where it is of another form. No specification has it."""
+    """Return the status in a notification; ``None`` if it has another form. No specification has it."""
     match params:
         case {"authStatus": {"kind": str(kind), "label": str(label), **more}}:
             detail = more.get("detail")
@@ -47,7 +47,7 @@ def read_auth_status(params: ev.JsonValue) -> AuthStatus | None:
 
 
 def as_provider(info: s.ProviderInfo) -> Provider:
-    """Return an entry of the agent's list as users get it."""
+    """Return an entry of the agent's list in its public form."""
     now = info.current
     return Provider(
         id=info.provider_id,

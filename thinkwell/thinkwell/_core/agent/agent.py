@@ -1,4 +1,4 @@
-"""An agent that runs: what it shares with its sessions and runs, and its end."""
+"""A running agent: the state that its sessions and runs share, and its end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class AgentSetup(Struct, frozen=True, kw_only=True):
-    """What `open_agent` was asked for."""
+    """The arguments of `open_agent`."""
 
     name: str
     cwd: str
@@ -59,38 +59,38 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
     asker: Asker
     mcp_servers: McpServers
     tools_via: ToolTransport | None
-    """The way for our tools, where it is given."""
+    """The transport for our tools, if given."""
     workspace: WorkspaceService | None
     login: str | None
-    """The method to log in by, where it is given."""
+    """The login method, if given."""
     model: str | None
-    """The model of its sessions, where it is given."""
+    """The model of its sessions, if given."""
     profile: AgentProfile | None
-    """What is known of the agent, where we start it."""
+    """The agent's profile, if we start it."""
     redaction: Callable[[], Redaction]
-    """Makes what takes secrets out of what is said."""
+    """Makes the redaction that removes secrets from texts."""
 
 
 class AgentLine(Struct, frozen=True, kw_only=True):
-    """What we have started, and what is recorded of it."""
+    """The started process, and its recording."""
 
     process: StdioTransport | None = None
-    """The agent's process; ``None`` where it ran already."""
+    """The agent's process; ``None`` if it was already running."""
     recording: Path | None = None
-    """The file in which everything is recorded."""
+    """The file of the recording."""
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What was started; empty where the agent ran already."""
+        """The started command; empty if the agent was already running."""
         return () if self.process is None else self.process.command
 
 
 class AgentLife(Enum):
-    """Where an agent is in its life."""
+    """The stages of an agent's life."""
 
     OPEN = auto()
     LEAVING = auto()
-    """Its block is left: its runs are stopped."""
+    """Its block was left: its runs are being stopped."""
     LEFT = auto()
     """No run is left; its process is ended next."""
 
@@ -103,7 +103,7 @@ _NEXT: Final = {
 
 
 class RunningAgent:
-    """An agent to which there is a connection.
+    """A connected agent.
 
     Args:
         client: The connection.
@@ -196,7 +196,7 @@ class RunningAgent:
         self.host.owner.check()
 
     def statistics(self) -> AgentStatistics:
-        """Return what it is doing, in figures."""
+        """Return statistics of its current work."""
         return self._runs.statistics(len(self.questions.asker.open.waiting))
 
     def start(
@@ -250,21 +250,21 @@ class RunningAgent:
         return handle
 
     async def let_finish(self, session: WireSession | None = None) -> None:
-        """Wait a short time for the end of the turns whose result is there: those of a session, or all."""
+        """Wait briefly for the end of the turns that have their result: those of a session, or all."""
         with anyio.move_on_after(TURN_END_TIMEOUT):
             for run in self._runs if session is None else self._runs.of(session):
                 if run.record.result.value:
                     await run.over.wait()
 
     def leave_session(self, session: WireSession) -> None:
-        """Cancel what runs in a session."""
+        """Cancel the runs of a session."""
         session.leave()
         tried = (run for run in tuple(self.spares.runs) if run.session is session)
         for run in (*tried, *self._runs.of(session)):
             run.stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
 
     async def authenticate(self, method: str) -> None:
-        """Have the agent log in by itself. What it opens for that, such as a browser, outlives it."""
+        """Let the agent log in by itself. Programs that it opens for that, such as a browser, outlive it."""
         try:
             await self.client.authenticate(s.AuthenticateRequest(method_id=method))
         finally:
@@ -275,7 +275,7 @@ class RunningAgent:
         """End the agent's process at once, or the connection to one that we did not start.
 
         Args:
-            because: Why, for the errors of those who need the agent.
+            because: The reason, for the errors of calls that need the agent.
         """
         process = self.line.process
         if process is None:
@@ -286,7 +286,7 @@ class RunningAgent:
         process.kill()
 
     async def leave(self) -> None:
-        """Cancel what runs, wait for its end, and start nothing more."""
+        """Cancel all runs, wait for their end, and start no more."""
         self._move(AgentLife.LEAVING)
         runs = (*self.spares.runs, *self._runs)
         for run in runs:
@@ -305,16 +305,17 @@ class RunningAgent:
             self.setup.workspace.open_session(session_id, cwd)
 
     def _closed(self, reason: AcpError) -> None:
-        """Fail the runs that wait for something else than an answer of the agent's, such as their turn."""
+        """Fail the runs that wait for something other than an answer of the agent, such as their turn."""
         self._runs.stop(lambda: self.host.errors.translated(reason), PATIENT)
 
     def _turn_lost(self, run: Run[Any]) -> None:
-        """End the agent's process, whose turn could not be ended in any other way.
+        """End the agent's process, because a turn could not be ended in any other way.
 
-        Not while other runs depend on it. Those that wait for a session with such a turn do not.
+        This does not happen while other runs depend on it. Runs that wait for a session with such a turn do
+        not.
         """
         name = self.setup.name
-        # Anything can come of the others as long as the agent lives.
+        # The other runs can succeed only while the agent lives.
         others = sum(not other.given_up and other.session.life.usable for other in self._runs)
         if others:
             run.record.lines(
@@ -329,5 +330,5 @@ class RunningAgent:
         run.record.lines(logging.WARNING, about, name, run.id)
         for waiting in self._runs:
             if not waiting.given_up:
-                waiting.stop(SessionUnusable(waiting.session.id or ""))  # says more than the agent's end
+                waiting.stop(SessionUnusable(waiting.session.id or ""))  # more precise than the agent's end
         self.kill(f"it did not end the turn of {run.id}, which was cancelled")

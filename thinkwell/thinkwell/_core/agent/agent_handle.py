@@ -83,7 +83,7 @@ class Agent:
 
     @property
     def auth_methods(self) -> tuple[AuthMethod, ...]:
-        """The login methods that the agent offers, whether or not it wants a login."""
+        """The login methods that the agent offers, whether or not it requires a login."""
         return self._agent.host.errors.methods
 
     @property
@@ -92,7 +92,7 @@ class Agent:
         return self._agent.questions.asker.open.waiting
 
     def statistics(self) -> AgentStatistics:
-        """Return what the agent is doing, in figures: its runs, their events, and its open questions."""
+        """Return statistics of the agent's current work: its runs, their events, and its open questions."""
         return self._agent.statistics()
 
     def answer(self, question_id: str, answer: Answer, *, by: str = "human") -> None:
@@ -187,7 +187,7 @@ class Agent:
             mcp_servers: MCP servers for the agent, in addition to those of `open_agent`.
             additional_directories: More folders to work in. An agent does not remember them: pass them
                 again for an old session.
-            load: The id of an old session to continue. The agent repeats what was said, on
+            load: The id of an old session to continue. The agent repeats the conversation on
                 `Session.events`.
             resume: The same, without repeating it.
             fork: The id of a session to copy.
@@ -197,8 +197,8 @@ class Agent:
                 the tool instead of in each prompt.
             system: Instructions for the whole session (ACP's system prompt). An agent does not remember
                 them: give them again for an old session.
-            system_mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
-            system_fallback: ``prompt`` puts them before the first prompt where the agent does not take them
+            system_mode: ``append`` adds them to the agent's own; ``replace`` uses them instead of its own.
+            system_fallback: ``prompt`` puts them before the first prompt if the agent does not support them
                 in this mode. Without it, that is an error.
             open_timeout: Seconds for the agent to open the session.
 
@@ -270,12 +270,12 @@ class Agent:
         )
 
     def auth_status(self) -> AuthStatus | None:
-        """Return how the agent is logged in, as it said last; ``None`` where it has not said it yet.
+        """Return the agent's login status, as last reported; ``None`` if it was never reported.
 
-        Agents say it when a session is opened, or when it changes.
+        Agents report it when a session is opened, and when it changes.
 
         Raises:
-            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is no part of ACP.
+            CapabilityMissing: The agent does not advertise ``_meta.authStatus``, which is not part of ACP.
         """
         if (self.capabilities.meta or {}).get("authStatus") is None:
             with self._agent.host.errors.advising():
@@ -283,21 +283,21 @@ class Agent:
         return self._agent.incoming.auth_status
 
     async def logout(self) -> None:
-        """Log out of the model service. What wants a login is refused from then on.
+        """Log out of the model service. Requests that need a login are refused from then on.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not log out.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not log out.
         """
         self._agent.check_open()
         await self._agent.host.errors.call(self._agent.client.logout())
 
     async def providers(self) -> list[Provider]:
-        """Return the model services that the agent can be pointed at.
+        """Return the model services that the agent can use.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not tell.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not list them.
         """
         self._agent.check_open()
         answer = await self._agent.host.errors.call(self._agent.client.list_providers())
@@ -306,17 +306,17 @@ class Agent:
     async def use_provider(
         self, provider_id: str, /, *, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Have the agent send the requests for a provider to another address, from its next session on.
+        """Set the address to which the agent sends a provider's requests, from its next session on.
 
         Args:
-            provider_id: Which of `providers`.
-            api_type: What is spoken there: one of its ``api_types``.
+            provider_id: The id of one of the `providers`.
+            api_type: The API there: one of its ``api_types``.
             base_url: The address.
-            headers: Sent with each request; all that were set before are replaced.
+            headers: Sent with each request; they replace all earlier ones.
 
         Raises:
-            CapabilityMissing: The agent does not advertise that. Nothing was sent.
-            AgentError: It did not change it.
+            CapabilityMissing: The agent does not advertise this. Nothing was sent.
+            AgentError: The agent did not change it.
         """
         self._agent.check_open()
         request = s.SetProviderRequest(

@@ -1,4 +1,4 @@
-"""Arguments of `open_agent` that are of another type, refused where they are given."""
+"""Checks of the arguments of `open_agent`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def check_types(
     record: object,
     on_phase: object,
 ) -> None:
-    """Refuse what would fail later and elsewhere. No value of the environment is shown.
+    """Refuse arguments that would fail later and elsewhere. No value of the environment is shown.
 
     Raises:
-        TypeError: One is of another type.
+        TypeError: An argument has another type.
     """
     if agent is not None and not isinstance(agent, str | AgentProfile):
         raise TypeError(f"open_agent({agent!r:.100}): give the name of an agent, or an AgentProfile")
@@ -59,19 +59,19 @@ def check_protocol(
     named: bool,
     others: Mapping[str, object],
 ) -> bool:
-    """Check what concerns the protocol, and return whether the agent speaks lines.
+    """Check the arguments about the protocol, and return whether it is NDJSON.
 
     Args:
-        protocol: What it speaks.
-        init: Parameters for it.
-        prompt_format: How it gets its prompts.
-        agent: Who was asked for by name.
+        protocol: The agent's protocol.
+        init: Parameters for an NDJSON program.
+        prompt_format: The form of its prompts.
+        agent: The agent's name, if given.
         named: Whether a command or a connection was given.
-        others: What agents that speak lines know nothing of.
+        others: Arguments that NDJSON agents do not support.
 
     Raises:
-        TypeError: One is of another type.
-        ValueError: One does not go with the others.
+        TypeError: An argument has another type.
+        ValueError: An argument contradicts another.
     """
     if protocol not in get_args(Protocol):
         raise ValueError(f'open_agent(protocol={protocol!r:.100}): choose "acp" or "ndjson"')
@@ -87,25 +87,25 @@ def check_protocol(
     if protocol == "acp":
         for name, given in (("init", init is not None), ("prompt_format", prompt_format != "text")):
             if given:
-                raise ValueError(f'open_agent({name}=…): that is for protocol="ndjson" alone')
+                raise ValueError(f'open_agent({name}=…): only protocol="ndjson" supports that')
         return False
     if not isinstance(agent, AgentProfile) and (agent is not None or not named):
         raise ValueError('open_agent(protocol="ndjson"): give the command=… of the program, or a transport=…')
     for name, value in others.items():
         if value:
-            raise ValueError(f'open_agent({name}=…, protocol="ndjson"): such an agent knows nothing of that')
+            raise ValueError(f'open_agent({name}=…, protocol="ndjson"): such an agent does not support that')
     return True
 
 
 def check_model(call: str, model: str | None) -> str | None:
-    """Return the model that was asked for.
+    """Return the requested model.
 
     Args:
-        call: What was called.
-        model: What it was given.
+        call: The call, for errors.
+        model: The argument.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: It is not a str.
         ValueError: It is empty.
     """
     if model is not None and not isinstance(cast("object", model), str):
@@ -118,10 +118,10 @@ def check_model(call: str, model: str | None) -> str | None:
 
 
 def check_way(way: str | None) -> None:
-    """Refuse a way for our tools that cannot be gone.
+    """Refuse an unusable transport for our tools.
 
     Raises:
-        ValueError: It is none, or there is no Python for the program that the agent would start.
+        ValueError: It is unknown, or no Python can run the program that the agent would start.
     """
     if way is not None and way not in get_args(ToolTransport):
         raise ValueError(f'open_agent(tools_via={way!r}): choose "acp", "http" or "stdio"')

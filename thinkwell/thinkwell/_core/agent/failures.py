@@ -1,4 +1,4 @@
-"""The errors of calls to an agent, as users get them."""
+"""The errors of calls to an agent, in their public form."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 
 class AgentErrors:
-    """Makes errors of an agent's out of those of the protocol layer.
+    """Makes an agent's errors from those of the protocol layer.
 
     Args:
         agent: The agent's name.
         client: The connection to it.
-        command: What was started; empty where the agent ran already.
-        profile: What is known of the agent, where we started it.
+        command: The started command; empty if the agent was already running.
+        profile: The agent's profile, if we started it.
     """
 
     def __init__(
@@ -39,18 +39,18 @@ class AgentErrors:
         self._command = command
         self._profile = profile
         self.ended_because = ""
-        """Why we have ended the agent's process."""
+        """Why we ended the agent's process."""
 
     @property
     def methods(self) -> tuple[AuthMethod, ...]:
-        """The ways to log in that the agent offers."""
+        """The login methods that the agent offers."""
         return auth_methods(self._client.agent.auth_methods, self._command)
 
     async def call(self, awaitable: Awaitable[T]) -> T:
         """Await a call to the agent and translate its errors.
 
         Raises:
-            AgentError: It failed.
+            AgentError: The call failed.
         """
         with self.advising():
             try:
@@ -59,26 +59,26 @@ class AgentErrors:
                 raise self.translated(exc, self.methods) from exc
 
     def error(self, exc: Exception) -> Exception:
-        """Return the error to show for one of the protocol layer; any other is returned as it is."""
+        """Return the public error for one of the protocol layer; any other is returned unchanged."""
         error = self.translated(exc, self.methods)
         self.advise(error)
         return error
 
     def translated(self, exc: Exception, methods: Sequence[AuthMethod] = ()) -> Exception:
-        """Return the same without the advice."""
+        """Return the same without hints."""
         return translate(exc, self._agent, methods, ended_because=self.ended_because)
 
     @property
     def in_text(self) -> bool:
-        """Whether the agent ends turns that have failed like any other, and marks them."""
+        """Whether the agent ends failed turns like any other, and marks them."""
         return self._profile is not None and self._profile.fails_in_text
 
     def of_turn(self, exc: Exception, text: str) -> Exception:
-        """Return the error of a turn that was answered with one.
+        """Return the error of a turn that the agent answered with an error.
 
         Args:
-            exc: The answer.
-            text: The agent's last message, in which it may say why it is not logged in.
+            exc: The agent's error.
+            text: The agent's last message, which may say why it is not logged in.
         """
         error = self.translated(exc, self.methods)
         if isinstance(exc, RpcError):
@@ -89,8 +89,8 @@ class AgentErrors:
         return error
 
     def in_message(self, text: str) -> AgentReported:
-        """Return the error of a turn that has ended with its failure as a message."""
-        reported = AgentReported(None, text or "the turn has failed; why is not said")
+        """Return the error of a turn that ended with its failure as a message."""
+        reported = AgentReported(None, text or "the turn failed without a reason")
         return self._classified(reported) or reported
 
     def _classified(self, reported: AgentReported) -> AgentReported | None:
@@ -99,10 +99,10 @@ class AgentErrors:
         return self._profile.classified(reported, self._agent, self.methods)
 
     def advising(self) -> AbstractContextManager[None]:
-        """Advise on the errors that leave a block."""
+        """Add hints to the errors that leave a block."""
         return advising(self._profile)
 
     def advise(self, error: Exception) -> None:
-        """Add to an error what is known to do about it where it comes of this agent."""
+        """Add the hints of the agent's profile to an error."""
         if self._profile is not None:
             advise(error, self._profile)

@@ -1,4 +1,4 @@
-"""What an agent sends: updates, questions, and requests that are served."""
+"""The agent's messages: updates, questions, and requests for us to serve."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 MALFORMED_WARNED: Final = 3
-"""Lines that were no message of which each is worth a warning; some programs print them all the time."""
+"""Malformed lines that get a warning each; some programs print them all the time."""
 
 MALFORMED_KEPT: Final = 5
-"""Lines that were no message, kept to explain a failed start."""
+"""Malformed lines that are kept to explain a failed start."""
 
 
 class Incoming(ClientHandler):
@@ -40,12 +40,12 @@ class Incoming(ClientHandler):
 
     Args:
         agent: The agent's name.
-        tasks: Where notifications of MCP are served.
+        tasks: Tasks that serve MCP notifications.
         routes: Its sessions.
-        questions: Answers what it asks.
+        questions: Answers its questions.
         workspace: Serves files and terminals.
-        tool_hosts: Serve our tools.
-        log_in: Logs in, where it was said how.
+        tool_hosts: Hosts of our tools.
+        log_in: Logs in, if a method was given.
         closed: Called when the connection has ended.
     """
 
@@ -71,7 +71,7 @@ class Incoming(ClientHandler):
         self._closed = closed
         self._malformed = 0
         self.auth_status: AuthStatus | None = None
-        """How the agent is logged in, as it said last."""
+        """The agent's login status, as last reported."""
         self.malformed_lines: deque[bytes] = deque(maxlen=MALFORMED_KEPT)
 
     def closed(self, reason: AcpError, /) -> None:
@@ -79,7 +79,7 @@ class Incoming(ClientHandler):
         self._closed(reason)
 
     async def login_required(self) -> bool:
-        """Log in, where it was said how."""
+        """Log in, if a method was given."""
         return await self._log_in()
 
     def session_updates(self, batch: Sequence[s.SessionNotification], /) -> None:
@@ -96,25 +96,27 @@ class Incoming(ClientHandler):
         logger.log(level, about, self._agent, report.reason, len(report.line), extra=extra)
         logger.debug("That line of agent %s: %.200r", self._agent, report.line, extra=extra)
         if self._malformed == MALFORMED_WARNED:
-            logger.warning("More of that from agent %s is logged as DEBUG", self._agent, extra=extra)
+            logger.warning(
+                "More malformed messages from agent %s are logged as DEBUG", self._agent, extra=extra
+            )
 
     def ext_notification(self, method: str, params: s.JsonValue, /) -> None:
-        """Keep how the agent is logged in."""
+        """Keep the login status."""
         if method == "_auth/status_update":
             self.auth_status = read_auth_status(params) or self.auth_status
 
     # Questions
 
     async def request_permission(self, request: s.RequestPermissionRequest, /) -> s.RequestPermissionResponse:
-        """Ask those who decide."""
+        """Ask the handlers."""
         return await self._questions.permission(request)
 
     async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
-        """Ask those who decide."""
+        """Ask the handlers."""
         return await self._questions.elicitation(request)
 
     def complete_elicitation(self, notification: s.CompleteElicitationNotification, /) -> None:
-        """Tell of it where the question was asked."""
+        """Report the end of a web page where the question was asked."""
         self._questions.asker.open.page_done(notification.elicitation_id)
 
     # Files and terminals
@@ -137,7 +139,7 @@ class Incoming(ClientHandler):
             return await workspace.create_terminal(request)
 
     async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
-        """Return what a terminal has printed."""
+        """Return the output of a terminal."""
         with self._served(request.session_id) as workspace:
             return await workspace.terminal_output(request)
 
@@ -202,7 +204,7 @@ class Incoming(ClientHandler):
         return await self._tool_host("mcp/message").message(request)
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
-        """Take a notification inside an MCP session."""
+        """Handle a notification inside an MCP session."""
         if self._tool_hosts.acp is not None:
             self._tasks.start_soon(self._tool_hosts.acp.notification, notification)
 

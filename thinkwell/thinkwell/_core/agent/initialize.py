@@ -1,4 +1,4 @@
-"""The first words with an agent."""
+"""The first request to an agent: `initialize`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ logger = logging.getLogger("thinkwell")
 
 
 async def initialize(agent: RunningAgent, seconds: float) -> None:
-    """Say hello to the agent, and make one error of whatever goes wrong.
+    """Initialize the agent, and translate all failures into one error.
 
     Raises:
-        AgentStartFailed: It does not answer as an agent does.
-        LoginRequired: It wants a login even before that.
+        AgentStartFailed: It does not answer as an agent should.
+        LoginRequired: It requires a login even before that.
     """
     name, line, malformed = agent.host.name, agent.line, agent.incoming.malformed_lines
     request = s.InitializeRequest(
@@ -41,7 +41,7 @@ async def initialize(agent: RunningAgent, seconds: float) -> None:
         with anyio.fail_after(seconds):
             await agent.client.initialize(request)
     except TimeoutError as exc:
-        hint = noise(malformed) or ". Raise startup_timeout= where it needs longer"
+        hint = noise(malformed) or ". Raise startup_timeout= if it needs longer"
         if agent.setup.profile is not None and agent.setup.profile.npx is not None:
             hint += ". Or npx waits for the registry of npm: can it be reached?"
         said = agent.host.dialect.first_request
@@ -54,7 +54,7 @@ async def initialize(agent: RunningAgent, seconds: float) -> None:
 
 
 def _complete(failure: ThinkwellError, agent: RunningAgent) -> ThinkwellError:
-    """Add what is known of the agent."""
+    """Add the known details of the agent."""
     if isinstance(failure, AgentStartFailed):
         failure.version = None if agent.setup.profile is None else agent.setup.profile.version
         failure.next_command = shlex.join(agent.line.command)
@@ -62,7 +62,7 @@ def _complete(failure: ThinkwellError, agent: RunningAgent) -> ThinkwellError:
 
 
 def _offers(agent: RunningAgent) -> s.ClientCapabilities:
-    """Return what the agent may ask of us: nothing that would not be served."""
+    """Return the capabilities that we offer the agent: nothing that would not be served."""
     forms = s.ElicitationCapabilities(
         form=s.ElicitationFormCapabilities(), url=s.ElicitationUrlCapabilities()
     )
@@ -70,7 +70,7 @@ def _offers(agent: RunningAgent) -> s.ClientCapabilities:
     return s.ClientCapabilities(
         fs=s.FileSystemCapabilities() if workspace is None else workspace.file_system,
         terminal=workspace is not None and workspace.terminal,
-        # We cannot start a second one of an agent that we did not start.
+        # We cannot start a second process of an agent that we did not start.
         auth=s.AuthCapabilities(terminal=bool(agent.line.command)),
         elicitation=forms if agent.questions.asker.can_answer or agent.host.dialect.may_always_ask else None,
         session=s.ClientSessionCapabilities(

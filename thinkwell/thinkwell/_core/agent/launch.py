@@ -1,4 +1,4 @@
-"""From an agent's profile to a conversation, phase by phase."""
+"""From an agent's profile to a connection, phase by phase."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _told_next: Final[ContextVar[Callable[[ev.PhaseChanged], None] | None]] = ContextVar(
     "_told_next", default=None
 )
-"""What follows the next launch of this task, beside the caller's own callback."""
+"""A callback for the next launch in this task, besides the caller's own."""
 
 
 @contextmanager
@@ -51,12 +51,12 @@ class LaunchLog:
     """The phases of a launch, each with its time.
 
     Args:
-        on_phase: Told of each.
+        on_phase: Called with each.
     """
 
     def __init__(self, on_phase: Callable[[ev.PhaseChanged], None] | None) -> None:
         self._listeners = [each for each in (on_phase, _told_next.get()) if each is not None]
-        _told_next.set(None)  # what is opened while the agent is open is another launch
+        _told_next.set(None)  # agents opened while this one is open are other launches
         self._clock = running_clock()
         self._began = self._clock()
         self._phases: list[ev.PhaseChanged] = []
@@ -69,18 +69,18 @@ class LaunchLog:
         self._before = (*events, *self._before)
 
     def reach(self, phase: ev.Phase, detail: str = "") -> None:
-        """Come to a phase."""
+        """Enter a phase."""
         event = ev.PhaseChanged(at=self._clock() - self._began, phase=phase, detail=detail)
         self._phases.append(event)
         for listener in self._listeners:
             listener(event)
 
     def end(self) -> None:
-        """Be done: the agent can be used."""
+        """End the launch: the agent can be used."""
         self._ended_at = self._clock() - self._began
 
     def views(self) -> tuple[PhaseView, ...]:
-        """Return the phases and how long each took."""
+        """Return the phases and their durations."""
         ends = [*(event.at for event in self._phases[1:]), self._ended_at]
         return tuple(
             PhaseView(
@@ -93,7 +93,7 @@ class LaunchLog:
         )
 
     def tell(self, log: RunLog) -> None:
-        """Tell the first run how its agent was launched, before it began."""
+        """Add the launch to the first run's log, before its beginning."""
         if self._told:
             return
         self._told = True
@@ -110,7 +110,7 @@ class LaunchLog:
 
 
 class Launcher(Struct, frozen=True, kw_only=True):
-    """What to start, and how."""
+    """The program to start, and its environment."""
 
     profile: AgentProfile
     env: Mapping[str, str]
@@ -119,11 +119,11 @@ class Launcher(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def open(self, log: LaunchLog) -> AsyncGenerator[Transport]:
-        """Run the agent's program for the time of a block. It is installed before where that is needed.
+        """Run the agent's program during a block. It is installed first if necessary.
 
         Raises:
-            AgentNotFound: It is missing, or so is the program that fetches it.
-            AgentStartFailed: It could not be installed, or the system refuses to run it.
+            AgentNotFound: Its program, or the one that downloads it, is missing.
+            AgentStartFailed: The installation failed, or the operating system refuses to run it.
         """
 
         def installing(what: str) -> None:
@@ -147,7 +147,7 @@ class Launcher(Struct, frozen=True, kw_only=True):
                 raise AgentStartFailed(
                     profile.name, exc.reason, command=command, phase="launching", version=profile.version
                 ) from exc
-            except ProgramNotFound as exc:  # it was there a moment ago
+            except ProgramNotFound as exc:  # it existed a moment ago
                 raise AgentNotFound(profile.name, exc.reason) from exc
             yield process
 

@@ -1,4 +1,4 @@
-"""How long a run may be silent, and what it may use."""
+"""The limits of a run: silence and budget."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ X = TypeVar("X")
 
 
 class RunLimits:
-    """Keeps a run within its budget and its silence.
+    """Enforces a run's budget and idle timeout.
 
     Args:
         record: The run's record.
         agent: The agent's name.
-        idle_timeout: Seconds of silence; ``None``: as long as it likes.
-        logging_in: Whether a login is gone through: a reason for silence.
+        idle_timeout: Seconds of silence; ``None``: unlimited.
+        logging_in: Whether a login is in progress, which is a reason for silence.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RunLimits:
 
     @contextmanager
     def watched(self, tasks: BackgroundTasks) -> Generator[None]:
-        """Stop the run where it exceeds a limit in a block."""
+        """Stop the run if it exceeds a limit during a block."""
         idle, meter = self._record.idle, self._record.meter
         with ExitStack() as watches:
             if self._idle_timeout is not None:
@@ -58,7 +58,7 @@ class RunLimits:
         def warn(idle: float) -> None:
             record.tell(ev.Stalled, idle=idle, limit=limit)
             record.log.publish()
-            about = "Run %s: nothing was heard of agent %s for %.0f s; it is cancelled after %g s"
+            about = "Run %s: agent %s was silent for %.0f s; it is cancelled after %g s"
             record.lines(logging.WARNING, about, record.id, self._agent, idle, limit)
 
         await record.idle.watch(limit, lambda: record.tool_runs() or self._logging_in(), warn)
@@ -82,7 +82,7 @@ def _metered(tasks: BackgroundTasks, meter: Meter) -> Generator[None]:
 
 @contextmanager
 def _running(tasks: BackgroundTasks, watch: Callable[[X], Awaitable[None]], argument: X) -> Generator[None]:
-    """Run a function in the background for the time of a block."""
+    """Run a function in the background during a block."""
     scope = anyio.CancelScope()
 
     async def task() -> None:

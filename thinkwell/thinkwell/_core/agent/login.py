@@ -1,4 +1,4 @@
-"""The login that is gone through when the agent asks for one: once, for all who wait for it."""
+"""A login at the agent's request: one for all runs that wait for it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 shown: Final[ContextVar[Callable[[], AbstractContextManager[object]]]] = ContextVar(
     "shown", default=nullcontext
 )
-"""What a task is in while it waits for a login: how a run shows that it does."""
+"""The context manager of a task that waits for a login: it shows the phase in a run."""
 
 
 class _Attempt:
-    """One call of `authenticate`, and those who wait for it."""
+    """One call of `authenticate`, and the tasks that wait for it."""
 
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
@@ -41,7 +41,7 @@ class SharedLogin:
     Args:
         agent: The agent's name.
         method: The id of the method; without one there is no login.
-        tasks: Where it runs: it outlives the one who asked first, where others wait for it too.
+        tasks: Its tasks: it outlives the first caller if others wait for it too.
     """
 
     def __init__(self, agent: str, method: str | None, tasks: BackgroundTasks) -> None:
@@ -52,14 +52,14 @@ class SharedLogin:
 
     @property
     def running(self) -> bool:
-        """Whether a login is going on."""
+        """Whether a login is in progress."""
         return self._attempt is not None
 
     async def log_in(self, authenticate: Callable[[str], Awaitable[None]]) -> bool:
-        """Log in, or wait for the login that is under way; return whether there is a method for it.
+        """Log in, or wait for the login in progress; return whether there is a method for it.
 
         Args:
-            authenticate: Has the agent log in by a method.
+            authenticate: Lets the agent log in by a method.
 
         Raises:
             LoginFailed: The agent refused.
@@ -87,7 +87,7 @@ class SharedLogin:
             case RpcError() | DecodeError() as error:
                 raise LoginFailed(self._agent, self.method, str(error)) from error
             case error:
-                raise copy.copy(error)  # each who waits gets one to raise
+                raise copy.copy(error)  # each waiting task raises its own copy
 
     async def _authenticate(
         self, authenticate: Callable[[str], Awaitable[None]], method: str, attempt: _Attempt
@@ -106,5 +106,5 @@ class SharedLogin:
         attempt.over.set()
 
     def _end(self, attempt: _Attempt) -> None:
-        if self._attempt is attempt:  # else another one has begun
+        if self._attempt is attempt:  # otherwise another attempt has begun
             self._attempt = None

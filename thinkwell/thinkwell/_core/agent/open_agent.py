@@ -96,7 +96,7 @@ def open_agent(
         command: The command of any other agent: a sequence, or a line that is split as in a shell,
             without running one. With `agent`, it replaces the command in that agent's profile; the rest of
             the profile still applies.
-        transport: A connection to a running agent, or an async context manager that opens one.
+        transport: A transport to a running agent, or an async context manager that opens one.
         env: Variables in addition to your environment.
         cwd: The folder in which the agent works; by default the current one. Or an async context manager
             that gives one, such as `thinkwell.trials.Worktree`: it is entered before the agent starts, and
@@ -118,7 +118,7 @@ def open_agent(
             wait for it share one login. Refused requests are then repeated.
         model: The model of every session, by id or name: ``opus``. By default the agent chooses. The agent
             says which models it has when a session is opened: `Session.models`, and
-            ``thinkwell agents show NAME``. With one that it does not offer, runs and sessions fail with
+            ``thinkwell agents show NAME``. With a model that it does not offer, runs and sessions fail with
             `ModelNotOffered`, before a prompt is sent.
         startup_timeout: Seconds for the agent to answer its first request. Its installation, if needed,
             has its own limit: ``cold_start`` in its profile.
@@ -148,7 +148,7 @@ def open_agent(
         AgentNotFound: The agent is unknown, or its program is missing.
         ProfileError: The agent's profile cannot be read.
         AgentStartFailed: The agent was started, but did not become ready.
-        LoginRequired: It wants a login before that, or does not offer the method of `login`.
+        LoginRequired: It requires a login before that, or does not offer the method of `login`.
         CapabilityMissing: It does not support the kind of one of the MCP servers.
         McpServerError: The program of an MCP server is missing.
         NotADirectoryError: The folder does not exist.
@@ -225,18 +225,18 @@ def open_agent(
         )
 
     def translated(pipe: Transport, tasks: BackgroundTasks) -> tuple[Transport, int]:
-        """Return what speaks the protocol, and the longest line of it."""
+        """Return the transport of the protocol, and its longest line."""
         if not speaks_lines:
             return pipe, MAX_LINE
-        from thinkwell._lines._transport import LineTransport  # only those agents need it
+        from thinkwell._lines._transport import LineTransport  # only for NDJSON agents
 
         line = LineTransport(pipe, tasks, name=name, init=init, prompt_format=prompt_format)
-        return line, sys.maxsize  # it may be many times as long as the line, which has a limit of its own
+        return line, sys.maxsize  # a message may be many times as long as its line, which has its own limit
 
     def recording(folder: str, file: str | os.PathLike[str] | None) -> Recorder | None:
         if file is None and not os.environ.get(TRACE_VARIABLE):
             return None
-        from thinkwell._recording._recorder import recorder_of  # loads what finds secrets
+        from thinkwell._recording._recorder import recorder_of  # imports the search for secrets
 
         return recorder_of(
             file,
@@ -383,7 +383,7 @@ async def _opened(
             log_start(agent)
             check_login(agent)
             check_reachable(setup.mcp_servers.wire, agent.client.capabilities.mcp_capabilities)
-        hold.hurry = partial(agent.kill, "the wait for its end was broken off")
+        hold.hurry = partial(agent.kill, "the wait for its end was interrupted")
         try:
             yield Agent(agent, hold)
             with hold.patience:
@@ -397,7 +397,7 @@ async def _opened(
 async def _connected(
     line: Transport, make: Callable[[Client], RunningAgent], max_line: int
 ) -> AsyncGenerator[RunningAgent]:
-    """Connect an agent, which is made of the connection."""
+    """Connect an agent, and build it from the connection."""
     made: list[RunningAgent] = []
 
     def incoming(client: Client) -> Incoming:
@@ -409,7 +409,7 @@ async def _connected(
 
 
 def _redaction(variables: Mapping[str, str]) -> Redaction:
-    """Return what takes secrets out of what is said with these variables."""
-    from thinkwell._recording._redact import Redactor  # loads what finds them
+    """Return the redaction for secrets in these variables."""
+    from thinkwell._recording._redact import Redactor  # imports the search for secrets
 
     return Redactor(variables)

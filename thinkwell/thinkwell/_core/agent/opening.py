@@ -1,7 +1,7 @@
-"""What is opened in an event loop, and may be closed by any task there.
+"""Resources that are opened in an event loop, and may be closed by any of its tasks.
 
-Task groups have to be left by the task that entered them. So what has such groups is opened, held and closed
-by a task of the event loop, and those who open and close it only wait for that.
+A task group must be left by the task that entered it. So a separate task of the event loop opens, holds and
+closes a resource with task groups, and callers only wait for that task.
 """
 
 from __future__ import annotations
@@ -23,23 +23,24 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _holding: Final[set[object]] = set()
-"""The tasks that hold something: asyncio itself would forget them."""
+"""The tasks that hold resources: asyncio itself would lose them."""
 
 
 class Hold:
-    """Holds something open until it is closed, or until the event loop ends.
+    """Holds a resource open until it is closed, or until the event loop ends.
 
     Args:
-        name: What it is, for errors.
+        name: Its name, for errors.
     """
 
     def __init__(self, name: str) -> None:
         self.owner: Owner = Owner(name)
-        """Where it is open."""
+        """The place where it is open."""
         self.hurry: Callable[[], None] = lambda: None
-        """Called where the wait for its end is broken off, as by a second Ctrl-C."""
+        """Called when the wait for its end is interrupted, as by a second Ctrl-C."""
         self.patience: anyio.CancelScope = anyio.CancelScope()
-        """Around what its end waits for where nothing hurries: not an exception, nor a cancellation."""
+        """Entered around the patient part of its end: when neither an exception nor a cancellation closes
+        it."""
         self._leaving = anyio.Event()
         self._over = anyio.Event()
         self._error: BaseException | None = None
@@ -78,13 +79,13 @@ class Hold:
         return entered[0]
 
     async def close(self, *, hurried: bool = False) -> None:
-        """Close it, and wait for that. Where it is closed, nothing happens.
+        """Close it, and wait for that. No effect if it is already closed.
 
         Args:
             hurried: Whether an exception or a cancellation closes it.
         """
         if self.owner.forked:
-            return  # it is the parent's
+            return  # it belongs to the parent
         if not self._over.is_set():
             self.owner.check()
         if hurried:
@@ -101,11 +102,11 @@ class Hold:
         self._raise()
 
     async def _wait(self) -> None:
-        """Wait for its end, which is bounded by what is closed."""
+        """Wait for its end. The closed resource bounds that time."""
         with anyio.CancelScope(shield=True):
             try:
                 await self._over.wait()
-            except BaseException:  # Ctrl-C, or asyncio's own way to cancel a task
+            except BaseException:  # Ctrl-C, or a cancellation of asyncio's own
                 self.hurry()
                 await self._over.wait()
                 raise
@@ -151,7 +152,7 @@ class Opening(Generic[T_co]):
     async def start(self) -> T_co:
         """Open it until you call its ``close``, or the event loop ends. Raises the errors of the block."""
         if self._hold is not None:
-            raise RuntimeError(f"this opens {self.name} once, and has done so; call what made it again")
+            raise RuntimeError(f"this opens {self.name} only once; call the function that returned it again")
         self._hold = Hold(self.name)
         return await self._hold.open(self.make)
 
@@ -166,7 +167,7 @@ class Opening(Generic[T_co]):
 
 
 def _spawn(main: Callable[[], Coroutine[object, None, None]]) -> None:
-    """Start a task that belongs to no other."""
+    """Start a task without a parent."""
     if in_trio():
         import trio
 

@@ -1,4 +1,4 @@
-"""`Agent.map`: one task over many inputs, so many runs at a time."""
+"""`Agent.map`: one task over many inputs, in a limited number of runs at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _unstarted_numbers: Final = count(1)
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of a run; `ThinkBuilder.stream` says what they mean."""
+    """The options of a run, as in `ThinkBuilder.stream`."""
 
     include: ev.Include
     buffer: Buffer | None
@@ -63,11 +63,11 @@ class Outcome(Generic[In_co, T_co]):
 
     input: In_co
     index: int
-    """The place of the input among all, from 0 on."""
+    """The index of the input, from 0 on."""
     error: Exception | None
-    """Why there is no result; ``None`` where there is one."""
+    """Why there is no result; ``None`` if there is one."""
     view: RunView = field(repr=False)
-    """How the run stood at its end, with what it has used."""
+    """The state of the run at its end, with its usage."""
     seconds: float
     """How long the run took."""
     _value: tuple[T_co, ...]
@@ -91,8 +91,8 @@ class Outcome(Generic[In_co, T_co]):
 class Outcomes(Generic[In_co, T_co]):
     """The outcomes of many inputs, one for each: ``async for outcome in agent.map(task, inputs)``.
 
-    The first runs have started. Each outcome is delivered once. Leaving the loop starts nothing more once as
-    many outcomes wait as runs go on; with ``async with``, leaving the block cancels what still runs.
+    The first runs have started. Each outcome is delivered once. If you leave the loop, no more runs start
+    once as many outcomes wait as runs are running; with ``async with``, leaving the block cancels the runs.
     """
 
     def __init__(
@@ -113,13 +113,13 @@ class Outcomes(Generic[In_co, T_co]):
         self._tasks = tasks
         self._running: dict[int, tuple[In_co, ThoughtStream[T_co]]] = {}
         self._waiting: dict[int, Outcome[In_co, T_co]] = {}
-        """Outcomes that were not delivered, in the order in which they came."""
+        """Outcomes not delivered yet, in the order in which they came."""
         self._delivered = 0
         self._cancelled = False
         self._over = False
         """Whether no more runs start."""
         self._error: Exception | None = None
-        """What the inputs raised, or that the agent was closed."""
+        """The error of reading the inputs, or `AgentClosed`."""
         self._changed = anyio.Event()
         self._followers: list[Callable[[In_co, ThoughtStream[T_co]], None]] = []
         tasks.start_soon(self._feed, never=self._closed)
@@ -140,11 +140,11 @@ class Outcomes(Generic[In_co, T_co]):
         return outcome
 
     async def results(self) -> list[Outcome[In_co, T_co]]:
-        """Wait for all, and return the outcomes in the order of the inputs. Cancelling this call cancels all.
+        """Wait for all runs; return their outcomes in the order of the inputs. Cancelling this cancels them.
 
         Raises:
-            Exception: What the inputs raised while they were read.
-            AgentClosed: The agent was closed before all had started.
+            Exception: Reading the inputs raised it.
+            AgentClosed: The agent was closed before all runs had started.
         """
         try:
             return sorted([outcome async for outcome in self], key=lambda outcome: outcome.index)
@@ -154,14 +154,14 @@ class Outcomes(Generic[In_co, T_co]):
             raise
 
     def cancel(self) -> None:
-        """Cancel the runs that go on, and start no more. Returns at once; their outcomes still come."""
+        """Cancel the running runs, and start no more. Returns at once; their outcomes still come."""
         self._cancelled = True
         for _, stream in self._running.values():
             stream.cancel()
         self._notify()
 
     async def close(self) -> None:
-        """Cancel what goes on, and wait for its end."""
+        """Cancel the running runs, and wait for their end."""
         self._owner.check()
         self.cancel()
         await self._ended()
@@ -176,7 +176,7 @@ class Outcomes(Generic[In_co, T_co]):
             await self.close()
 
     def _take(self) -> Outcome[In_co, T_co] | None:
-        """Take the next outcome; ``None`` where it has not come."""
+        """Take the next outcome; ``None`` if it has not come."""
         index = self._delivered if self._ordered else next(iter(self._waiting), None)
         outcome = None if index is None else self._waiting.pop(index, None)
         if outcome is not None:
@@ -188,18 +188,18 @@ class Outcomes(Generic[In_co, T_co]):
         return outcome
 
     def _follow(self, begun: Callable[[In_co, ThoughtStream[T_co]], None]) -> None:
-        """Call a function with each run that goes on, and with those that start later."""
+        """Call a function with each running run, and with those that start later."""
         self._followers.append(begun)
         for given, stream in self._running.values():
             begun(given, stream)
 
     async def _ended(self) -> None:
-        """Wait until no run goes on, and none will."""
+        """Wait until no run is running, and none will start."""
         while self._running or not self._over:
             await self._changed.wait()
 
     async def _feed(self) -> None:
-        """Start runs, as long as there is room for them."""
+        """Start runs while there is room for them."""
         try:
             while await self._room():
                 try:
@@ -229,7 +229,7 @@ class Outcomes(Generic[In_co, T_co]):
             self._notify()
 
     async def _room(self) -> bool:
-        """Wait until another run may start; return whether it shall."""
+        """Wait until another run may start; return whether to start it."""
         while not self._cancelled:
             if len(self._running) < self._limit and self._unread < 2 * self._limit:
                 return True
@@ -282,7 +282,7 @@ def mapped(
     limit: int,
     ordered: bool,
 ) -> Outcomes[In, T]:
-    """Start `Agent.map`, which says what it raises."""
+    """Start `Agent.map`; raises the same errors."""
     _check(task, inputs, limit, dict(options))
     agent.check_open()
 

@@ -1,4 +1,4 @@
-"""The agent's requests for permission and for input, as questions, and their answers in its form."""
+"""The agent's requests for permission and input as questions, and the answers in the agent's form."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ logger = logging.getLogger("thinkwell")
 
 
 class AgentQuestions:
-    """Answers what one agent asks.
+    """Answers one agent's questions.
 
     Args:
         agent: The agent's name.
         cwd: Its folder.
         client: The connection to it.
-        asker: Finds who answers.
+        asker: Finds the answers.
         routes: Its sessions.
-        tasks: Where handlers run.
-        dialect: How it speaks.
+        tasks: The tasks of handlers.
+        dialect: Its use of the protocol.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class AgentQuestions:
         self._numbers = count(1)
 
     def check(self, session_id: str, *, kind: ToolKind, command: str | None = None, path: str = "") -> None:
-        """Check that no rule forbids what the agent does through us.
+        """Check that no rule forbids a request that the agent makes through us.
 
         Raises:
-            RpcError: One does.
+            RpcError: A rule does.
         """
         session = self._routes.get(session_id)
         question = PermissionQuestion(
@@ -91,7 +91,7 @@ class AgentQuestions:
             raise RpcError(INVALID_PARAMS, f"It is not permitted: {why}", {"reason": "permissions"})
 
     async def permission(self, request: s.RequestPermissionRequest) -> s.RequestPermissionResponse:
-        """Answer a request for permission; a cancelled turn answers for us."""
+        """Answer a request for permission. A cancelled turn answers it as cancelled."""
         session = self._routes.get(request.session_id)
         if session is None or session.life.silent:
             logger.warning(
@@ -141,13 +141,13 @@ class AgentQuestions:
             session.calls.meet(call.tool_call_id).ours = True
         ruling = await self._ask(request, question, session, choice_of, own=own)
         if not ruling.allows:
-            session.calls.meet(call.tool_call_id).runs = False  # some agents say no more of it
+            session.calls.meet(call.tool_call_id).runs = False  # some agents send no further update
             if like is not None and run is not None and not ruling.cancels:
                 run.denied_own(denied_words(question.title, like))
         return _outcome(option_of(ruling), self._dialect.answer_meta(ruling))
 
     async def elicitation(self, request: s.CreateElicitationRequest) -> s.CreateElicitationResponse:
-        """Answer a request for input; a cancelled turn answers for us."""
+        """Answer a request for input. A cancelled turn answers it as cancelled."""
         session = self._routes.get(request.session_id) or self._routes.opening_session
         assert isinstance(request, s.ElicitationFormMode | s.ElicitationUrlMode)  # the others are refused
         run_id = _run_id(session)
@@ -181,7 +181,7 @@ class AgentQuestions:
     async def ask_for_tool(
         self, title: str, fields: Sequence[FormField], session: WireSession, run_id: str
     ) -> dict[str, FormValue] | None:
-        """Get values for a tool of ours; ``None``: they were not given."""
+        """Ask for values for a tool of ours; ``None`` if they were not given."""
         question = FormQuestion(
             id=self._new_id(),
             title=title,
@@ -237,12 +237,12 @@ def _run_id(session: WireSession | None) -> str | None:
 
 
 def _likeness(session: WireSession, question: PermissionQuestion) -> Likeness | None:
-    """Return which tool of ours a call seems to be of, whether it is known as ours or not."""
+    """Return the tool of ours that a call seems to be of, whether it is recognised or not."""
     return session.own_calls.likeness(question.tool_id or "", question.title, question.name)
 
 
 def _may_be_own(session: WireSession, question: PermissionQuestion) -> bool:
-    """Return whether nothing that is known of a call says that it is of another tool than ours."""
+    """Return whether nothing known about a call says that it is of another tool than ours."""
     ours = (None, session.tools.server.name)
     return question.kind == "other" and question.command is None and question.server in ours
 
@@ -250,7 +250,7 @@ def _may_be_own(session: WireSession, question: PermissionQuestion) -> bool:
 def _option(
     options: tuple[s.PermissionOption, ...], ruling: Ruling, mode_ids: frozenset[str]
 ) -> s.PermissionOption | None:
-    """Return the option to answer with; ``None``: it was cancelled, or none that is offered says it."""
+    """Return the option to answer with; ``None`` if it was cancelled, or no offered option fits."""
     if ruling.cancels:
         return None
     if ruling.option_id is not None:
@@ -269,7 +269,7 @@ def _outcome(
 
 
 def _action(ruling: Ruling) -> str:
-    """Return what the log has of an answer to a request for input."""
+    """Return the log's word for an answer to a request for input."""
     if ruling.allows:
         return "accept"
     return "cancel" if ruling.cancels or ruling.late else "decline"

@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 class RunHost(SessionHost, frozen=True, kw_only=True):
-    """What the runs of one agent share, beside what its sessions do."""
+    """State that the runs of one agent share, in addition to that of its sessions."""
 
     tasks: BackgroundTasks
     errors: AgentErrors
@@ -61,11 +61,11 @@ class RunHost(SessionHost, frozen=True, kw_only=True):
     questions: AgentQuestions
     launch_log: LaunchLog
     recording: Path | None
-    """The file in which everything is recorded."""
+    """The file of the recording."""
     turns: Turns
     """The queue for an agent that works on one prompt at a time."""
     kill: Callable[[str], None]
-    """Ends the agent's process at once, for a reason."""
+    """Ends the agent's process at once, with a reason."""
     over: Callable[[Run[Any]], None]
     """Called when a run is over."""
     turn_lost: Callable[[Run[Any]], None]
@@ -76,9 +76,9 @@ class Run(Generic[T]):
     """The task of one run.
 
     Args:
-        host: What it shares with others of its agent.
+        host: State shared with other runs of its agent.
         spec: The task.
-        options: How it is to go.
+        options: The run's options.
         session: Its session.
         result_schema: Schema of ``return_result``; ``None``: there is no such tool.
         ephemeral: Whether the session is its own.
@@ -147,12 +147,12 @@ class Run(Generic[T]):
         self.record.tell(ev.PhaseChanged, phase=self.record.phase)
         self._limits = RunLimits(self.record, host.name, options.idle_timeout, lambda: host.login.running)
         self._turn: Turn | None = None
-        """The last one."""
+        """The last turn."""
         self._turns = RunTurns(options.reminders)
         self._login_wanted = False
-        """Whether the prompt was refused for want of a login."""
+        """Whether the prompt was refused because a login is required."""
         self._shown_session: str | None = None
-        """The session that the readers know of."""
+        """The session id that the readers have seen."""
         self.prompted: anyio.Event = anyio.Event()
         """Set when its first prompt was sent, or never will be."""
         self.place: int | None = None
@@ -162,27 +162,27 @@ class Run(Generic[T]):
         self._ticket: Ticket = session.turns.ask(*others)
 
     def follow_up(self, text: str, start: FollowUp) -> ThoughtStream[T]:
-        """Start a run of the same task behind this one, with something else to say.
+        """Start a run of the same task after this one, with another prompt.
 
         Args:
-            text: What to say.
+            text: The prompt.
             start: Starts the run; see `RunningAgent.start`.
         """
         spec = replace(self._spec, parts=(TextPart(text),))
         options = replace(self._options, listener=None, run_id=None)
         session, ephemeral = self.session, self._ephemeral
         stream = start(spec, options, session, result_schema=self._result_schema, ephemeral=ephemeral)
-        self._ephemeral = False  # the last one closes it
+        self._ephemeral = False  # the last run closes it
         return stream
 
     def stop(self, why: Exception, patience: Patience = PATIENT) -> None:
-        """End the run before its time; the result fails with the reason unless it is there already.
+        """End the run early; the result fails with the reason unless there is one.
 
         A second call only shortens the wait for its turn.
 
         Args:
             why: The reason.
-            patience: How long the turn is waited for.
+            patience: How long to wait for the turn.
         """
         first = self.life in (RunLife.QUEUED, RunLife.PREPARING, RunLife.PROMPTING, RunLife.LINGERING)
         if first:
@@ -237,7 +237,7 @@ class Run(Generic[T]):
             self.stop(ThoughtTimeout(self._options.timeout))
 
     async def _wind_down(self) -> None:
-        """Wait for a cancelled turn to end; else have the agent ended."""
+        """Wait for a cancelled turn to end; otherwise end the agent."""
         assert self._turn is not None
         if await self._turn.wind_down(self.session.stuck):
             self.session.release(self.record)
@@ -245,7 +245,7 @@ class Run(Generic[T]):
 
     @contextmanager
     def _authenticating(self) -> Generator[None]:
-        """Show that a login is gone through, for the time of a block."""
+        """Show the login phase during a block."""
         before = self.record.phase
         self.record.reach("authenticating")
         yield
@@ -262,7 +262,7 @@ class Run(Generic[T]):
             raise used_up
         specs = record.tools.specs
         if session.id is None:
-            self._take_session()  # before it is there: some agents send updates before they answer
+            self._take_session()  # before it is open: some agents send updates before they answer
             await session.open(specs)
             record.idle.reset()
         if self._options.model is not None:
@@ -275,7 +275,7 @@ class Run(Generic[T]):
                 record.tools.announce()
                 record.reach("tools_ready")
         if session.id != self._shown_session:
-            self._show_session()  # the agent would not fetch other tools in the one that it had
+            self._show_session()  # the agent would not fetch other tools in the old session
         blocks = prompt_blocks(
             self._spec,
             embeds=self._host.client.capabilities.prompt_capabilities.embedded_context,
@@ -315,7 +315,7 @@ class Run(Generic[T]):
 
     @property
     def in_turn(self) -> bool:
-        """Whether a turn of it runs."""
+        """Whether one of its turns is running."""
         return self._turn is not None and not self._turn.over
 
     @property
@@ -324,7 +324,7 @@ class Run(Generic[T]):
         return self._turn is not None and self._turn.stuck
 
     async def _ask(self, title: str, fields: Sequence[FormField]) -> dict[str, FormValue] | None:
-        """Ask something for a tool of ours."""
+        """Ask for values for a tool of ours."""
         return await self._host.questions.ask_for_tool(title, fields, self.session, self.id)
 
     async def _wait_for_turn(self) -> None:
@@ -332,7 +332,7 @@ class Run(Generic[T]):
             await self._turn.wait()
 
     def interrupt(self, text: str) -> None:
-        """Have the agent end its turn, and tell it something in the next one."""
+        """Let the agent end its turn, and tell it something in the next one."""
         self._turns.interrupt(text)
         if self.in_turn:
             assert self._turn is not None
@@ -352,7 +352,7 @@ class Run(Generic[T]):
         }
         request = s.PromptRequest(session_id=self.session.id, prompt=tuple(blocks), meta=meta or None)
         if self.place is None:
-            self._take_session()  # not before: what comes until now is late news of the turn before
+            self._take_session()  # not earlier: updates until now belong to the turn before
         logins = host.client.logins
         self._login_wanted = False
         turn = await self._prompt(request)
@@ -371,7 +371,7 @@ class Run(Generic[T]):
             await (await self._prompt(request)).wait()
 
     async def _prompt(self, request: s.PromptRequest) -> Turn:
-        await checkpoint_if_cancelled()  # else a run that was stopped before would begin its turn
+        await checkpoint_if_cancelled()  # otherwise a run that was already stopped would begin its turn
         self.record.idle.reset()
         self._move(RunLife.PROMPTING)
         self._turn = Turn(self._host.client, request, self._turn_ended)
@@ -385,7 +385,7 @@ class Run(Generic[T]):
                 self._turn.failed_after = self.record.log.last_message() if failed else None
 
     def _turn_ended(self, outcome: PromptOutcome) -> None:
-        """Take the answer to a prompt; called while messages are being read."""
+        """Handle the answer to a prompt. It is called while messages are being read."""
         record = self.record
         if not isinstance(outcome, s.PromptResponse):
             if self._wants_login(outcome):
@@ -411,11 +411,11 @@ class Run(Generic[T]):
             self._move(RunLife.LINGERING)
         else:
             self._turn_over()
-        if record.meter is not None:  # not before: the result that is there stays
+        if record.meter is not None:  # not earlier: an existing result stays
             record.meter.end_turn(0 if outcome.usage is None else outcome.usage.total_tokens)
 
     def _failure_in_text(self) -> Exception | None:
-        """Return why the turn has failed, where the agent says that in a message, and marks it."""
+        """Return why the turn failed, if the agent says so in a message and marks it."""
         assert self._turn is not None
         before = self._turn.failed_after
         if before is None:
@@ -424,7 +424,7 @@ class Run(Generic[T]):
         return self._host.errors.in_message(text.removeprefix(before).strip() or text.strip())
 
     def _turn_over(self) -> None:
-        """Go on with another turn, or conclude."""
+        """Start another turn, or conclude."""
         if self._turns.interrupted or self._wants_reminder():
             self._move(RunLife.PREPARING)
         else:
@@ -453,12 +453,12 @@ class Run(Generic[T]):
 
     @property
     def _needs_tools(self) -> bool:
-        """Whether nothing comes of the task without tools."""
+        """Whether the task cannot succeed without tools."""
         wanted = bool(self._spec.tools) or self._spec.output.schema is not None
         return wanted and self._host.dialect.has_tools
 
     def _conclude(self, stop_reason: str) -> None:
-        """Settle the result by what the last turn came to, and end the log."""
+        """Settle the result by the outcome of the last turn, and end the log."""
         record, output, tools = self.record, self._spec.output, self.session.tools
         error: Exception | None = None
         if not record.result.done():
@@ -488,7 +488,7 @@ class Run(Generic[T]):
         return self.life in (RunLife.ENDED, RunLife.OVER)
 
     def _end(self, error: Exception | None) -> None:
-        """Append the end, once. Without an error it is the result's, where that is one."""
+        """Append the end, once. Without an error, the result's error counts, if it has one."""
         if self._ended:
             return
         self._move(RunLife.ENDED)

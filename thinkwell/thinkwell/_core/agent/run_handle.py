@@ -1,4 +1,4 @@
-"""A run as its stream and its listener see it."""
+"""A run, as seen by its stream and its listener."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class RunHandle(Generic[T]):
     """What a stream, and a listener, may ask of their run.
 
     Args:
-        host: What the run shares with others.
+        host: State shared with other runs.
         run: The run.
-        start: Starts another one; see `RunningAgent.start`.
+        start: Starts another run; see `RunningAgent.start`.
     """
 
     live = True
@@ -67,7 +67,7 @@ class RunHandle(Generic[T]):
 
     @property
     def lines(self) -> LogLines:
-        """Writes what is logged about the run."""
+        """Writes log lines about the run."""
         return self._run.record.lines
 
     @property
@@ -77,17 +77,17 @@ class RunHandle(Generic[T]):
 
     @property
     def recording(self) -> Path | None:
-        """The file in which the agent is recorded."""
+        """The file of the recording."""
         return self._host.recording
 
     @property
     def foreign(self) -> bool:
-        """Whether it is a run of the process of which this one is a fork."""
+        """Whether the run belongs to the parent of this forked process."""
         return self._host.owner.forked
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
-        """What came after the end and before the session's next turn."""
+        """Events after the end and before the session's next turn."""
         place = self._run.place
         return () if place is None else self._run.session.outside.late(place)
 
@@ -96,13 +96,13 @@ class RunHandle(Generic[T]):
         self._host.questions.asker.open.answer(question_id, answer, by, run=self.id)
 
     def attach(self, listener: RunListener) -> None:
-        """Have a listener hear everything that happens, and be asked first what the agent asks.
+        """Attach a listener: it gets all events, and is asked first.
 
-        It hears of what has happened as far as it was kept.
+        It also gets the earlier events, as far as they were kept.
 
         Raises:
-            RuntimeError: There is a listener.
-            ValueError: It is to decide what the agent may do, and it was said that everything is denied.
+            RuntimeError: The run has a listener.
+            ValueError: It decides permissions, but ``permissions="deny"`` denies everything.
             WrongEventLoop: The caller is not in the agent's event loop.
         """
         self._check_owner()
@@ -117,7 +117,7 @@ class RunHandle(Generic[T]):
                 'open_agent(permissions="ask") or on_question=',
                 host.name,
             )
-            host.client.accept_elicitation()  # some agents ask all the same
+            host.client.accept_elicitation()  # some agents ask anyway
         listener.begin(self)
         record.listen(listener)
 
@@ -143,7 +143,7 @@ class RunHandle(Generic[T]):
             refused = ""
         if otherwise is None:
             return self._steered(text, Refused(refused), refused)
-        if run.has_ended():  # meanwhile
+        if run.has_ended():  # while this waited
             return Refused("the run has ended")
         if otherwise == "queue":
             return self._steered(text, Queued(run.follow_up(text, self._start)))
@@ -151,18 +151,18 @@ class RunHandle(Generic[T]):
         return self._steered(text, Injected(interrupted=True))
 
     async def _inject(self, text: str) -> str | None:
-        """Have the agent read something in its turn, and return why it does not."""
+        """Let the agent read a message in its turn; return the reason if it does not."""
         run, answers = self._run, list[str | None]()
 
         def heard(response: steering.SteeringResponse) -> None:
-            # In its place among the messages: the answer to the prompt may come right behind it.
+            # In order among the messages: the answer to the prompt may follow directly.
             answers.append(refusal(response))
             if answers[0] is None:
                 run.record.after_work.steered()
                 self._steered(text, Injected())
 
         if not run.in_turn or run.session.id is None:
-            return "the agent is in no turn"
+            return "the agent has no turn"
         request = steering_request(run.session.id, text)
         error: Exception | None = None
 
@@ -186,7 +186,7 @@ class RunHandle(Generic[T]):
         return answers[0] if answers else "the agent has not answered"
 
     def _steered(self, text: str, came_to: S, reason: str = "") -> S:
-        """Note the outcome."""
+        """Record the outcome."""
         if not self._run.has_ended():
             self._run.record.tell(ev.Steered, text=text, outcome=came_to.outcome, reason=reason)
             self._run.record.log.publish()
@@ -201,7 +201,7 @@ class RunHandle(Generic[T]):
     async def wait(self) -> None:
         """Wait until the run is over."""
         if self._run.over.is_set():
-            await checkpoint()  # the event itself is of the agent's event loop
+            await checkpoint()  # the event itself belongs to the agent's event loop
         else:
             self._host.owner.check()
             await self._run.over.wait()
@@ -215,7 +215,7 @@ class RunHandle(Generic[T]):
         if self._run.life is not RunLife.OVER:
             self._host.owner.check()
 
-    # What a listener asks
+    # The listener's requests
 
     @property
     def agent(self) -> str:
@@ -224,17 +224,17 @@ class RunHandle(Generic[T]):
 
     @property
     def reports(self) -> bool:
-        """Whether all that the agent says comes as a `Report`."""
+        """Whether the agent sends everything as a `Report`."""
         return self._host.dialect.reports
 
     @property
     def result_fields(self) -> dict[str, ev.JsonValue]:
-        """The fields by which such an agent has ended its turn."""
+        """The fields with which such an agent has ended its turn."""
         return self._run.record.result_fields
 
     @property
     def asks_others(self) -> bool:
-        """Whether what the listener leaves open is asked of others."""
+        """Whether others are asked if the listener leaves a question open."""
         return self._host.questions.asker.asks_others
 
     def is_own(self, tool_id: str) -> bool:
@@ -252,7 +252,7 @@ class RunHandle(Generic[T]):
     async def respond(self, report: ev.Report, value: ev.JsonValue) -> None:
         """Answer a report that is neither a question nor an approval."""
         host = self._host
-        if not self._run.in_turn:  # a program would take it for an answer to what it says in its next turn
+        if not self._run.in_turn:  # a program would take it for an answer in its next turn
             about = "Agent %s is not told the answer to %.200r: the turn of %s is over"
             self._run.record.lines(logging.DEBUG, about, host.name, report.kind, self.id)
             return
@@ -261,10 +261,10 @@ class RunHandle(Generic[T]):
 
 
 def check_listener(listener: RunListener, asker: Asker) -> None:
-    """Check that a listener may decide what it is to decide.
+    """Check that a listener's decisions have an effect.
 
     Raises:
-        ValueError: It is to decide what the agent may do, and it was said that everything is denied.
+        ValueError: It decides permissions, but ``permissions="deny"`` denies everything.
     """
     if listener.takes_approvals and asker.denies_all:
         raise ValueError(

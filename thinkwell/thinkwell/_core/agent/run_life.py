@@ -15,25 +15,25 @@ def next_run_id() -> str:
 
 
 class RunLife(Enum):
-    """Where a run is in its life."""
+    """The stages of a run's life."""
 
     QUEUED = auto()
     """It waits for its session."""
     PREPARING = auto()
-    """The session is opened, and tools are offered."""
+    """The session is being opened, and tools are offered."""
     PROMPTING = auto()
-    """A turn of it runs."""
+    """A turn is running."""
     LINGERING = auto()
     """The agent has answered, and has more to do."""
     STOPPING = auto()
-    """It was ended before its time; a turn that runs is waited for."""
+    """It was ended early; a running turn is waited for."""
     ENDED = auto()
     """Its log has ended."""
     OVER = auto()
     """Its session is left."""
 
     def to(self, life: RunLife) -> RunLife:
-        """Return the next stage, which has to follow this one."""
+        """Return the next stage, which must follow this one."""
         assert life in _NEXT[self], (self, life)
         return life
 

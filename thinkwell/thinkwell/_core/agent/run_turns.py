@@ -1,4 +1,4 @@
-"""The turns of a run, and how it is followed by another."""
+"""The turns of a run, and the run that follows it."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ class FollowUp(Protocol):
 
 
 class RunTurns:
-    """The turns of a run: those that were, and what the next one says.
+    """The turns of a run: their count, and the next prompt.
 
     Args:
-        reminders: How often the agent may be asked for a result.
+        reminders: How often the agent may be reminded of a result.
     """
 
     def __init__(self, reminders: int) -> None:
         self.number = 0
-        """How many have begun."""
+        """The number of started turns."""
         self.stop_reason = ""
         """Why the last one ended."""
         self._reminders_left = reminders
         self._interruption: tuple[s.ContentBlock, ...] = ()
 
     def interrupt(self, text: str) -> None:
-        """Say something in the next turn, for which this one is ended."""
+        """Set the prompt of the next turn, for which this one is ended."""
         self._interruption += (s.TextContent(text=text),)
 
     @property
     def interrupted(self) -> bool:
-        """Whether there is something to say in the next."""
+        """Whether the next turn has such a prompt."""
         return bool(self._interruption)
 
     def remind(self) -> bool:
-        """Return whether the agent may be asked for a result, and count it."""
+        """Return whether the agent may be reminded of a result, and count it."""
         self._reminders_left -= 1
         return self._reminders_left >= 0
 
     def next(self, refused: ResultInvalid | None) -> tuple[Sequence[s.ContentBlock], bool]:
-        """Return what the next turn says, and whether that is a reminder.
+        """Return the prompt of the next turn, and whether it is a reminder.
 
         Args:
-            refused: What is wrong with the last value that the agent has returned.
+            refused: The problem of the last value that the agent returned.
         """
         said, self._interruption = self._interruption, ()
         return (said, False) if said else (reminder(refused), True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RunStatistics(NamedTuple):
-    """A run that goes on, in figures."""
+    """Statistics of a run that has not ended."""
 
     id: str
     """`ThoughtStream.id`."""
@@ -22,20 +22,20 @@ class RunStatistics(NamedTuple):
     """The agent's name for the session; ``None`` until it is open."""
     phase: Phase
     buffered_events: int
-    """How many events are kept for readers."""
+    """The number of events kept for readers."""
     open_questions: int
-    """How many questions wait for an answer."""
+    """The number of open questions."""
 
 
 class AgentStatistics(NamedTuple):
-    """What an agent is doing, in figures: see `Agent.statistics`."""
+    """Statistics of an agent's current work: see `Agent.statistics`."""
 
     runs: tuple[RunStatistics, ...]
-    """The runs that go on, in the order of their start."""
+    """The runs that have not ended, in the order of their start."""
     buffered_events: int
-    """How many events these runs keep for readers."""
+    """The number of events that these runs keep for readers."""
     open_questions: int
-    """How many questions wait for an answer, those outside of runs included."""
+    """The number of open questions, including those outside runs."""
 
 
 class Runs:
@@ -48,23 +48,23 @@ class Runs:
         return iter(tuple(self._runs))
 
     def add(self, run: Run[Any]) -> None:
-        """Know of a run."""
+        """Add a run."""
         self._runs[run] = None
 
     def over(self, run: Run[Any]) -> None:
-        """Forget a run."""
+        """Remove a run."""
         self._runs.pop(run, None)
 
     def stop(self, why: Callable[[], Exception], patience: Patience) -> None:
-        """End all of them, each with an error of its own."""
+        """End all of them, each with a separate error."""
         for run in self:
             run.stop(why(), patience)
 
     def statistics(self, open_questions: int) -> AgentStatistics:
-        """Return figures of all of them.
+        """Return statistics of all runs.
 
         Args:
-            open_questions: How many questions of the agent wait for an answer.
+            open_questions: The number of the agent's open questions.
         """
         records = [(run.record, run.record.log.view()) for run in self]
         runs = tuple(
@@ -82,11 +82,11 @@ class Runs:
         )
 
     def of(self, session: WireSession) -> tuple[Run[Any], ...]:
-        """Return those of a session."""
+        """Return the runs of a session."""
         return tuple(run for run in self if run.session is session)
 
     def stderr(self, line: str) -> None:
-        """Tell those who listen what the agent's process has written to standard error."""
+        """Pass a line of standard error to the listeners."""
         for run in self:
             if run.record.listener is not None:
                 run.record.listener.stderr(line)

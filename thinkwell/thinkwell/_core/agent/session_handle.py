@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPEN_TIMEOUT: Final = 90.0
-"""Seconds that an agent gets to open a session. Some hang when they load an old one; the slowest that were
-seen to succeed took about a minute."""
+"""Seconds for an agent to open a session. Some hang when they load an old one; the slowest that were seen to
+succeed took about a minute."""
 
 
 class SessionPlan(Struct, frozen=True, kw_only=True):
@@ -62,16 +62,16 @@ class SessionPlan(Struct, frozen=True, kw_only=True):
     source: str | None = None
     """The session to load, resume or fork."""
     result: Output[Any] | None = None
-    """What every typed turn returns, where it is always the same."""
+    """The output type of every typed turn, if it is always the same."""
     open_timeout: float = OPEN_TIMEOUT
     tools_via: ToolTransport | None = None
-    """The way for our tools, where it is not the agent's."""
+    """The transport for our tools, if it differs from the agent's."""
     model: str | None = None
-    """The model to give it; ``None``: the agent's own choice."""
+    """The model to set; ``None``: the agent's own choice."""
     system: SystemPrompt | None = None
-    """Instructions for the whole of it."""
+    """Instructions for the whole session."""
     bare: bool = False
-    """Whether none of our tools are offered to the agent. There can be no turns then."""
+    """Whether the agent is offered none of our tools. There can be no turns then."""
 
 
 class Session:
@@ -101,7 +101,7 @@ class Session:
 
     @property
     def cwd(self) -> str:
-        """The folder in which it works."""
+        """The session's folder."""
         return self._wire.cwd
 
     @property
@@ -136,23 +136,23 @@ class Session:
 
     @property
     def models(self) -> tuple[OptionChoice, ...]:
-        """The models that the agent offers; empty where it offers no choice."""
+        """The models that the agent offers; empty if it offers no choice."""
         return self._wire.state.models
 
     @property
     def model(self) -> str | None:
-        """The name of the model that it has; ``None`` where the agent does not tell."""
+        """The name of the current model; ``None`` if the agent does not report it."""
         return self._wire.state.model
 
     async def set_model(self, model: str) -> None:
-        """Change the model, also while a turn runs. Where the session has it already, nothing is sent.
+        """Change the model, even while a turn runs. If it is already set, nothing is sent.
 
         Args:
             model: The ``value`` or the ``name`` of one of `models`.
 
         Raises:
             ModelNotOffered: The agent does not offer it, or offers no choice.
-            AgentError: It did not change it.
+            AgentError: The agent did not change it.
         """
         self._starter.check_open()
         await self._starter.agent.host.errors.call(self._wire.settings.set_model(model))
@@ -207,7 +207,7 @@ class Session:
             additional_directories: More folders to work in.
             model: Its model, by id or name; by default that of this session.
             output: The output type, if all typed turns have the same one.
-            system: Instructions for the whole of it; by default those of this session.
+            system: Instructions for the whole session; by default those of this session.
             system_mode: See `Agent.session`.
             system_fallback: See `Agent.session`.
             open_timeout: Seconds for the agent to open the session.
@@ -305,13 +305,13 @@ def session_plan(
     system: SystemPrompt | None,
     open_timeout: float,
 ) -> SessionPlan:
-    """Check what was asked for. `sources` are the sessions to load, resume or fork, at most one of them.
+    """Check the arguments. `sources` are the sessions to load, resume or fork, at most one of them.
 
     Raises:
-        NotADirectoryError: There is no such folder.
-        CapabilityMissing: The agent does not take one of the MCP servers, or the system prompt.
-        McpServerError: The program of one is missing.
-        TypeError: The output type cannot be used, or an argument is of another type.
+        NotADirectoryError: The folder does not exist.
+        CapabilityMissing: The agent does not support one of the MCP servers, or the system prompt.
+        McpServerError: The program of an MCP server is missing.
+        TypeError: The output type cannot be used, or an argument has the wrong type.
         ValueError: More than one source is given, or an argument is out of range.
     """
     result = None if output is None else output_type(output, "session(output={})")
@@ -320,7 +320,7 @@ def session_plan(
     check_seconds("open_timeout", open_timeout)
     chosen: list[tuple[How, object]] = [pair for pair in sources.items() if pair[1] is not None]
     if len(chosen) > 1:
-        raise ValueError(f"session({'=…, '.join(how for how, _ in chosen)}=…): give one of them")
+        raise ValueError(f"session({'=…, '.join(how for how, _ in chosen)}=…): give only one")
     how: How = "new"
     source: str | None = None
     for how, given in chosen:

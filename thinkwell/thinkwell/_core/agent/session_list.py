@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 MAX_PAGES: Final = 1000
-"""Pages that are asked for. An agent whose cursors never end would keep us forever."""
+"""Most pages that are requested. Some agent's cursors might never end."""
 
 
 async def listed_sessions(agent: RunningAgent, cwd: str | os.PathLike[str] | None) -> list[SessionInfo]:
     """Return the sessions that the agent remembers, each once.
 
     Raises:
-        AcpError, DecodeError: It did not tell.
+        AcpError, DecodeError: The agent did not list them.
     """
     folder = None if cwd is None else _absolute(cwd)
     found: dict[str, SessionInfo] = {}
@@ -40,11 +40,11 @@ async def listed_sessions(agent: RunningAgent, cwd: str | os.PathLike[str] | Non
         if cursor in seen:
             break
         seen.add(cursor)
-    about, name = "Agent %s lists sessions without an end; %d were taken", agent.host.name
+    about, name = "Agent %s lists sessions without end; the first %d are used", agent.host.name
     logger.warning(about, name, len(found), extra=log_fields(agent=name))
     return list(found.values())
 
 
 def _absolute(folder: str | os.PathLike[str]) -> str:
-    """Return the absolute form of a path. The folder may be gone."""
+    """Return the absolute form of a path. The folder may no longer exist."""
     return os.path.abspath(folder)  # noqa: PTH100 - pathlib keeps `..`

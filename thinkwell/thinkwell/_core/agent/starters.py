@@ -1,4 +1,4 @@
-"""What starts the runs of an agent, and those of a session."""
+"""Start the runs of an agent, and those of a session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class AgentStarter:
-    """Starts the runs of an agent that have a session of their own."""
+    """Starts the runs of an agent that have their own session."""
 
     def __init__(self, agent: RunningAgent) -> None:
         self._agent = agent
@@ -71,7 +71,7 @@ class AgentStarter:
         return agent.begin(spec, options, wire, result_schema=schema, ephemeral=True, observer=observer)
 
     def explain(self, spec: Spec[T]) -> Explanation:
-        """Return what a run would send. Its session, and with it the server's name, comes with the run."""
+        """Return what a run would send. Its session, and so the server's name, is created with the run."""
         server = "thinkwell…" if self._agent.host.routes.begun else None
         return explain(self._agent, spec, self._schema(spec), server)
 
@@ -81,11 +81,11 @@ class AgentStarter:
         return spec.output.tool_schema() if wanted else None
 
     def check(self, part: Part) -> None:
-        """Check that the agent takes such a part of a prompt."""
+        """Check that the agent supports such a part of a prompt."""
         check_part(self._agent, part)
 
     def check_system(self, system: SystemPrompt, /) -> None:
-        """Check that the agent takes such a system prompt."""
+        """Check that the agent supports such a system prompt."""
         check_system(self._agent, system)
 
 
@@ -102,7 +102,7 @@ class SessionStarter:
 
     @property
     def first_tools(self) -> list[ToolSpec]:
-        """What is offered when the session is opened: the tool that returns results, which stays the same."""
+        """Return the tools offered when the session is opened: the tool for the result, always the same."""
         return [] if self._result_schema is None else [result_tool(self._result_schema)]
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
@@ -143,7 +143,7 @@ class SessionStarter:
         return explain(self.agent, spec, self._result_schema, wire.server_name, preface=wire.preface)
 
     def check(self, part: Part) -> None:
-        """Check that the agent takes such a part of a prompt."""
+        """Check that the agent supports such a part of a prompt."""
         check_part(self.agent, part)
 
     def check_system(self, _system: SystemPrompt, /) -> None:
@@ -170,10 +170,10 @@ class SessionStarter:
 
 
 def check_system(agent: RunningAgent, system: SystemPrompt) -> None:
-    """Check that the agent takes a system prompt, or that there is a fallback.
+    """Check that the agent supports a system prompt, or that there is a fallback.
 
     Raises:
-        CapabilityMissing: It does not, and there is none.
+        CapabilityMissing: It does not, and there is no fallback.
     """
     with agent.host.errors.advising():
         wire_system_prompt(system, agent.client.capabilities.session_capabilities)
@@ -211,10 +211,10 @@ def explain(
 
 
 def check_part(agent: RunningAgent, part: Part) -> None:
-    """Check that the agent takes such a part of a prompt. Files become links where it takes no more.
+    """Check that the agent supports such a part of a prompt. Unsupported files become links.
 
     Raises:
-        CapabilityMissing: It does not.
+        CapabilityMissing: The agent does not support it.
     """
     if isinstance(part, ImagePart) and not agent.client.capabilities.prompt_capabilities.image:
         with agent.host.errors.advising():

@@ -1,4 +1,4 @@
-"""`login`: log in to an agent, in the terminal where it wants that."""
+"""`login`: log in to an agent, in the terminal if it requires that."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def login(
     on_question: QuestionHandler | Sequence[QuestionHandler] | None = None,
     startup_timeout: float = 60,
 ) -> None:
-    """Log in to an agent, and return when it opens a session.
+    """Log in to an agent, and return once it opens a session.
 
     A login of type ``terminal`` runs the agent's own command, with the arguments and variables that the agent
     adds, in your terminal; Ctrl-C there ends the login, not your program.
@@ -48,7 +48,7 @@ async def login(
 
     Raises:
         LoginRequired: You have to name a method, or it needs a terminal; or the login succeeded, but
-            the agent still wants one.
+            the agent still requires one.
         LoginFailed: The login failed.
         AgentError: The agent could not be started, or opened no session.
         NotADirectoryError: The folder does not exist.
@@ -83,7 +83,7 @@ async def login(
 
 
 def _choose(agent: str, methods: Sequence[AuthMethod], wanted: str | None) -> AuthMethod:
-    """Return the way to go.
+    """Return the method to use.
 
     Raises:
         LoginRequired: The method does not exist, or there are several.
@@ -96,20 +96,20 @@ def _choose(agent: str, methods: Sequence[AuthMethod], wanted: str | None) -> Au
 
 
 async def _log_in_here(agent: str, method: AuthMethod, env: Mapping[str, str], folder: str) -> None:
-    """Run the command of a login in the caller's terminal.
+    """Run a login command in the caller's terminal.
 
     The program is the one that was started as the agent: an agent cannot name another. It may set any
-    variable for it, even ``PATH`` or ``LD_PRELOAD``, as the protocol says. That gives it no power which the
+    variable for it, even ``PATH`` or ``LD_PRELOAD``, as the protocol says. That gives it no power that the
     same program, with the same rights, did not have when it ran as the agent.
 
     Raises:
-        LoginRequired: There is no terminal for it.
-        LoginFailed: It did not work.
+        LoginRequired: A terminal is required and missing.
+        LoginFailed: The login failed.
     """
-    from thinkwell._terminal.foreground import in_foreground, run_in_foreground  # few agents want it
+    from thinkwell._terminal.foreground import in_foreground, run_in_foreground  # few agents need it
 
     if not in_foreground():
-        why = f"the login {method.id!r} needs a terminal in the foreground, and standard input is none"
+        why = f"the login {method.id!r} needs a terminal in the foreground, and standard input is not one"
         raise LoginRequired(agent, (method,), why)
     try:
         exit_code = await run_in_foreground(method.command, env={**env, **method.env}, cwd=folder)
@@ -123,7 +123,7 @@ async def _check(agent: Agent, method: AuthMethod) -> None:
     """Open a session and close it again.
 
     Raises:
-        LoginRequired: The agent still wants a login.
+        LoginRequired: The agent still requires a login.
     """
     try:
         async with agent.session():

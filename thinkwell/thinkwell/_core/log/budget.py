@@ -1,4 +1,4 @@
-"""What a run may use: silence, and a budget that several runs can share."""
+"""The limits of a run: silence, and a budget that several runs can share."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ STALLED_SHARE: Final = 0.5
 """The share of the allowed silence after which a warning is given."""
 
 LATE_SHARE: Final = 0.1
-"""The share of the allowed silence by which our own event loop may come late. After more than that, what the
-agent has sent meanwhile may not have been read, so the silence is not known to be the agent's."""
+"""The share of the allowed silence by which our own event loop may be late. If it is later, updates of the
+agent may not have been read, so the silence may not be the agent's."""
 
 LATE_LEAST: Final = 0.1
-"""Seconds by which it may come late in any case: a busy machine does that."""
+"""Seconds by which it may be late in any case: that happens on a busy machine."""
 
 LEAST_SLEEP: Final = 0.001
-"""Seconds between two looks at the clock, at least: what is left may be less than a clock can tell."""
+"""Least seconds between two looks at the clock: the rest may be shorter than a clock's resolution."""
 
 MOST: Final = 2**63
-"""The greatest number of tokens that is counted; greater ones are an agent's mistake."""
+"""The largest number of tokens that is counted; larger numbers are an agent's mistake."""
 
 DIGITS: Final = 9
-"""Decimal places to which cost is added up, so that ten times 0.1 is not more than 1."""
+"""Decimal places of the sum of costs, so that ten times 0.1 is not more than 1."""
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -122,10 +122,10 @@ class Budget:
         return 0.0 if self._began is None else max(0.0, time.monotonic() - self._began)
 
     def exceeded(self, *, wants_more: bool = False) -> BudgetExceeded | None:
-        """Return the error for what is used up; ``None`` where nothing is.
+        """Return the error for an exceeded limit, or ``None``.
 
         Args:
-            wants_more: Whether a limit that is reached exactly counts.
+            wants_more: Whether a limit that is reached exactly counts as exceeded.
         """
         spent = self.spent
         for what, limit in self._limits.items():
@@ -136,7 +136,7 @@ class Budget:
 
     @contextmanager
     def shared_by(self, meter: Meter) -> Generator[float | None]:
-        """Count a run in for the time of a block, which gets the seconds that are left of a limit."""
+        """Include a run during a block, which gets the seconds left of the time limit."""
         with self._lock:
             if self._began is None:
                 self._began = time.monotonic()
@@ -149,12 +149,12 @@ class Budget:
                 self._meters.discard(meter)
 
     def run_out(self) -> BudgetExceeded:
-        """Return the error for the time that is used up."""
+        """Return the error for the exceeded time limit."""
         limit = self._limits["seconds"]
         return BudgetExceeded("seconds", limit, max(limit, self._seconds()))
 
     def charge(self, *, tokens: int = 0, cost: float = 0.0, tool_calls: int = 0) -> None:
-        """Count what a run has used, and stop all runs where that is too much."""
+        """Count a run's usage, and stop all runs if it is too much."""
         with self._lock:
             self._tokens = min(self._tokens + tokens, MOST)
             self._cost = round(self._cost + cost, DIGITS)
@@ -163,7 +163,7 @@ class Budget:
             meters = tuple(self._meters)
         if error is not None:
             for meter in meters:
-                meter.stop(copy.copy(error))  # an exception each: they are raised in several tasks
+                meter.stop(copy.copy(error))  # a copy for each: they are raised in several tasks
 
     def foreign(self, currency: str) -> None:
         """Warn that cost in another currency cannot be counted, once."""
@@ -179,7 +179,7 @@ class Budget:
 
 
 class Meter:
-    """Counts what one run uses of its budget.
+    """Counts one run's usage of its budget.
 
     Args:
         budget: The budget.
@@ -194,23 +194,23 @@ class Meter:
         self._error: BudgetExceeded | None = None
         self._noticed = anyio.Event()
         self._cost: float | None = None
-        """What the session has cost, as far as it was counted or is not this run's; ``None``: not known."""
+        """The part of the session's cost that is counted, or belongs to earlier runs; ``None``: unknown."""
         self._cost_heard = False
         self._context = 0
-        """Tokens that are charged for the turn that runs."""
+        """Tokens that are charged for the current turn."""
 
     async def watch(self, seconds: float | None) -> None:
-        """Stop the run when the time is over, or when a run of another thread has used the budget up.
+        """Stop the run when the time is over, or when a run in another thread has exceeded the budget.
 
         Args:
-            seconds: Time that is left; ``None`` where it is not limited.
+            seconds: The remaining time; ``None``: unlimited.
         """
         with anyio.move_on_after(seconds):
             await self._noticed.wait()
         self._stop(self._error or self.budget.run_out())
 
     def stop(self, error: BudgetExceeded) -> None:
-        """End the run, at once in its own thread, and soon from another."""
+        """End the run, at once in its own thread, and soon in another."""
         if threading.get_ident() == self._thread:
             self._stop(error)
             return
@@ -225,25 +225,25 @@ class Meter:
         self.budget.charge(tool_calls=1)
 
     def shown_call(self, more: int) -> None:
-        """Count a call that the agent shows, or take one back that is of a tool of ours: it is counted there.
+        """Count a call that the agent shows, or subtract one that turns out to be of a tool of ours.
 
         Args:
-            more: 1, or -1 to take it back. Some agents show only later whose tool it is.
+            more: 1, or -1 to subtract it. Some agents show only later whose tool it is.
         """
         self.budget.charge(tool_calls=more)
 
-    # Cost: an agent reports what the session has cost so far (ACP, usage_update)
+    # Cost: an agent reports the session's cost so far (ACP, usage_update)
 
     def begin(self, cost_before: float | None) -> None:
         """Begin to count cost.
 
         Args:
-            cost_before: What the session has cost before; ``None`` where that is not known.
+            cost_before: The session's cost before; ``None`` if unknown.
         """
         self._cost = cost_before
 
     def cost(self, amount: float, currency: str) -> None:
-        """Count what the session has cost so far: what is new of it is this run's."""
+        """Count the session's cost so far: the increase belongs to this run."""
         if currency.upper() != self.budget.currency:
             self.budget.foreign(currency)
             return
@@ -253,19 +253,19 @@ class Meter:
         elif amount < known and not self._cost_heard:
             known = 0.0  # this agent counts from zero again in each turn
         self._cost_heard = True
-        self._cost = max(known, amount)  # a lower amount is a correction, and no credit
+        self._cost = max(known, amount)  # a lower amount is a correction, not a credit
         self.budget.charge(cost=self._cost - known)
 
     # Tokens
 
     def context(self, tokens: int) -> None:
-        """Count what the model's context holds: the turn has used that much at least."""
+        """Count the size of the model's context: the turn has used at least that much."""
         if tokens > self._context:
             self.budget.charge(tokens=tokens - self._context)
             self._context = tokens
 
     def end_turn(self, tokens: int) -> None:
-        """Count the tokens of a turn that has ended, as the agent says then; 0 where it says nothing."""
+        """Count the tokens of a turn that has ended, as the agent reports them; 0 if it does not."""
         more = max(0, tokens - self._context)
         self._context = 0
         self.budget.charge(tokens=more)
@@ -274,12 +274,12 @@ class Meter:
 def _check_limit(what: str, limit: object) -> None:
     if not isinstance(limit, int | float) or isinstance(limit, bool):
         raise TypeError(f"Budget(max_{what}={limit!r:.100}): it must be a number")
-    if not limit >= 0:  # NaN is neither
+    if not limit >= 0:  # also refuses NaN
         raise ValueError(f"Budget(max_{what}={limit}): it must not be negative")
 
 
 def _call_soon(loop: EventLoopToken, function: Callable[[], object]) -> None:
-    """Call a function in another thread's event loop, without waiting for it: anyio's own way would wait."""
+    """Call a function in another thread's event loop without waiting for it; anyio's own way would wait."""
     native: Any = loop.native_token
     if hasattr(native, "run_sync_soon"):  # trio
         native.run_sync_soon(function)
@@ -288,7 +288,7 @@ def _call_soon(loop: EventLoopToken, function: Callable[[], object]) -> None:
 
 
 class IdleClock:
-    """Measures how long nothing was heard of the agent. It stands still while something else is waited for.
+    """Measures the agent's silence. It stops while something else is waited for.
 
     Args:
         now: The time, in seconds.
@@ -302,12 +302,12 @@ class IdleClock:
         self._held = 0
 
     def reset(self) -> None:
-        """Restart the clock: there was another sign of life than an update."""
+        """Restart the clock after a sign of life other than an update."""
         self._reset_at = self._now()
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Stand still for the time of a block."""
+        """Stop during a block."""
         self._held += 1
         try:
             yield
@@ -316,12 +316,12 @@ class IdleClock:
             self.reset()
 
     async def watch(self, limit: float, busy: Callable[[], bool], warn: Callable[[float], None]) -> None:
-        """Return when it has been silent for too long.
+        """Return when the agent has been silent for too long.
 
         Args:
             limit: Seconds of silence.
             busy: Whether the agent has a reason to be silent, such as a tool that runs.
-            warn: Is called at half of the limit, once for each silence.
+            warn: Called at half of the limit, once for each silence.
         """
         warned_of: float | None = None
         while True:

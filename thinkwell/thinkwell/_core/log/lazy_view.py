@@ -1,4 +1,4 @@
-"""The view of a run, made when you look at it."""
+"""The view of a run, computed on access."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
 WAITING: Final = 1000
-"""Events that were left out of the log and wait until you look at the view."""
+"""Events outside the log that may wait until the next access."""
 
 WAITING_TEXT: Final = 1024 * 1024
 """Characters of their texts."""
 
 _OF_NO_PLACE: Final = (ev.UsageUpdate, ev.PhaseChanged, ev.TurnEnded, ev.ToolsSeen)
-"""What means the same to the view wherever it stands among events of other kinds."""
+"""Events that mean the same to the view in any place among events of other kinds."""
 
 _TEXTS: Final = (ev.Message, ev.Thought, ev.UserMessage, ev.SubagentText)
 
 
 class LazyView:
-    """Reduces what a log keeps, and what it leaves out, once you look.
+    """Reduces the events of a log, and those that it does not keep, on access.
 
     Args:
-        agent: What the agent was asked for as.
+        agent: The agent's name.
         cwd: The folder in which it works.
-        partial: What there is of its result before the end.
-        keeps_turns: Whether what the log keeps stays as it was.
-        keeps_turn_starts: Whether the log keeps the starts of turns: then none is learnt of by `leave_out`.
+        partial: The part of its result before the end.
+        keeps_turns: Whether kept events are never merged or dropped.
+        keeps_turn_starts: Whether the log keeps the starts of turns: then `leave_out` never gets one.
     """
 
     def __init__(
@@ -42,18 +42,18 @@ class LazyView:
         self.partial = partial
         self._reducer = ViewReducer(agent=agent, cwd=cwd, drafts=partial.kind)
         self.reduced: int = 0
-        """How many of the kept events it has."""
+        """The number of kept events that are reduced."""
         self._waiting: list[tuple[int, ev.ThoughtEvent]] = []
-        """What was left out since, and how many kept events stand before it."""
+        """Events not kept since, and the number of kept events before each."""
         self._waiting_text = 0
         self._keeps_turns = keeps_turns
         self._turn = 0
-        """Where the last turn begins among the kept events."""
+        """The index of the last turn's start among the kept events."""
         self._turn_is_whole = keeps_turns and not keeps_turn_starts
-        """Whether all that was said in it is kept."""
+        """Whether all text of it is kept."""
 
     def leave_out(self, event: ev.ThoughtEvent, kept: Sequence[ev.ThoughtEvent], *, ended: bool) -> None:
-        """Have an event count that is not kept. What is light waits until the next look."""
+        """Count an event that is not kept. Small ones wait until the next access."""
         if isinstance(event, ev.TurnStarted):
             self._turn = len(kept)
             self._turn_is_whole = self._keeps_turns
@@ -68,7 +68,7 @@ class LazyView:
             self.reduce(kept)
 
     def reduce(self, kept: Sequence[ev.ThoughtEvent]) -> None:
-        """Take what came since the last look."""
+        """Reduce the events since the last access."""
         news: list[ev.ThoughtEvent] = []
         for place, event in self._waiting:
             news += kept[self.reduced : place]
@@ -85,23 +85,23 @@ class LazyView:
         self._reducer.dropped(count)
 
     def snapshot(self, kept: Sequence[ev.ThoughtEvent], error: Exception | None) -> RunView:
-        """Return the run as it stands."""
+        """Return the current view of the run."""
         return self.reducer(kept).snapshot(error)
 
     def reducer(self, kept: Sequence[ev.ThoughtEvent]) -> ViewReducer:
-        """Return what has reduced all that came."""
+        """Return the reducer, with all events reduced."""
         self.reduce(kept)
         return self._reducer
 
     def last_message(self, kept: Sequence[ev.ThoughtEvent]) -> str:
-        """Return the text of the last message; most often nothing is reduced for it."""
+        """Return the text of the last message. Most often nothing has to be reduced for it."""
         if self._turn_is_whole and (text := last_text(kept[self._turn :])) is not None:
             return text
         return self.reducer(kept).last_message()
 
 
 def _is_light(event: ev.ThoughtEvent) -> bool:
-    """Return whether an event holds nothing large but its text."""
+    """Return whether an event has nothing large except its text."""
     if isinstance(event, _TEXTS):
         return isinstance(event.content, ev.TextContent)
     return isinstance(event, (ev.PlanUpdate, ev.TurnStarted, ev.ModeUpdate, ev.QuestionVerdict, ev.Notice))

@@ -1,4 +1,4 @@
-"""Who listens to a run and speaks up in it: typed handlers, or a host that the run is passed on to."""
+"""Listeners to a run: typed handlers, or a host to which the run is passed on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ E = TypeVar("E", bound="ev.ThoughtEvent")
 
 
 class Listened(Protocol):
-    """What a listener may ask of its run."""
+    """The requests of a listener to its run."""
 
     @property
     def id(self) -> str:
@@ -30,17 +30,17 @@ class Listened(Protocol):
 
     @property
     def lines(self) -> LogLines:
-        """Writes what is logged about the run."""
+        """Writes log lines about the run."""
         ...
 
     @property
     def reports(self) -> bool:
-        """Whether all that the agent says comes as a `Report`."""
+        """Whether the agent sends everything as a `Report`."""
         ...
 
     @property
     def result_fields(self) -> dict[str, ev.JsonValue]:
-        """The fields by which such an agent has ended its turn; empty where there are none."""
+        """The fields with which such an agent has ended its turn; may be empty."""
         ...
 
     def is_own(self, tool_id: str) -> bool:
@@ -49,7 +49,7 @@ class Listened(Protocol):
 
     @property
     def asks_others(self) -> bool:
-        """Whether others are asked what the listener leaves open."""
+        """Whether others are asked if the listener leaves a question open."""
         ...
 
     def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
@@ -60,49 +60,49 @@ class Listened(Protocol):
         """Answer a report that is neither a question nor an approval.
 
         Raises:
-            AgentError: The agent is gone.
+            AgentError: The agent has ended.
         """
         ...
 
     def stop(self, why: Exception) -> None:
-        """End the run; its result fails with the reason unless it is there already."""
+        """End the run; its result fails with the reason unless there is one."""
         ...
 
 
 class RunListener(Protocol):
-    """Hears all of a run, and is the first who is asked what its agent asks."""
+    """Gets all events of a run, and is asked first."""
 
     by: str
-    """Its name on the log, where an answer names none."""
+    """Its name in the log, if an answer has none."""
     max_repeats: int | None
-    """How often the agent may ask the same; ``None``: as often as it likes."""
+    """How often the agent may ask the same; ``None``: unlimited."""
 
     @property
     def takes_approvals(self) -> bool:
-        """Whether it is to decide what the agent may do: an error where everything is denied anyway."""
+        """Whether it decides permissions: an error if everything is denied anyway."""
         ...
 
     @property
     def takes_questions(self) -> bool:
-        """Whether it is to answer questions: a warning where the agent was not told that it may ask."""
+        """Whether it answers questions: a warning if the agent was not told that it may ask."""
         ...
 
     def begin(self, run: Listened) -> None:
-        """Learn which run it is; called once, before anything else."""
+        """Receive the run; called once, before anything else."""
         ...
 
     def event(self, event: ev.ThoughtEvent) -> None:
-        """Learn of an event, whether the run keeps it or not. It must neither wait nor raise."""
+        """Handle an event, whether the run keeps it or not. It must neither wait nor raise."""
         ...
 
     def stderr(self, line: str) -> None:
-        """Learn of a line that the agent's process has written to standard error, without its end."""
+        """Handle a line of the agent's standard error, without its end."""
         ...
 
     async def answer(self, question: Question) -> Answer | None:
-        """Answer a question; ``None`` leaves it to those who are asked next."""
+        """Answer a question; ``None`` leaves it to the next one asked."""
         ...
 
     def answered(self, question: Question, ruling: Ruling, seconds: float) -> None:
-        """Learn how a question has ended, and after how long."""
+        """Handle the end of a question, and how long it took."""
         ...

@@ -1,6 +1,6 @@
-"""What goes on in an agent's sessions and runs, reported to recorders and tracers.
+"""Observers of an agent's sessions and runs, for recorders and tracers.
 
-An observer is told in order, while messages are being read: it must neither wait nor raise.
+An observer is called in order, while messages are being read: it must neither wait nor raise.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ T = TypeVar("T")
 
 
 class RunFacts(Struct, frozen=True, kw_only=True):
-    """What is known of a run when it begins."""
+    """The known facts when a run begins."""
 
     id: str
     agent: str
     lines: LogLines
-    """Writes what is logged of it."""
+    """Writes log lines about it."""
     include: frozenset[str]
     """The kinds of events that it keeps."""
     text: bool
     """Whether its result is the text of the last message."""
     ephemeral: bool = False
-    """Whether its session is its own: the one that was told of right before."""
+    """Whether it has its own session: the one that was reported directly before."""
     wrapped: bool = False
-    """Whether ``return_result`` takes the value under a key of its own."""
+    """Whether ``return_result`` takes the value under its own key."""
     own_fields: bool = False
     """Whether it takes the fields of the value itself, or it alone, and not anything."""
     whole_fields: bool = False
@@ -50,28 +50,28 @@ class RunFacts(Struct, frozen=True, kw_only=True):
 
 
 class RunObserver:
-    """Learns what goes on in one run. Does nothing by itself: override what is wanted."""
+    """Observes one run. By default it does nothing: override what you need."""
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Learn of an event, whether the run keeps it or not. Its number counts only where it does."""
+        """Handle an event, whether the run keeps it or not. Its number counts only if it is kept."""
 
     def session(self, session_id: str, /) -> None:
-        """Learn in which session the first prompt is sent."""
+        """Handle the session id for which the first prompt is sent."""
 
     def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
-        """Learn the result, as the agent gave it, or why there is none."""
+        """Handle the result, as the agent gave it, or the error."""
 
     def ended(self, error: Exception | None, cut: str | None, /) -> None:
-        """Learn that the log has ended, and what has cut its turn. Later events are not delivered."""
+        """Handle the end of the log, and the reason if its turn was cut. Later events are not delivered."""
 
     def calling(
         self, name: str, arguments: Mapping[str, ev.JsonValue], /
     ) -> AbstractContextManager[Callable[[ToolOutput], None]]:
-        """Return what to be in while a tool of the user's is called; it gives who is told the result."""
+        """Return a context manager for a call of a user's tool; it yields a callback for the result."""
         return nullcontext(_ignore)
 
     def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
-        """Learn of a prompt that is about to be sent, and return what to send in its ``_meta``."""
+        """Handle a prompt before it is sent, and return additions to its ``_meta``."""
         return {}
 
     def served(self) -> None:
@@ -79,62 +79,62 @@ class RunObserver:
 
 
 class SessionObserver:
-    """Learns what goes on in one session. Does nothing by itself: override what is wanted."""
+    """Observes one session. By default it does nothing: override what you need."""
 
     def opened(self, session_id: str, /) -> None:
-        """Learn what the agent calls it; again where it was replaced by another."""
+        """Handle the session's id; again if it is replaced by another session."""
 
     def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
-        """Learn of a call of one of our tools, and return who is told its result, where it comes to one."""
+        """Handle a call of one of our tools, and return a callback for its result, if it has one."""
         return _ignore
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Learn of an event that came outside of every turn."""
+        """Handle an event outside every turn."""
 
     def closed(self, error: BaseException | None, /) -> None:
-        """Learn that it is closed, or was never opened, and why not."""
+        """Handle the session's close, or the error if it was never opened."""
 
     def meta(self) -> Mapping[str, str]:
-        """Return what to send in the ``_meta`` of the request that opens it."""
+        """Return additions to the ``_meta`` of the request that opens it."""
         return {}
 
 
 class Observer(ABC):
-    """Learns what goes on in one agent."""
+    """Observes one agent."""
 
     @abstractmethod
     def run(self, facts: RunFacts, /) -> RunObserver | None:
-        """Learn of a run, in the task that began it, and return who is told more."""
+        """Handle the start of a run, in the task that began it, and return an observer for it."""
 
     @abstractmethod
     def session(self, how: str, /) -> SessionObserver | None:
-        """Learn of a session that is about to be opened, and return who is told more."""
+        """Handle that a session is about to be opened, and return an observer for it."""
 
 
 class RunObservers:
-    """Tells several what a `RunObserver` is told. Events go straight to those who listen."""
+    """Calls several `RunObserver`. Events go directly to their listeners."""
 
     def __init__(self, observers: Sequence[RunObserver]) -> None:
         self._observers = observers
 
     @property
     def listeners(self) -> tuple[Callable[[ev.ThoughtEvent], None], ...]:
-        """What to call with each event."""
-        # Not those that do not listen: there are many events.
+        """The callbacks for each event."""
+        # Without those that do not listen: there are many events.
         return tuple(o.event for o in self._observers if type(o).event is not RunObserver.event)
 
     def session(self, session_id: str, /) -> None:
-        """Tell in which session."""
+        """Report the session id."""
         for observer in self._observers:
             observer.session(session_id)
 
     def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
-        """Tell the result."""
+        """Report the result."""
         for observer in self._observers:
             observer.settled(raw, error)
 
     def ended(self, error: Exception | None, cut: str | None, /) -> None:
-        """Tell the end."""
+        """Report the end."""
         for observer in self._observers:
             observer.ended(error, cut)
 
@@ -142,7 +142,7 @@ class RunObservers:
     def calling(
         self, name: str, arguments: Mapping[str, ev.JsonValue], /
     ) -> Generator[Callable[[ToolOutput], None]]:
-        """Be in what each of them wants entered, and give who tells them the result."""
+        """Enter all observers' context managers, and yield one callback for the result."""
         with ExitStack() as stack:
             told = [stack.enter_context(observer.calling(name, arguments)) for observer in self._observers]
 
@@ -153,7 +153,7 @@ class RunObservers:
             yield returned
 
     def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
-        """Tell of a prompt, and join what each of them wants sent."""
+        """Report a prompt, and merge the additions to its ``_meta``."""
         return _joined(observer.prompt(blocks) for observer in self._observers)
 
     def served(self) -> None:
@@ -163,7 +163,7 @@ class RunObservers:
 
 
 class SessionObservers:
-    """Tells several what a `SessionObserver` is told. Events go straight to those who listen."""
+    """Calls several `SessionObserver`. Events go directly to their listeners."""
 
     def __init__(self, observers: Sequence[SessionObserver]) -> None:
         self._observers = observers
@@ -171,16 +171,16 @@ class SessionObservers:
 
     @property
     def listeners(self) -> tuple[Callable[[ev.ThoughtEvent], None], ...]:
-        """What to call with each event."""
+        """The callbacks for each event."""
         return tuple(o.event for o in self._observers if type(o).event is not SessionObserver.event)
 
     def opened(self, session_id: str, /) -> None:
-        """Tell its name."""
+        """Report the session's id."""
         for observer in self._observers:
             observer.opened(session_id)
 
     def called(self, name: str, arguments: Mapping[str, ev.JsonValue], /) -> Callable[[ToolOutput], None]:
-        """Tell of a call."""
+        """Report a call."""
         told = [observer.called(name, arguments) for observer in self._observers]
 
         def answered(output: ToolOutput) -> None:
@@ -190,14 +190,14 @@ class SessionObservers:
         return answered
 
     def closed(self, error: BaseException | None, /) -> None:
-        """Tell the end, once: a session that was not opened is closed all the same."""
+        """Report the end, once: a session that was not opened is closed too."""
         if not self._closed:
             self._closed = True
             for observer in self._observers:
                 observer.closed(error)
 
     def meta(self) -> Mapping[str, str]:
-        """Join what each of them wants sent."""
+        """Merge the additions to ``_meta``."""
         return _joined(observer.meta() for observer in self._observers)
 
 
@@ -212,7 +212,7 @@ class Observers:
         return RunObservers(_present((*(observer.run(facts) for observer in self._observers), own)))
 
     def session(self, how: str) -> SessionObservers:
-        """Tell of a session."""
+        """Report a session."""
         return SessionObservers(_present(observer.session(how) for observer in self._observers))
 
 

@@ -1,4 +1,4 @@
-"""The event loop, thread and process that something belongs to."""
+"""The event loop, thread and process in which an agent was opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Owner:
-    """Where an agent was opened. It cannot be used anywhere else.
+    """The place where an agent was opened. It cannot be used anywhere else.
 
     Args:
         agent: Name of the agent.
@@ -34,12 +34,12 @@ class Owner:
         """Check that the caller is there.
 
         Raises:
-            WrongEventLoop: It is elsewhere.
+            WrongEventLoop: The caller is elsewhere.
         """
-        try:  # quick, as a reader of events asks each time that it waits; a loop has but one thread
+        try:  # fast, because every waiting reader calls it; a loop has one thread
             if self._loop_here() is self._home.loop and not self.forked:
                 return
-        except RuntimeError:  # none runs here
+        except RuntimeError:  # no event loop is running
             pass
         raise WrongEventLoop(self._agent, self._home.described("the"), _here().described("another"))
 
@@ -50,7 +50,7 @@ class _Place(NamedTuple):
     loop: object
 
     def described(self, which: str) -> str:
-        """Return the place in words."""
+        """Return the place as text."""
         place = f"thread {self.thread.name!r} of process {self.process}"
         if self.loop is None:
             return f"{place}, without an event loop"
@@ -67,17 +67,17 @@ def _here() -> _Place:
 
 
 def in_trio() -> bool:
-    """Return whether trio runs here. It need not be there, and is not loaded for that."""
+    """Return whether trio is running here. It is not imported for that."""
     trio = sys.modules.get("trio")
     return trio is not None and trio.lowlevel.in_trio_run()
 
 
 def _loop_finder() -> Callable[[], object]:
-    """Return what finds the running event loop, also outside of tasks; it raises `RuntimeError` for none."""
+    """Return a function that finds the running event loop, even outside tasks; it raises `RuntimeError`."""
     if in_trio():
         import trio
 
         return trio.lowlevel.current_trio_token
-    import asyncio  # not with thinkwell: a program on trio need not load it
+    import asyncio  # imported late: a program on trio does not need it
 
     return asyncio.get_running_loop

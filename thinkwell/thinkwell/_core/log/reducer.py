@@ -1,6 +1,6 @@
 """The reduction of a run's events to a `RunView`.
 
-Each event costs a bounded amount of work, and none is done before a look.
+Each event costs a bounded amount of work, and none is done before an access.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ __all__ = ("PARTS", "ViewReducer", "last_text")
 
 _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
 _RARE: Final = (ev.PlanUpdate, ev.UserMessage, ev.Steered)
-"""What else is part of the conversation."""
+"""The other parts of the conversation."""
 
 _ABOUT_QUESTIONS: Final = (ev.QuestionAsked, ev.QuestionVerdict, ev.QuestionAnswered)
 
 PARTS: Final = (ev.Message, ev.Thought, *_TOOL_EVENTS, *_RARE)
-"""What the conversation consists of: any of them ends a message without an id before it."""
+"""The parts of the conversation: any of them ends a message without an id before it."""
 
 MERGE_AT: Final = 64
-"""Events of one tool call that are kept until a look."""
+"""Events of one tool call that are kept until an access."""
 
 CONTENTS_AT: Final = 8
-"""The same, where the last has content, which may be long and replaces what was there."""
+"""The same, if the last one has content, which may be long and replaces the old one."""
 
 PIECES: Final = 40
-"""Pieces of one text that are kept apart. Short ones take ten times the memory of their characters."""
+"""Pieces of one text that are kept separately. Short ones take ten times the memory of their characters."""
 
 PACKED: Final = 24
-"""How many of them become one: fewer, because long ones stay apart."""
+"""How many of them are joined to one: fewer, because long ones stay separate."""
 
 
 class _Questions:
@@ -69,13 +69,13 @@ class _Questions:
     def __init__(self) -> None:
         self.answers: list[AnswerView] = []
         self.denied: list[str] = []
-        """Titles of what was denied."""
+        """Titles of denied questions."""
         self._open: dict[str, QuestionView] = {}
         self._verdicts: dict[str, list[ev.QuestionVerdict]] = {}
-        """Those on the open questions."""
+        """Verdicts on the open questions."""
 
     def take(self, event: ev.QuestionAsked | ev.QuestionVerdict | ev.QuestionAnswered) -> None:
-        """Take what happened to one."""
+        """Handle an event of a question."""
         if isinstance(event, ev.QuestionAsked):
             self._open[event.id] = open_question(event)
         elif isinstance(event, ev.QuestionVerdict):
@@ -93,7 +93,7 @@ class _Questions:
         self._verdicts.pop(event.id, None)
 
     def open(self) -> tuple[QuestionView, ...]:
-        """Return the open ones, with the verdicts so far."""
+        """Return the open ones, with their verdicts so far."""
         return tuple(map(self._with_verdicts, self._open.values()))
 
     def _with_verdicts(self, question: QuestionView) -> QuestionView:
@@ -102,7 +102,7 @@ class _Questions:
 
 
 class _State:
-    """What is known of a run beside its conversation, its questions and its plans."""
+    """The state of a run besides its conversation, questions and plans."""
 
     def __init__(self, session: ev.SessionOpened) -> None:
         self.session = session
@@ -120,7 +120,7 @@ class _State:
         self.background: tuple[str, ...] = ()
 
     def take(self, event: ev.ThoughtEvent) -> None:  # noqa: C901 - one table
-        """Take an event; most say nothing of this."""
+        """Handle an event; most do not concern this state."""
         match event:
             case ev.UsageUpdate():
                 known = None if self.usage is None else self.usage.cost
@@ -156,7 +156,7 @@ class _State:
             case ev.Dropped():
                 self.dropped += event.count
             case _:
-                pass  # nothing of it is shown
+                pass  # not shown
 
 
 class ViewReducer:
@@ -185,20 +185,20 @@ class ViewReducer:
         self._thoughts: list[list[str]] = []
         """The pieces of each block of thoughts."""
         self._users: list[list[str]] = []
-        """The pieces of each message of the user's."""
+        """The pieces of each message of the user."""
         self._timeline: list[TimelineItem] = []
         self._open: list[str] | None = None
         """The message without an id that the next text without an id belongs to."""
         self._open_thought: list[str] | None = None
         """The same for thoughts. Never both: one ends the other."""
         self._named: dict[str, list[str]] = {}
-        """The messages of the turn that have an id."""
+        """The current turn's messages with an id."""
         self._named_thoughts: dict[str, list[str]] = {}
-        """The thoughts of the turn that have an id. Some agents use a message's id for them."""
+        """The current turn's thoughts with an id. Some agents use a message's id for them."""
         self._named_users: dict[str, list[str]] = {}
         self._tools: dict[str, ToolView] = {}
         self._tool_news: dict[str, list[ToolEvent]] = {}
-        """What was told of each tool call since it was merged last."""
+        """The events of each tool call since the last merge."""
         self._shown_tools: Mapping[str, ToolView] | None = NO_TOOLS
         """What the last snapshot showed, as long as it is still right."""
         self._heard: dict[str, dict[bool, list[str]]] = {}
@@ -211,7 +211,7 @@ class ViewReducer:
         self._refused_call: str | None = None
         self._plan_changes = 0
         self._heard_at = 0.0
-        """When the last event came."""
+        """The time of the last event."""
 
     def apply(self, events: Iterable[ev.ThoughtEvent]) -> None:  # noqa: C901 - calls would cost more than this
         """Add the next events, in order. `TurnStarted` begins new messages."""
@@ -219,7 +219,7 @@ class ViewReducer:
         named, named_thoughts = self._named, self._named_thoughts
         event: ev.ThoughtEvent | None = None
         for event in events:
-            # Text and tool calls are nearly everything, so their way is short.
+            # Most events are text and tool calls, so their path is short.
             if isinstance(event, ev.Message):
                 open_thought = None
                 id_ = event.message_id
@@ -256,7 +256,7 @@ class ViewReducer:
             self._heard_at = event.at
 
     def _apply_rest(self, event: ev.ThoughtEvent) -> bool:
-        """Take any other event, and return whether it ends what was being said."""
+        """Handle any other event, and return whether it ends the current message."""
         if isinstance(event, _RARE):
             self._plan_or_user(event)
             return _is_said(event)
@@ -265,7 +265,7 @@ class ViewReducer:
             self._timeline.append(TimelineItem(kind="turn", index=event.number, at=event.at))
             self._state.take(event)
             return True
-        # Such news may come in the middle of a message.
+        # Such updates may come in the middle of a message.
         if isinstance(event, _ABOUT_QUESTIONS):
             self._questions.take(event)
         elif isinstance(event, ev.SubagentText):
@@ -284,9 +284,9 @@ class ViewReducer:
         event: ev.Thought | ev.Message | ev.UserMessage,
         named: dict[str, list[str]],
     ) -> list[str] | None:
-        """Begin a block of text; return it where the next piece without an id belongs to it."""
+        """Begin a block of text; return it if the next piece without an id belongs to it."""
         if blocks:
-            _joined(blocks[-1])  # most often it is complete
+            _joined(blocks[-1])  # it is usually complete
         pieces = [event.text]
         id_ = event.message_id
         self._timeline.append(TimelineItem(kind=kind, index=len(blocks), id=id_, at=event.at))
@@ -301,7 +301,7 @@ class ViewReducer:
         pieces = None
         if event.message_id is not None:
             pieces = self._named_users.get(event.message_id)
-        elif last is not None and last.kind == "user" and last.id is None:  # nothing is between them
+        elif last is not None and last.kind == "user" and last.id is None:  # no other part is between them
             pieces = self._users[-1]
         if pieces is not None:
             pieces.append(event.text)
@@ -332,7 +332,7 @@ class ViewReducer:
         if news is None:
             news = self._tool_news[event.id] = []
             if event.id not in self._tools:
-                self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # its place in the order
+                self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # keeps its place
                 self._timeline.append(TimelineItem(kind="tool", id=event.id, at=event.at))
         news.append(event)
         self._note_result(event)
@@ -459,12 +459,12 @@ _id_of: Final = attrgetter("message_id")
 def last_text(events: Sequence[ev.ThoughtEvent]) -> str | None:
     """Return the text of the last message of one turn, as the view would.
 
-    ``None``: only that knows. There is none in this turn, or some have ids and others none.
+    ``None``: only the view knows. The turn has no message, or some have ids and others have not.
     """
     messages = [event for event in events if isinstance(event, ev.Message) and event.text]
     if not messages:
         return None
-    ids: list[str | None] = list(dict.fromkeys(map(_id_of, messages)))  # in the order in which they begin
+    ids: list[str | None] = list(dict.fromkeys(map(_id_of, messages)))  # in the order of their beginning
     if None in ids:
         return _last_unnamed(events) if len(ids) == 1 else None
     last = messages if len(ids) == 1 else [event for event in messages if event.message_id == ids[-1]]
@@ -504,7 +504,7 @@ def _joined(pieces: list[str]) -> str:
 
 
 def _pack(pieces: list[str]) -> None:
-    """Join the last pieces, and as many more as leaves no character copied often, however long the text."""
+    """Join the last pieces, and enough others that no character is copied often, however long the text."""
     begin = len(pieces) - PACKED
     packed = "".join(pieces[begin:])
     length = len(packed)

@@ -1,8 +1,7 @@
 """The log of a run, and its readers.
 
-A run appends numbered events; everything else reads. Appending never waits. Each reader has a place of its
-own and wakes when something was published; the end is an element of the log too, so completion never
-overtakes delivery.
+A run appends numbered events; everything else reads. Appending never waits. Each reader has its own place and
+wakes after a publication. The end is an element of the log too, so completion never overtakes delivery.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ NO_PART: Final = PartialResult(None, own_fields=False)
 NOTHING: Final[frozenset[str]] = frozenset()
 
 CHECKPOINT_EVERY: Final = 4096
-"""Events that a reader takes without letting other tasks run. More than come with one read of a pipe: else
-readers fall behind while an agent pours out text, however fast they are."""
+"""Events that a reader takes without letting other tasks run: more than one read of a pipe brings. Otherwise
+readers fall behind a fast agent, however fast they are."""
 
 
 def running_clock() -> Callable[[], float]:
-    """Return the clock of the running event loop: what `anyio.current_time` tells, at a tenth of its cost.
+    """Return the clock of the running event loop: `anyio.current_time` at a tenth of its cost.
 
     Raises:
-        RuntimeError: None is running.
+        RuntimeError: No event loop is running.
     """
     if in_trio():
         import trio
@@ -85,7 +84,7 @@ class Buffer(Struct, frozen=True, kw_only=True):
 
 
 class RunLog:
-    """What has happened in a run, in order."""
+    """The events of a run, in order."""
 
     def __init__(
         self,
@@ -101,9 +100,9 @@ class RunLog:
         owner: Owner | None = None,
     ) -> None:
         self.events: list[ev.ThoughtEvent] = []
-        """What is kept, in order of `seq`. Another list when events were merged or dropped."""
+        """The kept events, ordered by `seq`. Merging or dropping replaces the list."""
         self.plain: list[ev.ThoughtEvent] | None = None
-        """The same list, where nothing is to be done about an event of a default kind but to put it there."""
+        """The same list, if events of a default kind need only be appended to it."""
         self.ended: bool = False
         self.error: Exception | None = None
         self.readers: WeakSet[EventReader] = WeakSet()
@@ -113,9 +112,9 @@ class RunLog:
         self._on_overflow = on_overflow
         self._listeners = tuple(listeners)
         self._overflow: BufferOverflow | None = None
-        """What the listener has to be told."""
+        """The error to report to the listener."""
         self._failed = False
-        """Whether there was more than may be: what comes since then is merged."""
+        """Whether the limit was exceeded: later events are merged."""
         self.seq: int = 0
         """Number of the last kept event."""
         self._clock = clock
@@ -143,7 +142,7 @@ class RunLog:
         return self._clock() - self._started
 
     def elapsed(self) -> float:
-        """Seconds since the run began, or that it took."""
+        """Seconds since the run began; after its end, its duration."""
         return self.now() if self._ended_at is None else self._ended_at
 
     def add(self, kind: Callable[..., E], /, **fields: object) -> E:
@@ -151,7 +150,7 @@ class RunLog:
         return self.recall(kind, self._clock(), **fields)
 
     def recall(self, kind: Callable[..., E], when: float, /, **fields: object) -> E:
-        """Make an event of something that happened at another time, by the log's clock, and append it."""
+        """Make an event with another time, by the log's clock, and append it."""
         event = kind(seq=self.seq + 1, at=when - self._started, **fields)
         self.append(event)
         return event
@@ -161,14 +160,14 @@ class RunLog:
         self.append(replace(event, seq=self.seq + 1, at=at))
 
     def listen(self, listener: Callable[[ev.ThoughtEvent], None]) -> None:
-        """Call with each event from now on, whether it is kept or not; after those who listen already."""
+        """Call a function with each later event, whether it is kept or not, after existing listeners."""
         self._listeners = (*self._listeners, listener)
         self.plain = None
 
     def append(self, event: ev.ThoughtEvent) -> None:
         """Append an event that was made with the next number.
 
-        What the run does not include, and what comes behind the end, only counts for the view.
+        Events that the run does not include, and those after the end, only count for the view.
         """
         if event.type in self._include:
             self.seq = event.seq
@@ -187,12 +186,12 @@ class RunLog:
             self._changed.set()
             self._changed = None
         if self._overflow is not None and self._on_overflow is not None:
-            # Here and not where it is found: the listener may append events of its own.
+            # Here, and not where it is found: the listener may append events.
             overflow, self._overflow = self._overflow, None
             self._on_overflow(overflow)
 
     def end(self, error: Exception | None = None) -> None:
-        """Append the end. Readers stop behind the last event."""
+        """Append the end. Readers stop after the last event."""
         self.ended = True
         self._ended_at = self.now()
         self.error = error
@@ -204,7 +203,7 @@ class RunLog:
         """Wait until something is published.
 
         Raises:
-            WrongEventLoop: Nothing ever is in the event loop of the caller.
+            WrongEventLoop: Nothing is ever published in the caller's event loop.
         """
         if self._owner is not None:
             self._owner.check()
@@ -213,7 +212,7 @@ class RunLog:
         await self._changed.wait()
 
     def view(self) -> RunView:
-        """Return the run as it stands."""
+        """Return the current view of the run."""
         return self._view.snapshot(self.events, self.error)
 
     def reducer(self) -> ViewReducer:
@@ -225,7 +224,7 @@ class RunLog:
         return self._view.last_message(self.events)
 
     def reader(self, include: frozenset[str] | None = None, after: int = 0) -> EventReader:
-        """Return a reader that starts behind the event with number `after`."""
+        """Return a reader that starts after the event with number `after`."""
         reader = EventReader(self, include, min(after, self.seq))
         self.readers.add(reader)
         return reader
@@ -240,7 +239,7 @@ class RunLog:
         if self._buffer.overflow == "error" and not self._failed:
             self._failed = True
             self._overflow = BufferOverflow(limit)
-            self._shrink_at = 2 * limit  # what comes until the agent stops is no reason to run out of memory
+            self._shrink_at = 2 * limit  # events until the agent stops must not fill the memory
             return
         self._view.reduce(self.events)
         places = {reader: reader.place for reader in self.readers}
@@ -254,14 +253,14 @@ class RunLog:
         self._view.reduced = len(self.events)
         for reader, place in places.items():
             reader.move(place)
-        # Twice of what is left: the work per event stays bounded where little can be merged or dropped. One
-        # A `Dropped` that replaces all dropped events is no reason to keep more.
+        # Twice the rest: the work per event stays bounded if little can be merged or dropped. The one
+        # `Dropped` that replaces all dropped events does not count.
         left = len(self.events)
         self._shrink_at = limit if left <= most + 1 else 2 * left
 
 
 class EventReader:
-    """An iterator over a log, with a place of its own."""
+    """An iterator over a log, with its own place."""
 
     __slots__ = ("__weakref__", "_after", "_include", "_index", "_log", "_ready", "_rested_at", "_taken")
 
@@ -269,7 +268,7 @@ class EventReader:
         self._log = log
         self._include = include
         self._rested_at = -1
-        """Index before which other tasks had their turn."""
+        """The index before which other tasks had their turn."""
         self.move(after)
 
     @property
@@ -282,19 +281,19 @@ class EventReader:
         return self._taken[handed_out - 1].seq if handed_out else self._after
 
     def move(self, place: int) -> None:
-        """Go on behind a place in what is kept now: some events were merged or dropped."""
+        """Continue after a place in the list of events, some of which were merged or dropped."""
         self._after = place
         self._index = self._log.index_after(place)
         self._taken: list[ev.ThoughtEvent] = []
-        """The events that were taken from the log last, at once."""
+        """The events that were taken from the log last, together."""
         self._ready = iter(self._taken)
-        """Those of them that are not handed out yet."""
+        """Those of them that are not yet delivered."""
 
     def __aiter__(self) -> EventReader:
         return self
 
     async def batch(self) -> list[ev.ThoughtEvent]:
-        """Wait for events, and take all that are there; none are the end."""
+        """Wait for events, and take all available ones; an empty list is the end."""
         try:
             events = [await self.__anext__()]
         except StopAsyncIteration:
@@ -302,7 +301,7 @@ class EventReader:
         return events + self.batch_nowait()
 
     def batch_nowait(self) -> list[ev.ThoughtEvent]:
-        """Take all events that are there."""
+        """Take all available events."""
         events = [*self._ready, *self._filtered(self._log.events[self._index :])]
         self._index = len(self._log.events)
         return events

@@ -1,4 +1,4 @@
-"""Makes a log shorter without touching anything but text."""
+"""Shorten a log by changing only text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _Text: TypeAlias = ev.Thought | ev.Message
 _TEXTS: Final = (ev.Message, ev.Thought)
 
 MERGED_LENGTH: Final = 65536
-"""Characters beyond which a merged text takes no more: copying ever longer ones would cost the square."""
+"""Characters from which on a merged text is not extended: copying ever longer texts would take quadratic
+time."""
 
 
 def _is_text(event: ev.ThoughtEvent) -> TypeIs[_Text]:
@@ -24,7 +25,7 @@ def _is_text(event: ev.ThoughtEvent) -> TypeIs[_Text]:
 
 
 def _is_plain(event: ev.ThoughtEvent) -> TypeIs[_Text]:
-    """Return whether nothing is lost when the text is joined with its neighbour's."""
+    """Return whether the text can be joined with its neighbour's without loss."""
     return _is_text(event) and event.content.annotations is None
 
 
@@ -41,16 +42,16 @@ def merge_text(
 ) -> list[ev.ThoughtEvent]:
     """Return the events with text of the same message joined.
 
-    Neighbours are. Where that leaves too many, because messages with ids come interleaved, so is what stands
-    apart in a stretch of nothing but such messages. Each still begins where it began.
+    Neighbours are joined. If too many are left, because messages with ids are interleaved, so are texts
+    further apart, within a stretch of only such messages. Each message still begins at its place.
 
-    Never across the place of a reader: it would see the text in front of its place again, or miss what
-    follows. A joined event has the number and the time of its last part.
+    Text is never joined across the place of a reader: the reader would see the text before its place again,
+    or miss the text after it. A joined event has the number and the time of its last part.
 
     Args:
-        events: What there is.
+        events: The events.
         places: Numbers of the events that readers have taken last.
-        most: How many events are not too many.
+        most: The number of events that is not too many.
     """
     merged = _merge_neighbours(events, places)
     return merged if len(merged) <= most else _merge_interleaved(merged, places)
@@ -90,7 +91,7 @@ def _merge_interleaved(events: Sequence[ev.ThoughtEvent], places: Collection[int
     merged: list[ev.ThoughtEvent] = []
     stretch: list[_Text] = []
     for event in events:
-        # Text without an id is told from the text before it by what stands between: it has to stay there.
+        # The text before it decides the message of a text without an id: it has to stay in its place.
         if _is_plain(event) and event.message_id is not None:
             stretch.append(event)
             if event.seq in places:
@@ -105,9 +106,9 @@ def _merge_interleaved(events: Sequence[ev.ThoughtEvent], places: Collection[int
 
 
 def _gathered(stretch: Sequence[_Text]) -> list[_Text]:
-    """Return text with ids, between which nothing else stands, joined message by message.
+    """Return text with ids, without other events between them, joined by message.
 
-    The first text of each stays by itself, or messages that begin in one order would end up in another.
+    The first text of each stays separate; otherwise the order of the messages' beginnings would change.
     """
     done: list[_Text] = []
     waiting: dict[tuple[str, str | None], list[_Text]] = {}
@@ -138,13 +139,13 @@ def _seq_of(event: _Text) -> int:
 def drop_text(
     events: Sequence[ev.ThoughtEvent], surplus: int, places: Collection[int]
 ) -> tuple[list[ev.ThoughtEvent], int]:
-    """Return the events without the oldest text, and how much was dropped.
+    """Return the events without the oldest text, and the number dropped.
 
-    A `Dropped` with the count stands in each gap. A reader that is in the middle of a gap finds two of them.
+    Each gap has a `Dropped` with the count. A reader in the middle of a gap finds two of them.
 
     Args:
         events: What there is.
-        surplus: How many texts to drop.
+        surplus: The number of texts to drop.
         places: Numbers of the events that readers have taken last.
     """
     kept: list[ev.ThoughtEvent] = []

@@ -1,4 +1,4 @@
-"""`ThoughtStream`: the handle of a run. A result that settles by itself, and any number of readers."""
+"""`ThoughtStream`: the handle of a run, with a result that settles by itself and any number of readers."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ it has used when its turn ends, most often at once."""
 
 
 Otherwise: TypeAlias = Literal["queue", "interrupt"]
-"""What to do where an agent does not read a message in its turn."""
+"""What to do if an agent does not read a message in its turn."""
 
 
 class RunControl(Protocol):
-    """What a stream may ask of its run."""
+    """The requests of a stream to its run."""
 
     @property
     def id(self) -> str:
@@ -73,17 +73,17 @@ class RunControl(Protocol):
 
     @property
     def live(self) -> bool:
-        """Whether it happens now: what a replay asks was answered when it was recorded."""
+        """Whether it is running now. The questions of a replay were answered when it was recorded."""
         ...
 
     @property
     def foreign(self) -> bool:
-        """Whether it is a run of the process of which this one is a fork."""
+        """Whether the run belongs to the parent of this forked process."""
         ...
 
     @property
     def late(self) -> tuple[ev.ThoughtEvent, ...]:
-        """What came after the end."""
+        """Events after the end."""
         ...
 
     def answer(self, question_id: str, answer: Answer, by: str) -> None:
@@ -123,8 +123,8 @@ class ThoughtResult(Generic[T_co]):
 
     def __repr__(self) -> str:
         outcome = self._outcome
-        outcome.done()  # a replay looks at the clock
-        state = "pending; for a task: asyncio.ensure_future(stream.result)"  # what `create_task` shows
+        outcome.done()  # a replay checks the clock
+        state = "pending; for a task: asyncio.ensure_future(stream.result)"  # for `create_task`
         if outcome.value:
             state = f"done: {type(outcome.value[0]).__name__}"
         elif outcome.error is not None:
@@ -184,7 +184,7 @@ class ThoughtStream(Generic[T_co]):
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, str]:
-        """Return the run as it stands, as a notebook shows it. IPython takes what it wants of that."""
+        """Return the current state for a notebook. IPython chooses the format."""
         from thinkwell._display.html import bundle  # only notebooks pay for it
 
         return bundle(repr(self), self.view, self.elapsed, self.recording)
@@ -204,7 +204,7 @@ class ThoughtStream(Generic[T_co]):
         """The current state of the run."""
         view = self._log.view()
         if view.error is not None:
-            self.result.exception()  # who looks at the view of a failed run has seen the error
+            self.result.exception()  # looking at a failed run's view counts as seeing the error
         return view
 
     @property
@@ -288,25 +288,25 @@ class ThoughtStream(Generic[T_co]):
     ) -> Injected | Queued[ThoughtStream[T_co]] | Refused:
         """Tell the agent something while it works: ``steer("Also check the login")``.
 
-        Waits until the first prompt was sent, where the run has not come so far.
+        Waits until the first prompt was sent.
 
         An agent that can be steered reads it in the turn that runs. The run then stays open until the agent
         has done that too, at most ``background_wait`` seconds longer than its turn.
 
         Args:
             text: What to tell it.
-            otherwise: What to do where the agent cannot be steered, or does not take it. ``"queue"``: start
+            otherwise: What to do if the agent cannot be steered, or refuses. ``"queue"``: start
                 another run of the same task in the session, with this text as its prompt, when this one is
                 over. ``"interrupt"``: end the turn, and go on in this run with this text.
 
         Returns:
-            The outcome; a `Steered` event says so in the log, too.
+            The outcome. It is also in the log, as a `Steered` event.
 
         Raises:
-            SteeringUnsupported: The agent cannot be steered, and `otherwise` is not given.
+            SteeringUnsupported: The agent cannot be steered, and you gave no `otherwise`.
             RunEnded: The run is over, or was cancelled.
-            ValueError: The text is empty, or `otherwise` is none of those.
-            AgentExited: The agent has ended meanwhile.
+            ValueError: The text is empty, or `otherwise` has another value.
+            AgentExited: The agent ended in the meantime.
         """
         if not text.strip():
             raise ValueError("steer(): the text is empty; say what to tell the agent")
@@ -359,17 +359,17 @@ class Injected:
     """`ThoughtStream.steer`: the agent reads it in this run."""
 
     interrupted: bool = False
-    """Whether its turn was ended for that, and it reads it in the next."""
+    """Whether its turn was ended, and it reads the text in the next one."""
 
     @property
     def outcome(self) -> Literal["injected", "interrupted"]:
-        """As `Steered` has it."""
+        """The value of `Steered.outcome`."""
         return "interrupted" if self.interrupted else "injected"
 
 
 @dataclass(frozen=True, slots=True)
 class Queued(Generic[S_co]):
-    """`ThoughtStream.steer`: the agent reads it in a run of its own, when this one is over."""
+    """`ThoughtStream.steer`: the agent reads it in another run, after this one."""
 
     outcome: ClassVar[Literal["queued"]] = "queued"
 
@@ -379,9 +379,9 @@ class Queued(Generic[S_co]):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """`ThoughtStream.steer`: the agent did not take it."""
+    """`ThoughtStream.steer`: the agent refused it."""
 
     outcome: ClassVar[Literal["refused"]] = "refused"
 
     reason: str
-    """Why, in its words."""
+    """The reason, in the agent's words."""

@@ -1,1 +1,1 @@
-"""Rules about permissions: what they match, and how they are written."""
+"""Permission rules: matching, and their file format."""

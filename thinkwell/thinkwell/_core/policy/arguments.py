@@ -1,4 +1,4 @@
-"""Arguments of tools that run commands: the command line, and what else they say."""
+"""Arguments of tools that run commands: the command line, and other arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COMMAND_KEYS: Final = ("command", "cmd", "argv", "commandLine", "command_line", "shell_command", "script")
 _ENVIRONMENT_KEYS: Final = ("env", "environment")
 _EDITOR_COMMANDS: Final = frozenset(("create", "insert", "str_replace", "undo_edit", "view"))
-"""What text editor tools are told by an argument of the name ``command``."""
+"""Values of an argument ``command`` of text editor tools."""
 
 _FOLDER_KEYS: Final = re.compile(r"(.*[_-])?(cwd|workdir|dir|directory|folder|root)(_?path)?", re.IGNORECASE)
 
@@ -40,14 +40,14 @@ _HARMLESS: Final = frozenset(
         "yieldtimems",
     )
 )
-"""Arguments that change nothing in what a command does, without case and underscores."""
+"""Arguments that do not change what a command does; case and underscores are ignored."""
 
 _HARMLESS_OFF: Final = frozenset(("dangerouslydisablesandbox", "withescalatedpermissions"))
-"""Arguments that are known to change nothing where they are ``false``."""
+"""Arguments that do not change it if they are ``false``."""
 
 
 def command_line(raw: JsonValue) -> str | None:
-    """Return the command line in the arguments of a tool. Where there are several, each is a line of it."""
+    """Return the command line in a tool's arguments. Several become lines of it."""
     if not is_object(raw):
         return None
     lines = list(dict.fromkeys(line for key in COMMAND_KEYS if (line := _line(raw.get(key))) is not None))
@@ -91,12 +91,12 @@ def snake(key: str) -> str:
 
 
 def names_folder(key: str) -> bool:
-    """Return whether an argument says where a tool runs."""
+    """Return whether an argument names the folder in which a tool runs."""
     return _FOLDER_KEYS.fullmatch(snake(key)) is not None
 
 
 def telling(raw: JsonValue) -> JsonValue:
-    """Return what matters of the arguments of a tool that runs commands."""
+    """Return the relevant arguments of a tool that runs commands."""
     if not is_object(raw):
         return raw
     return {key: value for key, value in raw.items() if value is not None and not _is_harmless(key, value)}
@@ -105,12 +105,12 @@ def telling(raw: JsonValue) -> JsonValue:
 def says_no_more(raw: JsonValue, folder: str | None) -> bool:
     """Return whether the arguments of a tool that runs commands say no more than the command.
 
-    ``null`` and an empty text are absent. All else is a value, ``false`` too: of an argument that is not
-    known, it is not known either what ``false`` turns off.
+    ``null`` and an empty text are absent. Everything else is a value, even ``false``: it is unknown what
+    ``false`` turns off in an unknown argument.
 
     Args:
-        raw: The arguments, where they are known.
-        folder: Where the command has to run; ``None``: anywhere.
+        raw: The arguments, if known.
+        folder: The folder in which the command must run; ``None``: any.
     """
     if not is_object(raw):
         return raw is None
@@ -118,7 +118,7 @@ def says_no_more(raw: JsonValue, folder: str | None) -> bool:
 
 
 def _is_known(key: str, value: JsonValue, folder: str | None) -> bool:
-    """Return whether the command line shows an argument, in the form it has, or it changes nothing."""
+    """Return whether the command line shows an argument in this form, or it changes nothing."""
     if key in COMMAND_KEYS:
         return isinstance(value, str) or (_is_words(value) and bool(value))
     if key == "args":

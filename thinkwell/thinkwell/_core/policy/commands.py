@@ -1,4 +1,4 @@
-"""What a command line really runs: through lists, groups, substitutions and programs that run programs."""
+"""The commands that a line really runs: in lists, groups, substitutions, and through other programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 SHELLS: Final = _words("ash bash cmd csh dash fish ksh mksh nu powershell pwsh rbash sh tcsh xonsh yash zsh")
-"""Programs that take code as an argument or from their input."""
+"""Programs that run code from an argument or from their input."""
 
 _SHELL_CALLS: Final = frozenset(
     (folder + shell, flag)
@@ -29,7 +29,7 @@ _SHELL_CALLS: Final = frozenset(
     for shell in ("bash", "sh", "zsh")
     for flag in ("-c", "-lc")
 )
-"""How agents hand a line to a shell. codex does it with each of its commands."""
+"""How agents pass a line to a shell. codex does it with every command."""
 
 WRAPPERS: Final = _words("""
     builtin bunx busybox catchsegv chroot chrt command coproc dbus-run-session doas entr env exec firejail
@@ -38,7 +38,7 @@ WRAPPERS: Final = _words("""
     su-exec sudo systemd-run taskset time timeout torsocks torify toybox unbuffer unshare uvx valgrind watch
     watchexec xargs xvfb-run
 """)
-"""Programs that run what their arguments say, behind options of their own."""
+"""Programs that run the program in their arguments, after options."""
 
 _PROGRAM_FIRST: Final = _words("""
     builtin bunx busybox command doas env exec gosu nice noglob nocorrect nohup npx pkexec setsid
@@ -47,24 +47,24 @@ _PROGRAM_FIRST: Final = _words("""
 """Those whose first word is the program, apart from numbers and assignments, if no options come before it."""
 
 FIRST: Final = ""
-"""Stands for a program of that kind."""
+"""The placeholder for a program of that kind."""
 
 _LEAST_WORDS: Final = dict.fromkeys(("doas", "parallel", "script", "su", "sudo", "unshare"), 1) | {"ssh": 2}
-"""How many words it takes so that they run no shell, which reads its commands."""
+"""Least words for which they run no shell that reads its commands."""
 
 _BEGINS_ANOTHER: Final = dict.fromkeys(
     _words("bun bundle conda deno direnv hatch mamba mise nix npm pdm pipenv pnpm pixi poetry rye uv yarn"),
     _words("run exec x dlx"),
 ) | {"find": _words("-exec -execdir -ok -okdir")}
-"""Arguments of programs after which another program comes."""
+"""Arguments after which another program follows."""
 
 _WITH_CODE: Final = re.compile(r"-[a-z]*c[a-z]*$|/[ck]|-comm|--command|-e(nc.*|c)?$")
 
 READ_LIMIT: Final = 200_000
-"""Characters that are read for one line, with all the code in its arguments."""
+"""Most characters that are read for one line, including the code in its arguments."""
 
 _CODE_TAKERS: Final = _words("alias bind complete eval trap")
-"""Commands of shells whose arguments are code."""
+"""Shell commands whose arguments are code."""
 
 _SOURCES: Final = frozenset((".", "source"))
 
@@ -73,16 +73,16 @@ _ASSIGNMENT: Final = re.compile(r"\w+(\[[^\]]*\])?\+?=", re.ASCII)
 
 
 class Reading(NamedTuple):
-    """What is known of a command line."""
+    """What is known about a command line."""
 
     simple: tuple[Argv, ...]
-    """The commands that are all that runs; empty where that is not certain."""
+    """The commands, if it is certain that nothing else runs; else empty."""
     programs: tuple[Argv, ...]
-    """Every command that may run. Some may be mere arguments."""
+    """Every command that may run. Some may be just arguments."""
     files: tuple[str, ...]
     """Files of redirections."""
     opaque: bool
-    """Whether something may run that cannot be told."""
+    """Whether something unknown may run."""
 
 
 @lru_cache(maxsize=256)
@@ -99,7 +99,7 @@ def read_command(line: str) -> Reading:
 
 
 def _simple(script: Script) -> tuple[Argv, ...]:
-    """Return the commands of a script where it is certain that they are all that runs."""
+    """Return the commands of a script if it is certain that nothing else runs."""
     if not script.plain:
         return ()
     argvs = [tuple(word.text for word in command) for command in script.commands]
@@ -118,7 +118,7 @@ def _runs_only_itself(command: Sequence[Word]) -> bool:
     texts = [word.text for word in arguments]
     if name in SHELLS:
         return bool(texts) and not texts[0].startswith(("-", "+", "/c", "/C", "/k", "/K"))
-    # What stands for names of files may stand for an option, if there is such a file.
+    # A pattern for file names may become an option, if there is such a file.
     return name not in SELECTIVE or all(word.certain or word.text[:1] not in "-*?[" for word in arguments)
 
 
@@ -128,7 +128,7 @@ def program_name(word: str) -> str:
 
 
 class _Finder:
-    """Collects what may run."""
+    """Collects the commands that may run."""
 
     def __init__(self) -> None:
         self.programs: list[Argv] = []
@@ -143,7 +143,7 @@ class _Finder:
             self._command(command, depth)
 
     def _code(self, line: str, depth: int, *, certain: bool) -> None:
-        """Read what is code, or may be: then it does not matter if it cannot be read."""
+        """Read code, or text that may be code: then it need not be readable."""
         if (line, certain) in self._seen:
             return
         self._seen.add((line, certain))
@@ -166,7 +166,7 @@ class _Finder:
 
     def _command(self, words: Sequence[Word], depth: int) -> None:
         rest = self._bare(words, depth)
-        self.opaque |= bool(rest) and rest[0].text == "{}"  # xargs and find put something else there
+        self.opaque |= bool(rest) and rest[0].text == "{}"  # xargs and find replace it
         self._program(rest, depth)
 
     def _bare(self, words: Sequence[Word], depth: int) -> Sequence[Word]:
@@ -231,7 +231,7 @@ class _Finder:
     def _wrapped(self, name: str, arguments: Sequence[Word], depth: int) -> None:
         """Find the program among the arguments of one that runs it.
 
-        Options of most of these programs are not known here, so a program may begin at each word after one.
+        The options of most of these programs are unknown here, so a program may begin at each word after one.
         """
         first = _PROGRAM_FIRST | {FIRST}
         starts: list[int] = []
@@ -256,12 +256,12 @@ class _Finder:
         names = {program_name(arguments[number].text) for number in starts}
         self.opaque |= (
             len(starts) < _LEAST_WORDS.get(name, 0)
-            # these get words from their input, which may be a program or code
+            # these read words from their input, which may be a program or code
             or (name in ("xargs", "parallel") and bool(names & (SHELLS | WRAPPERS)))
         )
 
     def _hidden_code(self, text: str, depth: int) -> None:
-        """Read a word that may be code, or may hold it behind an option's letter or an equals sign."""
+        """Read a word that may be code, or contain it after an option's letter or an equals sign."""
         for piece in (text, text.partition("=")[2], text[2:] if text.startswith("-") else ""):
             if re.search(r"[\s$`]", piece):
                 self._code(piece, depth, certain=True)
@@ -271,9 +271,9 @@ class _Finder:
 
 
 def allows(patterns: Iterable[str], reading: Reading) -> bool:
-    """Return whether all that runs is certain, and each of it fits one of the patterns.
+    """Return whether everything that runs is certain, and matches one of the patterns.
 
-    For options that make a program that reads one that writes, no wildcard stands; see `only_reads`.
+    A wildcard does not match options that make a reading program write; see `only_reads`.
     """
     patterns = tuple(patterns)
     return bool(reading.simple) and all(
@@ -290,7 +290,7 @@ def _allows(pattern: str, argv: Argv) -> bool:
 
 
 def touches(patterns: Iterable[str], reading: Reading) -> bool:
-    """Return whether anything that may run fits one of the patterns, or cannot be told."""
+    """Return whether anything that may run matches one of the patterns, or is unknown."""
     if reading.opaque or any(_has_many_options(argv) for argv in reading.programs):
         return True
     forms = {
@@ -303,7 +303,8 @@ def touches(patterns: Iterable[str], reading: Reading) -> bool:
 
 
 MOST_OPTIONS: Final = 30
-"""Options before the first argument, each of which may take the next word. With more, any may be meant."""
+"""Options before the first argument, each of which may take the next word. With more, any may be the
+argument."""
 
 
 def _has_many_options(argv: Argv) -> bool:
@@ -321,7 +322,7 @@ def _option_starts(words: Argv) -> list[int]:
 
 
 def _behind_options(words: Argv) -> list[Argv]:
-    """Return the words, and what is left of them without the options that come first and what they take.
+    """Return the words, and the words without leading options and their values.
 
     ``git -C folder push`` is a push, and so is ``git --no-pager push``.
     """

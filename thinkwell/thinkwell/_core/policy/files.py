@@ -19,17 +19,17 @@ _RULE_KEYS: Final = ("verdict", *CRITERIA, "why")
 
 
 def read_policy(text: str, source: str | None) -> tuple[tuple[Rule, ...], RuleVerdict]:
-    """Return the rules, and what is done otherwise.
+    """Return the rules, and the policy's `otherwise`.
 
     Raises:
-        PolicyError: Something is wrong.
+        PolicyError: The text is not a valid policy.
     """
-    import tomllib  # only for those who keep a policy in a file
+    import tomllib  # only for policies in a file
 
     try:
         table: dict[str, JsonValue] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        raise PolicyError(f"this is no TOML: {exc}", source=source) from exc
+        raise PolicyError(f"it is not TOML: {exc}", source=source) from exc
     try:
         _check_keys(table, _POLICY_KEYS, "")
         otherwise = table.get("otherwise", "deny")
@@ -49,7 +49,7 @@ def _rule(rule: JsonValue, where: str) -> Rule:
         raise PolicyError("write each rule under a line [[rules]]", where=where)
     _check_keys(rule, _RULE_KEYS, f"{where}.")
     if "verdict" not in rule:
-        raise PolicyError(f"it is missing; say one of {', '.join(VERDICTS)}", where=f"{where}.verdict")
+        raise PolicyError(f"it is missing; give one of {', '.join(VERDICTS)}", where=f"{where}.verdict")
     for key, value in rule.items():
         if key in CRITERIA and is_array(value):
             for number, one in enumerate(value):
@@ -83,11 +83,11 @@ def _is_verdict(value: JsonValue) -> TypeGuard[RuleVerdict]:
 
 
 def _not_one_of(value: JsonValue, possible: Sequence[str]) -> str:
-    return f"{value!r:.100} is none of {', '.join(possible)}{_suggestion(value, possible)}"
+    return f"{value!r:.100} is not one of {', '.join(possible)}{_suggestion(value, possible)}"
 
 
 def _suggestion(value: JsonValue, possible: Sequence[str]) -> str:
-    from difflib import get_close_matches  # loaded where something is wrong, and only there
+    from difflib import get_close_matches  # only after a mistake
 
     close = get_close_matches(str(value), possible, n=1, cutoff=0.5)
     return f"; do you mean {close[0]!r}?" if close else ""

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1024)
 def name_glob(pattern: str, *, fold: bool = False) -> re.Pattern[str]:
-    """Return what matches a whole name: ``*`` stands for any characters, ``?`` for one, ``[…]`` for a set."""
+    """Return a pattern for a whole name: ``*`` matches any characters, ``?`` one, ``[…]`` a set."""
     return _compiled(_translated(pattern, "."), fold=fold)
 
 
 @lru_cache(maxsize=1024)
 def path_glob(pattern: str, *, fold: bool = False) -> re.Pattern[str]:
-    """Return what matches a whole path.
+    """Return a pattern for a whole path.
 
-    As in a shell, ``*``, ``?`` and ``[…]`` stay within one step of the path; unlike there, names that begin
-    with a dot are nothing special. ``**`` as a step stands for any steps, also none, so that ``a/**`` is the
-    folder with all that is in it.
+    As in a shell, ``*``, ``?`` and ``[…]`` stay within one part of the path; but names that begin with a dot
+    are not special. ``**`` as a part matches any number of parts, even none, so that ``a/**`` is the folder
+    with everything in it.
     """
     steps = [
         None if step == "**" else ("/" if number else "") + _translated(step, "[^/]")
@@ -33,10 +33,10 @@ def path_glob(pattern: str, *, fold: bool = False) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def words_glob(pattern: str, *, fold: bool = False) -> re.Pattern[str]:
-    r"""Return what matches the words of a command, each with a ``\0`` before it.
+    r"""Return a pattern for the words of a command, each with a ``\0`` before it.
 
-    A word ``*`` stands for any words, also none; within a word, ``*`` stands for any characters. In the first
-    word, the program, it does not stand for ``/``: a pattern for names takes no paths.
+    A word ``*`` matches any number of words, even none; within a word, ``*`` matches any characters. In the
+    first word, the program, it does not match ``/``: a pattern for names matches no paths.
     """
     words = [
         None if word == "*" else "\0" + _translated(word, "[^\0]" if number else "[^\0/]")
@@ -50,15 +50,15 @@ def _compiled(expression: str, *, fold: bool) -> re.Pattern[str]:
 
 
 def _sequence(parts: Sequence[str | None], any_one: str, end: str = "") -> str:
-    """Return what matches parts in their order, with any number of something where one is ``None``.
+    """Return a pattern for parts in order, with any number of things where a part is ``None``.
 
-    Where such parts stand between two of those, the first place that fits is as good as any other. So the
-    engine may forget the rest, and takes time in proportion to the text and not to a power of it.
+    For parts between two of those, the first match is as good as any other. So the engine need not backtrack,
+    and takes time in proportion to the text, not to a power of it.
 
     Args:
-        parts: Each matches a certain number of things.
-        any_one: Matches any one of them.
-        end: Looks ahead whether one ends here, where things have more than one character.
+        parts: Each matches a fixed number of things.
+        any_one: Matches any one thing.
+        end: A lookahead for the end of a thing, if things have more than one character.
     """
     pieces = [""]
     for part in parts:
@@ -79,7 +79,7 @@ def _translated(pattern: str, any_one: str) -> str:
     while rest:
         character, rest = rest[0], rest[1:]
         negated = rest.startswith("!")
-        end = rest.find("]", negated + 1)  # a bracket that comes first belongs to the set
+        end = rest.find("]", negated + 1)  # a leading bracket belongs to the set
         if character == "*":
             rest = rest.lstrip("*")
             parts.append(None)
@@ -94,7 +94,7 @@ def _translated(pattern: str, any_one: str) -> str:
 
 
 def _members(body: str) -> str:
-    """Return what stands in the brackets of a set, as it is in regular expressions."""
+    """Return the content of a set's brackets as a regular expression."""
     found = re.findall(r"(?s).-.|.", body)
     return "".join(
         f"{re.escape(one[0])}-{re.escape(one[2])}"
@@ -105,7 +105,7 @@ def _members(body: str) -> str:
 
 
 def literal_start(pattern: str) -> str:
-    """Return the steps of a path pattern before the first that has anything special in it."""
+    """Return the parts of a path pattern before the first one with a wildcard."""
     steps = pattern.split("/")
     number = next((number for number, step in enumerate(steps) if set(step) & set("*?[")), len(steps))
     return "/".join(steps[:number])

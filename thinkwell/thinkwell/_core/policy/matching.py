@@ -1,4 +1,4 @@
-"""Which rules a question fits."""
+"""Which rules match a question."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _CHANGES_FILES: Final = frozenset(("edit", "delete", "move"))
 _FILE_KINDS: Final = _CHANGES_FILES | {"read", "search"}
 _COMMAND_KINDS: Final = frozenset(("execute", "read", "search"))
-"""codex calls commands that only read by what they do."""
+"""codex names commands that only read by what they do."""
 
 
 class Asked:
-    """A question while it is decided. Links are looked up once for all rules.
+    """A question being decided. Links are resolved once for all rules.
 
     Args:
-        question: What the agent asks.
+        question: The agent's question.
         cwd: The session's folder.
     """
 
@@ -43,12 +43,12 @@ class Asked:
         self._cwd = cwd
 
     def fits(self, rule: Rule) -> bool:
-        """Return whether all that the agent asks for is surely what a rule is about."""
+        """Return whether a rule certainly covers everything that the agent asks for."""
         question = self._question
         return (
             (not rule.kind or question.kind in rule.kind)
             and (not rule.server or _any_name(rule.server, (question.server,)))
-            # Anybody may write an MCP server that has a tool by the name of one that is trusted.
+            # Any MCP server may have a tool with the name of a trusted one.
             and (not rule.tool or bool(rule.server) or question.server is None)
             and (not rule.tool or _any_name(rule.tool, (question.name,)))
             and (not rule.command or self._fits_command(rule))
@@ -56,7 +56,7 @@ class Asked:
         )
 
     def hits(self, rule: Rule) -> bool:
-        """Return whether anything that the agent asks for may be what a rule is about."""
+        """Return whether a rule may cover anything that the agent asks for."""
         question = self._question
         return _says_nothing(question) or (
             (not rule.kind or question.kind in rule.kind)
@@ -81,7 +81,7 @@ class Asked:
     def _fits_paths(self, rule: Rule) -> bool:
         question = self._question
         if question.command is not None and not rule.command:
-            return False  # the files that an agent names do not bound what its command does
+            return False  # the named files do not limit what a command does
         if question.kind not in _FILE_KINDS and question.kind not in rule.kind:
             return False
         if not 0 < len(question.paths) <= MOST_PATHS:
@@ -94,10 +94,10 @@ class Asked:
     def _hits_paths(self, patterns: Sequence[str]) -> bool:
         kind = self._question.kind
         if not self._question.paths and kind in _CHANGES_FILES:
-            return True  # something is changed, and it is not said what
+            return True  # something unknown is changed
         if self._folded is None:
             return True
-        # What is said of a folder holds for all that is in it.
+        # A rule for a folder applies to everything in it.
         globs = [folded(f"{glob.rstrip('/')}/**") for glob in path_patterns(patterns, self._cwd)]
         starts = [literal_start(glob) for glob in globs] if kind in ("delete", "move") else []
         return any(
@@ -112,7 +112,7 @@ class Asked:
 
     @cached_property
     def _folded(self) -> set[str] | None:
-        """Those and what may be a path in the command, to be compared without case; ``None``: too many."""
+        """The paths and possible paths in the command, for comparison without case; ``None``: too many."""
         question = self._question
         words: set[str] = set()
         if question.command is not None:
@@ -126,7 +126,7 @@ class Asked:
 
 
 def _says_nothing(question: PermissionQuestion) -> bool:
-    """Return whether it is not known what is asked. Some agents show the id of a call alone."""
+    """Return whether the question has no details. Some agents show only the id of a call."""
     return question.kind == "other" and not (
         question.title
         or question.name
@@ -147,7 +147,7 @@ def _any_name(patterns: Iterable[str], names: Iterable[str | None], *, fold: boo
     )
 
 
-# What may be meant
+# Possible meanings
 
 
 def _hits_server(patterns: Sequence[str], question: PermissionQuestion) -> bool:
@@ -171,7 +171,7 @@ def _hits_tool(patterns: Sequence[str], question: PermissionQuestion) -> bool:
 
 
 MOST_READINGS: Final = 100
-"""Joints in the name of a tool at each of which its server's name may end. With more, any may be meant."""
+"""Most places in a tool's name at which its server's name may end. With more, any may be meant."""
 
 
 def _has_many_readings(question: PermissionQuestion) -> bool:
@@ -180,10 +180,10 @@ def _has_many_readings(question: PermissionQuestion) -> bool:
 
 
 def _mcp_names(question: PermissionQuestion) -> set[tuple[str, str]]:
-    """Return which servers and tools a tool's name may mean; the title stands in for it where there is none.
+    """Return the servers and tools that a tool's name may mean; without a name, the title is used.
 
     Agents write them as ``mcp__SERVER__TOOL``, ``TOOL (SERVER MCP Server)``, ``mcp.SERVER.TOOL`` and
-    ``SERVER_TOOL``; where one ends is not certain.
+    ``SERVER_TOOL``; the boundary between them is not certain.
     """
     text = question.title if question.name is None else question.name
     found: set[tuple[str, str]] = set()
@@ -204,7 +204,7 @@ def _hits_command(patterns: Sequence[str], question: PermissionQuestion) -> bool
         return touches(patterns, read_command(question.command))
     if question.server is not None or question.kind not in ("execute", "other"):
         return False
-    # Some agents show a command in the title alone.
+    # Some agents show a command only in the title.
     reading = read_command(question.title)
     if question.kind == "other":
         return touches(patterns, reading._replace(opaque=False))

@@ -1,4 +1,4 @@
-"""Programs that only read, apart from some of their options, and what a wildcard may stand for with them."""
+"""Programs that only read, except with some options; and what a wildcard may match for them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class _Risks(NamedTuple):
     """Options that write files, run programs or name a configuration that does."""
 
     long: str = ""
-    """Names; each may be shortened."""
+    """Names; each may be abbreviated."""
     short: str = ""
-    """Letters; they may stand among others."""
+    """Letters; they may be combined with others."""
     operands: int | None = None
-    """With more words than these that are no options, one of them is written to."""
+    """With more words than these that are not options, one of them is written to."""
 
 
 _READERS: Final = {
@@ -50,7 +50,7 @@ _FIND_RISKS: Final = re.compile(r"-(exec|ok)(dir)?|-delete|-f(print|ls).*", re.D
 
 _SED_OPTIONS: Final = re.compile(r"-[nErzu]+|--(quiet|silent|regexp-extended|null-data|unbuffered)")
 _SED_SCRIPT: Final = re.compile(r"[\d$,;p ]+|s([/|#,:])(?:(?!\1)[^\\\n])*\1(?:(?!\1)[^\\\n])*\1[gpIi\d]*")
-"""Scripts of sed that only print. Others may have commands in them that write files or run programs."""
+"""Scripts of sed that only print. Others may contain commands that write files or run programs."""
 
 _GIT_READS: Final = _words("""
     annotate blame cat-file check-attr check-ignore cherry count-objects describe diff diff-files diff-index
@@ -64,20 +64,20 @@ _GIT_LISTS: Final = {
     "remote": _words("-v --verbose"),
     "tag": _words("-l --list"),
 }
-"""Commands that change nothing with these arguments alone."""
+"""Commands that change nothing if they have only these arguments."""
 
 _GIT_WRITES: Final = _words("""
     add am apply branch checkout cherry-pick clean clone commit fetch gc init ls-remote merge mv notes pull
     push rebase remote reset restore revert rm stash switch tag worktree
 """)
-"""Commands that do what they say, apart from some options. All others may run anything, aliases included."""
+"""Commands that do what they say, except with some options. All others may run anything, even aliases."""
 
 _GIT_TALKS: Final = _words("clone fetch ls-remote pull push remote")
 _GIT_HELPER: Final = re.compile(r"(--[\w-]+=)?[\w+.-]+::.*", re.DOTALL)
 """An address for which git runs a program."""
 
 _GIT_GLOBALS: Final = _words("-P --no-pager --no-optional-locks --literal-pathspecs --version")
-"""What may stand before the command. Others take another repository, whose settings may run programs."""
+"""Allowed before the command. Other options select another repository, whose settings may run programs."""
 _GIT_VALUED: Final = _words("-C -c --git-dir --work-tree --namespace")
 
 _GIT_LONG: Final = """
@@ -91,12 +91,12 @@ SELECTIVE: Final = frozenset((*_READERS, "find", "git", "sed"))
 
 
 def only_reads(program: str, argv: Sequence[str], said: int) -> bool:
-    """Return whether a command does no more than the pattern says that allows it.
+    """Return whether a command does no more than the pattern that allows it says.
 
     Args:
         program: The program's name without its folder.
         argv: The command.
-        said: How many of its words stand in the pattern; wildcards stand for the others.
+        said: How many of its words are in the pattern; wildcards match the others.
     """
     if program == "git":
         return _git(argv, said)

@@ -1,4 +1,4 @@
-"""Paths and globs for them: as they are written, and as they are through all links."""
+"""Paths and globs for them, as written and with all links resolved."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_PATHS: Final = 200
-"""Paths of one question that are looked at; each costs a few calls of the system. With more, none is
-allowed, and rules that deny or ask are hit."""
+"""Most paths of one question that are checked; each costs a few system calls. With more, none is allowed, and
+rules that deny or ask match."""
 
 
 LONGEST_PATH: Final = 4096
-"""Characters of a path that is looked up; systems take no more. A longer one is never allowed."""
+"""Most characters of a path that is resolved; systems accept no more. A longer one is never allowed."""
 
 
 def absolute(path: str, folder: str) -> str:
     """Return a path that may be relative to a folder or begin with ``~``. Its ``..`` stay."""
-    if "\0" not in path:  # names no user's folder, and is an error to look for
+    if "\0" not in path:  # such a text cannot name a user's folder, and raises
         path = os.path.expanduser(path)  # noqa: PTH111 - Path fails over unknown users
     return str(Path(folder, path))
 
 
 def path_forms(path: str, folder: str) -> set[str]:
-    """Return a path as it is written and as it is through all links."""
+    """Return a path as written and with all links resolved."""
     whole = absolute(path, folder)
     written = _slashes(os.path.normpath(whole))
-    if len(whole) > LONGEST_PATH:  # each of its steps would cost as much as all before it
+    if len(whole) > LONGEST_PATH:  # each part would cost as much as all before it
         return {written}
     try:
         return {written, _slashes(os.path.realpath(whole))}
@@ -41,7 +41,7 @@ def path_forms(path: str, folder: str) -> set[str]:
 
 
 def path_patterns(patterns: Iterable[str], folder: str) -> list[str]:
-    """Return globs as absolute ones, as they are written and through all links."""
+    """Return globs as absolute ones, as written and with all links resolved."""
     found: list[str] = []
     for pattern in patterns:
         whole = _slashes(os.path.normpath(absolute(pattern, folder)))
@@ -56,7 +56,7 @@ def any_path(globs: Iterable[str], path: str, *, fold: bool = False) -> bool:
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Return whether a path is that of a folder or of something in it."""
+    """Return whether a path is a folder or something in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from thinkwell_acp import schema as s
 
 PermissionMode: TypeAlias = Literal["deny", "ask", "allow"]
-"""``deny``: refuse all but our own tools. ``ask``: let `on_question` decide. ``allow``: allow all."""
+"""``deny``: refuse everything except our own tools. ``ask``: let `on_question` decide. ``allow``: allow
+all."""
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -60,7 +61,7 @@ class PermissionPolicy:
         """
         object.__setattr__(self, "rules", _rules(self.rules))
         if self.otherwise not in VERDICTS:
-            raise ValueError(f"otherwise: {self.otherwise!r:.100} is none of {', '.join(VERDICTS)}")
+            raise ValueError(f"otherwise: {self.otherwise!r:.100} is not one of {', '.join(VERDICTS)}")
 
     def decide(self, question: PermissionQuestion, *, cwd: str) -> Decision:
         """Decide a question.
@@ -82,7 +83,7 @@ class PermissionPolicy:
             return self._by_rule("ask", fitting)
         if asking is not None and self.otherwise == "allow":
             return self._by_rule("ask", asking)
-        return Decision(verdict=self.otherwise, why=f"no rule fits; otherwise: {self.otherwise}")
+        return Decision(verdict=self.otherwise, why=f"no rule matches; otherwise: {self.otherwise}")
 
     def _first(self, verdict: RuleVerdict, asked: Asked, *, surely: bool) -> int | None:
         for number, rule in enumerate(self.rules):
@@ -132,7 +133,7 @@ def _rules(values: Iterable[object]) -> tuple[Rule, ...]:
     rules = tuple(values)
     for number, rule in enumerate(rules):
         if not isinstance(rule, Rule):
-            raise TypeError(f"rules[{number}]: {rule!r:.100} is no Rule")
+            raise TypeError(f"rules[{number}]: {rule!r:.100} is not a Rule")
     return tuple(rule for rule in rules if isinstance(rule, Rule))
 
 

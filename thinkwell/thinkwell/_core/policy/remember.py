@@ -1,4 +1,4 @@
-"""What was answered to permission questions for a whole session."""
+"""Answers to permission questions for a whole session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Remembered:
 
     def remember(self, question: PermissionQuestion, verdict: Verdict) -> None:
         """Remember an answer, if it is for the whole session."""
-        if verdict == "allow_session" and len(question.paths) <= MOST_PATHS:  # else not all are known
+        if verdict == "allow_session" and len(question.paths) <= MOST_PATHS:  # otherwise not all are known
             self._verdicts[_key(question)] = "allow"
         elif verdict == "deny_session":
             self._verdicts[_key(question)] = "deny"
@@ -37,7 +37,7 @@ class Remembered:
                 self._denied.add(_facts(question))
 
     def recall(self, question: PermissionQuestion) -> Literal["allow", "deny"] | None:
-        """Return what was answered to an equal question."""
+        """Return the answer to an equal question."""
         verdict = self._verdicts.get(_key(question))
         return "deny" if verdict is None and _facts(question) in self._denied else verdict
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 RuleVerdict: TypeAlias = Literal["allow", "deny", "ask"]
-"""What a rule says."""
+"""The verdict of a rule."""
 
 VERDICTS: Final[tuple[RuleVerdict, ...]] = get_args(RuleVerdict)
 KINDS: Final[tuple[ToolKind, ...]] = get_args(ToolKind)
@@ -77,8 +77,8 @@ class Rule:
         object.__setattr__(self, "why", why)
         if not any(getattr(self, name) for name in CRITERIA):
             raise ValueError(
-                f"a rule has to say what it is about: {', '.join(CRITERIA)}; what no rule fits is decided by "
-                "the policy's `otherwise`"
+                f"a rule needs a criterion: {', '.join(CRITERIA)}; `otherwise` decides questions "
+                "that match no rule"
             )
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Rule:
 
 def _must_be_one_of(name: str, value: str, possible: Sequence[str]) -> None:
     if value not in possible:
-        raise ValueError(f"{name}: {value!r:.100} is none of {', '.join(possible)}")
+        raise ValueError(f"{name}: {value!r:.100} is not one of {', '.join(possible)}")
 
 
 def _patterns(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
@@ -96,14 +96,14 @@ def _patterns(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
     for pattern in patterns:
         _must_be_text(name, pattern)
         if not pattern.strip():
-            raise ValueError(f"{name}: an empty pattern fits nothing")
+            raise ValueError(f"{name}: an empty pattern matches nothing")
     return patterns
 
 
 def _must_fit_paths(pattern: str) -> None:
     if pattern.startswith(("!", "$")) or "{" in pattern:
         raise ValueError(
-            f"path: {pattern!r:.100} fits nothing: there are no negations, variables or braces; write `~/…` "
+            f"path: {pattern!r:.100} matches nothing: negations, variables, braces do not work; write `~/…` "
             "for the home folder, and several patterns for several things"
         )
 
@@ -112,11 +112,11 @@ def _must_fit_commands(pattern: str) -> None:
     words = pattern.split()
     if _OPERATORS & set(words) or set("\"'`") & set(pattern) or "=" in words[0]:
         raise ValueError(
-            f"command: {pattern!r:.100} fits nothing: a pattern is for one command, word by word, without "
-            "quotes, operators or variables before it; the commands of a line are looked at one by one"
+            f"command: {pattern!r:.100} matches nothing: a pattern is for one command, word by word, without "
+            "quotes, operators or variables before it; the commands of a line are checked one by one"
         )
 
 
 def _must_be_text(name: str, value: object) -> None:
     if not isinstance(value, str):
-        raise TypeError(f"{name}: {value!r:.100} is no text")
+        raise TypeError(f"{name}: {value!r:.100} is not a text")

@@ -1,8 +1,8 @@
-"""Reads command lines as a POSIX shell would, as far as it takes to see which commands are in them.
+"""Reads command lines as a POSIX shell would, as far as necessary to find the commands in them.
 
-It has two uses. To allow, the policy has to be certain of what runs, so `Script.plain` is true for very
-simple lines only. To forbid, it wants every command that may be hidden in a line: in a list, a group, a
-substitution, quoted or escaped; what cannot be followed is `Unreadable`.
+It has two uses. To allow a line, the policy has to be certain of what runs, so `Script.plain` is true only
+for very simple lines. To forbid one, it needs every command that may be hidden in it: in a list, a group, a
+substitution, quoted or escaped; a line that cannot be followed is `Unreadable`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ LONGEST: Final = 50_000
 """Characters of a line beyond which it is not read."""
 
 DEEPEST: Final = 20
-"""How deep substitutions and groups may be nested."""
+"""Most levels of substitutions and groups."""
 
 _SAFE: Final = frozenset(string.ascii_letters + string.digits + "_-./:=@%+,*?[]~")
-"""Characters that mean the same to every shell and never begin another command. The last few may stand for
-names of files, which is no harm in arguments."""
+"""Characters that mean the same to every shell and never begin another command. The last few are patterns for
+file names, which are harmless in arguments."""
 
 _REDIRECTIONS: Final = ("<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">")
 
@@ -29,42 +29,42 @@ _BREAK: Final = _BLANK + "\n;&|<>()"
 
 
 class Unreadable(ValueError):  # noqa: N818 - it says what is the case
-    """It cannot be told what a command line runs."""
+    """It cannot be determined what a command line runs."""
 
 
 class Word(NamedTuple):
     """A word of a command."""
 
     text: str
-    """Without its quotes. Expansions stand in it as they were written."""
+    """The word without its quotes. Expansions are kept as they were written."""
     certain: bool
-    """Whether the program gets just this text: nothing in it is expanded."""
+    """Whether the program gets exactly this text: nothing in it is expanded."""
 
 
 class Script(NamedTuple):
-    """What is in a command line."""
+    """The content of a command line."""
 
     commands: tuple[tuple[Word, ...], ...]
-    """Every simple command, with its assignments and with the reserved words that stand before it."""
+    """Every simple command, with the assignments and reserved words before it."""
     targets: tuple[str, ...]
     """Files of redirections."""
     plain: bool
-    """Whether these commands, joined by ``&&``, ``||``, ``|`` and ``;``, are all that there is, and any shell
-    takes their arguments as they are."""
+    """Whether these commands, joined by ``&&``, ``||``, ``|`` and ``;``, are everything, and any shell takes
+    their arguments unchanged."""
 
 
 def read_script(line: str, depth: int = 0) -> Script:
     """Read a command line.
 
     Raises:
-        Unreadable: It cannot be told what it runs.
+        Unreadable: It cannot be determined what it runs.
     """
     if len(line) > LONGEST or depth > DEEPEST or "\0" in line:
         raise Unreadable(line[:100])
     reader = _Reader(line.strip(" \t\n"), depth)
     reader.commands_until("")
     plain = reader.plain and bool(reader.commands)
-    if sys.platform == "win32":  # whose shells know neither single quotes nor backslashes as escapes
+    if sys.platform == "win32":  # its shells have neither single quotes nor backslash escapes
         plain = plain and not set(line) & set("%^'\"")
     return Script(tuple(reader.commands), tuple(reader.targets), plain)
 
@@ -75,12 +75,12 @@ class _Reader:
         self._at = 0
         self._depth = depth
         self._word_end = -1
-        """Where the last word ended."""
+        """The end of the last word."""
         self._here: list[tuple[str, bool, bool]] = []
         """Delimiters of here-documents whose text begins on the next line, whether they were quoted, and
-        whether tabs before them do not count."""
+        whether leading tabs are ignored."""
         self._apart: list[int] = []
-        """Where the words of this command are those of two, to shells for which ``&>`` begins with ``&``."""
+        """The places where the words become two commands in shells for which ``&>`` begins with ``&``."""
         self.commands: list[tuple[Word, ...]] = []
         self.targets: list[str] = []
         self.plain = True
@@ -131,7 +131,7 @@ class _Reader:
         if words:
             if any(
                 word.text == "case" for word in words[:4]
-            ):  # has closing parentheses without an opening one
+            ):  # it has closing parentheses without an opening one
                 raise self._unreadable()
             self.commands.append(tuple(words))
             for number in self._apart:
@@ -170,12 +170,12 @@ class _Reader:
         """Read a group in parentheses, a function's ``()`` or an array."""
         is_array = self._text[self._at - 1 : self._at] == "="
         if self._at == self._word_end and not is_array and self._peek(2) != "()":
-            raise self._unreadable()  # a pattern of some shells, which may hold code
+            raise self._unreadable()  # a pattern of some shells, which may contain code
         self._take()
         self._end(words)
         self.commands_until(")")
         if is_array and self._peek() not in ("", *_BREAK):
-            raise self._unreadable()  # it goes on, so what follows is not yet the command
+            raise self._unreadable()  # it continues, so the command comes later
         self.plain = False
 
     def _redirection(self) -> None:
@@ -249,7 +249,7 @@ class _Reader:
                 parts.append(self._take())
         self._word_end = self._at
         source = self._text[start : self._at]
-        if not source or re.match(r"\w+\[[^\]]*$", source):  # an index goes on behind blanks and operators
+        if not source or re.match(r"\w+\[[^\]]*$", source):  # an index continues after blanks and operators
             raise self._unreadable()
         if source in ("[", "[["):
             certain = True
@@ -265,7 +265,7 @@ class _Reader:
 
     def _note_quoted(self, text: str) -> None:
         if not text.isprintable() or set(text) & set("\\!"):
-            self.plain = False  # other shells know escapes and history within quotes
+            self.plain = False  # other shells have escapes and history within quotes
 
     def _until(self, closing: str) -> str:
         end = self._text.find(closing, self._at)
@@ -300,7 +300,7 @@ class _Reader:
     # Expansions
 
     def _expansion(self, *, in_quotes: bool) -> str:
-        """Read an expansion and the commands in it; return it as it is written."""
+        """Read an expansion and the commands in it; return it as written."""
         self.plain = False
         start = self._at
         self._deeper()
@@ -320,7 +320,7 @@ class _Reader:
         elif self._peek() == "'" and not in_quotes:
             self._take()
             if "\\" in self._until("'"):
-                raise self._unreadable()  # only some shells know escapes here
+                raise self._unreadable()  # only some shells have escapes here
         elif self._peek() == "[" and not in_quotes:
             raise self._unreadable()  # arithmetic of older shells
         elif re.fullmatch(r"[\w@*#?$!-]", self._peek()):
@@ -330,13 +330,13 @@ class _Reader:
 
     def _backquoted(self, *, in_quotes: bool) -> None:
         found = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL).match(self._text, self._at)
-        if found is None or (in_quotes and '\\"' in found[1]):  # shells differ in what that means
+        if found is None or (in_quotes and '\\"' in found[1]):  # shells differ here
             raise self._unreadable()
         self._at = found.end()
         self._adopt(read_script(re.sub(r"\\([`\\$])", r"\1", found[1]), self._depth))
 
     def _arithmetic(self) -> None:
-        """Read ``((…))``. To some shells it is a group of commands if it makes no sense as arithmetic."""
+        """Read ``((…))``. Some shells take it for a group of commands if it is not valid arithmetic."""
         self._take(2)
         start = self._at
         opened = 0

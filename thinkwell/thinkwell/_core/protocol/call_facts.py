@@ -1,4 +1,4 @@
-"""What an agent wants to do, from what is on the wire. Titles are no facts: models write many of them."""
+"""What an agent wants to do, from the data of a call. Titles are not facts: models write many of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CallFacts(Struct, frozen=True, kw_only=True):
-    """What is known of a tool call about which an agent asks."""
+    """The known facts about a tool call for which an agent asks permission."""
 
     title: str
     kind: ToolKind
@@ -34,23 +34,23 @@ class CallFacts(Struct, frozen=True, kw_only=True):
     content: tuple[ToolContent, ...]
     locations: tuple[Location, ...]
     name: str | None
-    """The tool's own name; without the name of its server, where that is known."""
+    """The tool's own name; without its server's name, if that is known."""
     server: str | None
     """The MCP server whose tool it is."""
     command: str | None
     """The command line."""
     paths: tuple[str, ...]
-    """Absolute paths of all files that it names. Any ``..`` stays, since what it means depends on links."""
+    """Absolute paths of all files that it names. Any ``..`` stays, because its meaning depends on links."""
 
 
 def facts_of(call: s.ToolCallUpdate, known: ToolCall | None, log: RunLog, cwd: str) -> CallFacts:
     """Gather the facts about a call.
 
     Args:
-        call: What the request says; it wins over what was known.
-        known: What earlier updates said of the call with this id. Some agents use an id again, so a call that
-            has ended does not count.
-        log: The log that has the call's start, where it counts.
+        call: The request's data, which overrides earlier data.
+        known: The earlier updates of the call with this id. Some agents reuse ids, so a call that has ended
+            is ignored.
+        log: The log with the call's start, if it is used.
         cwd: The session's folder.
     """
     if known is not None and (known.done or known.started_in is not log):
@@ -97,7 +97,7 @@ def _tool(call: s.ToolCallUpdate, known: ToolCall | None, title: str, raw: JsonV
     server = host.get("name") if is_object(host) else None
     for name in names:
         return _split(name, server if isinstance(server, str) and server else None)
-    # Only agents made of codex show both like this. Others may have such arguments, but not such a title.
+    # Only agents based on codex show both like this. Others may have such arguments, but not such a title.
     if is_object(raw) and raw.keys() == CODEX_INPUT:
         host, tool = raw["server"], raw["tool"]
         if isinstance(host, str) and isinstance(tool, str) and read_title(title, host, tool) is not None:
@@ -106,7 +106,7 @@ def _tool(call: s.ToolCallUpdate, known: ToolCall | None, title: str, raw: JsonV
 
 
 def _split(name: str, server: str | None) -> _Tool:
-    """Take the server's name off a name such as ``mcp__SERVER__TOOL``, where it is certain how long it is."""
+    """Split the server's name off a name such as ``mcp__SERVER__TOOL``, if its length is certain."""
     if server is not None:
         written = re.sub(r"[^A-Za-z0-9_-]", "_", server)
         return _Tool(name.removeprefix(f"mcp__{written}__"), server)
@@ -134,19 +134,19 @@ _PATCHED: Final = re.compile(
     re.MULTILINE,
 )
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://(?!.*[/\\]\.\.([/\\]|$))", re.DOTALL)
-"""No file's path, unless there is a folder by the name of ``https:``. With ``..`` it takes no folder."""
+"""Not a file's path, unless there is a folder named ``https:``. With ``..`` it needs no folder."""
 
 
 KEY_LENGTH: Final = 100
-"""Characters, from its end, by which an argument's name is judged, once for each text under it."""
+"""Characters at the end of an argument's name that are checked, once for each text under it."""
 
 
 def _paths(
     raw: JsonValue, content: tuple[ToolContent, ...], locations: tuple[Location, ...], cwd: str
 ) -> tuple[str, ...]:
-    """Return every path that a call names, rather one too many: more paths never allow more.
+    """Return every path that a call names, rather too many: more paths never allow more.
 
-    Of more than are looked at, one more is the root of all.
+    If there are too many to check, one more entry is the root of all.
     """
     named = [location.path for location in locations]
     named += [part.path for part in content if isinstance(part, DiffContent)]
@@ -174,13 +174,13 @@ def _is_path(key: str, value: str) -> bool:
 
 def _absolute(path: str, folder: str) -> str:
     if path.lower().startswith("file:"):
-        with suppress(ValueError):  # brackets that hold no address: then it is taken as it is written
+        with suppress(ValueError):  # no address in the brackets: the text is used as written
             path = unquote(urlsplit(path).path)
     return absolute(path, folder)
 
 
 def _texts(raw: JsonValue) -> Iterator[tuple[str, str]]:
-    """Yield each text in the arguments with the key that it stands under."""
+    """Yield each text in the arguments with its key."""
     waiting: list[tuple[str, JsonValue]] = [("", raw)]
     while waiting:
         key, value = waiting.pop()

@@ -1,4 +1,4 @@
-"""How an agent uses the protocol: as it is written, or in a way of its own."""
+"""How an agent uses the protocol: as specified, or with deviations."""
 
 from __future__ import annotations
 
@@ -15,58 +15,58 @@ if TYPE_CHECKING:
 
 
 class Dialect:
-    """The protocol as it is written. `open_agent` chooses another one with the transport.
+    """The protocol as specified. `open_agent` chooses another dialect with the transport.
 
-    It is never read from the wire: an agent that claimed another could evade a budget.
+    It is never read from the wire: an agent that claimed another dialect could evade a budget.
     """
 
     first_request: ClassVar[str] = "initialize"
-    """What it answers first."""
+    """The first request that it answers."""
     has_tools: ClassVar[bool] = True
-    """Whether it takes tools of ours, and our words about them in a prompt."""
+    """Whether it supports our tools, and our text about them in a prompt."""
     one_turn_at_a_time: ClassVar[bool] = False
-    """Whether it works on one prompt at a time, in whichever session."""
+    """Whether it works on one prompt at a time, over all sessions."""
     steps_are_ours: ClassVar[bool] = False
-    """Whether the calls that it shows are steps of a program, none of them a tool's."""
+    """Whether the calls that it shows are steps of a program, and never tools."""
     reports: ClassVar[bool] = False
-    """Whether all that it says comes as a `Report`."""
+    """Whether it sends everything as a `Report`."""
     may_always_ask: ClassVar[bool] = False
-    """Whether it may ask even where there is no one to answer."""
+    """Whether it may ask even if there is no handler."""
 
     def check(self, spec: Spec[Any]) -> None:
-        """Refuse a task that the agent cannot be given.
+        """Refuse a task that the agent cannot get.
 
         Raises:
-            CapabilityMissing: It is one.
+            CapabilityMissing: The agent cannot get it.
         """
 
     def refuse(self, wanted: object, capability: str, wanted_by: str) -> None:
-        """Refuse what only an agent that speaks the whole protocol can do.
+        """Refuse a feature that only agents with the whole protocol have.
 
         Raises:
-            CapabilityMissing: It is wanted of another.
+            CapabilityMissing: The agent is another one.
         """
 
     def prompt_meta(self, schema: Schema | None) -> dict[str, ev.JsonValue]:
-        """Return what the ``_meta`` of a prompt says of the result's schema."""
+        """Return the ``_meta`` of a prompt for the result's schema."""
         return {}
 
     def result_fields(self, answer: s.PromptResponse) -> dict[str, ev.JsonValue] | None:
-        """Return the fields by which the agent has ended its turn, where it gives its result so."""
+        """Return the fields with which the agent ended its turn, if it returns its result so."""
         return None
 
     def message(self, request: AgentQuestion) -> dict[str, ev.JsonValue] | None:
-        """Return what the agent has said in its own form where it asked."""
+        """Return the agent's own message of a question."""
         return None
 
     def answer_meta(self, ruling: Ruling) -> dict[str, ev.JsonValue] | None:
-        """Return what else the agent gets with an answer."""
+        """Return additions to an answer for the agent."""
         return None
 
     def report(self, update: s.UnknownUpdate) -> dict[str, ev.JsonValue] | None:
-        """Return what the agent has said in its own form, with its ``type``."""
+        """Return the agent's own message of an update, with its ``type``."""
         return None
 
     def respond(self, client: Client, session_id: str | None, report: ev.Report, value: ev.JsonValue) -> None:
-        """Send the answer to a report that is no question."""
+        """Send the answer to a report that is not a question."""
         raise NotImplementedError  # pragma: no cover - there are no reports

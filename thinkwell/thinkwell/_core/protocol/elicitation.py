@@ -1,4 +1,4 @@
-"""Forms and web pages that an agent asks about: from the protocol's form, and answers back to it."""
+"""Forms and web pages of an agent's questions: from the protocol's form, and answers back to it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def elicitation_question(
     timeout: float | None = None,
     message: dict[str, JsonValue] | None = None,
 ) -> FormQuestion | UrlQuestion:
-    """Return a request of the agent's as a question.
+    """Return a request of the agent as a question.
 
     Args:
-        request: The request. Those of unknown modes are never shown as one of these.
+        request: The request. Those of unknown modes are never shown.
         id: Name of the question.
         agent: Name of the agent that asks.
         run_id: Name of the run that it belongs to.
-        timeout: Seconds that there are for an answer.
-        message: What it was that asked, from an agent that speaks lines.
+        timeout: Seconds for an answer.
+        message: The message with the question, from an NDJSON agent.
     """
     match request:
         case s.ElicitationFormMode():
@@ -69,8 +69,8 @@ def elicitation_question(
 def form_fields(schema: s.ElicitationSchema) -> tuple[FormField, ...]:
     """Return the fields of a form in the agent's order.
 
-    A name that is required and not described is a field too, of an unknown type: without it, no answer
-    would be valid.
+    A required name without a description is also a field, of an unknown type: without it, no answer would be
+    valid.
     """
     required = dict.fromkeys(schema.required or ())
     described = [
@@ -148,7 +148,7 @@ def _field(name: str, property_: s.ElicitationPropertySchema, *, required: bool)
 
 
 def _unknown(name: str, raw: s.JsonObject, *, required: bool) -> FormField:
-    """Return a field that is not understood. What its default means is not known: it stays in `raw`."""
+    """Return a field of an unknown type. The meaning of its default is unknown, so it stays in `raw`."""
     title, description = raw.get("title"), raw.get("description")
     return FormField(
         name=name,
@@ -161,13 +161,13 @@ def _unknown(name: str, raw: s.JsonObject, *, required: bool) -> FormField:
 
 
 def _text_choices(property_: s.StringPropertySchema) -> tuple[FieldChoice, ...] | None:
-    """Return what may be chosen, ``None`` where anything may be written."""
+    """Return the choices, or ``None`` if any text is allowed."""
     if property_.one_of is None:
         return None if property_.enum is None else _plain(property_.enum)
     titled = _titled(property_.one_of)
     if property_.enum is None:
         return titled
-    return tuple(choice for choice in titled if choice.value in property_.enum)  # both hold
+    return tuple(choice for choice in titled if choice.value in property_.enum)  # both apply
 
 
 def _item_choices(items: s.StringMultiSelectItems | s.TitledMultiSelectItems) -> tuple[FieldChoice, ...]:
@@ -179,7 +179,7 @@ def _plain(values: Sequence[str]) -> tuple[FieldChoice, ...]:
 
 
 def _titled(options: Sequence[s.EnumOption]) -> tuple[FieldChoice, ...]:
-    """Return options with titles; the first of those with the same value counts."""
+    """Return options with titles; the first one with a value counts."""
     choices: dict[str, FieldChoice] = {}
     for option in options:
         value, description = option.const, option.description or ""

@@ -1,4 +1,4 @@
-"""Errors of the protocol layer become errors of a run. The only place that does so."""
+"""Translate errors of the protocol layer into errors of a run. No other place does."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 def auth_methods(offered: Sequence[s.AuthMethod], command: Sequence[str]) -> tuple[AuthMethod, ...]:
-    """Return the ways to log in that an agent offers.
+    """Return the login methods that an agent offers.
 
     Args:
-        offered: As the agent says it in `initialize`, which is the only place (ACP, Authentication).
-        command: The agent's own command; empty where it was not started by us.
+        offered: The methods of `initialize`, the only place for them (ACP, Authentication).
+        command: The agent's own command; empty if we did not start it.
     """
     return tuple(
         AuthMethod(
@@ -61,13 +61,13 @@ def auth_methods(offered: Sequence[s.AuthMethod], command: Sequence[str]) -> tup
 def translate(
     error: Exception, agent: str, methods: Sequence[AuthMethod] = (), *, ended_because: str = ""
 ) -> Exception:
-    """Return the error to show for one of the protocol layer; any other is returned as it is.
+    """Return the public error for one of the protocol layer; any other is returned unchanged.
 
     Args:
         error: The error.
         agent: The agent's name.
-        methods: The ways to log in that it offers.
-        ended_because: Why we ended its process, where we did.
+        methods: The login methods that it offers.
+        ended_because: Why we ended its process, if we did.
     """
     match error:
         case RpcError(code=code) if code == AUTH_REQUIRED:
@@ -95,10 +95,10 @@ def _wanted(error: RpcError) -> str:
 
 
 def turn_failed(update: s.SessionUpdate) -> bool | None:
-    """Return whether an agent marks its turn as failed; ``None`` where it says nothing of that.
+    """Return whether an agent marks its turn as failed; ``None`` if it says nothing about that.
 
     codex-acp does: the status of its thread is ``active`` when a turn begins, ``idle`` when it is done, and
-    ``systemError`` where it has failed. Its model cannot send that, whatever it writes. (``sessionFailure``,
+    ``systemError`` when it has failed. Its model cannot send that, whatever it writes. (``sessionFailure``,
     which it has for clients that ask for it, says less: quota and overload are one category there.)
     """
     match update:
@@ -109,7 +109,7 @@ def turn_failed(update: s.SessionUpdate) -> bool | None:
 
 
 def noise(malformed: Sequence[bytes]) -> str:
-    """Return what to say of lines that were no messages."""
+    """Return a hint about malformed lines."""
     if not malformed:
         return ""
     return (
@@ -121,7 +121,7 @@ def noise(malformed: Sequence[bytes]) -> str:
 def start_failure(
     error: AcpError | DecodeError, agent: str, malformed: Sequence[bytes], command: Sequence[str] = ()
 ) -> ThinkwellError:
-    """Return the error to show for an agent that did not get as far as a conversation."""
+    """Return the public error for an agent that failed before its first answer."""
     match error:
         case ProcessExited(exit_code=code, stderr_tail=tail):
             hint = noise(malformed) or ". Run its command by hand to see why"

@@ -1,4 +1,4 @@
-"""The caller's MCP servers as the agent gets them, checked before anything is sent."""
+"""The caller's MCP servers in the agent's form, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from thinkwell._mcp.servers import McpServer
 
 _OURS: Final = re.compile(r"thinkwell[0-9a-f]{12}", re.IGNORECASE)
-"""Names as `_tooling.new_server` gives them: by such a one a permission request is known as ours."""
+"""Names as `_tooling.new_server` makes them: such a name marks a permission request as ours."""
 
 
 class McpServers:
-    """The servers of `open_agent`, which every session has, and those of single sessions beside them.
+    """The servers of `open_agent`, which every session has, and the additional ones of single sessions.
 
     Args:
-        servers: What the caller gave.
-        search_path: Where programs are looked for, as in ``PATH``; ``None``: as this process does.
-        who: What an error says that they were given to.
+        servers: The caller's servers.
+        search_path: The folders of programs, as in ``PATH``; ``None``: this process's.
+        who: The call to name in errors.
 
     Raises:
         McpServerError: A program is missing.
-        TypeError: Something is no server.
-        ValueError: A name, an address or a header cannot be used, or a name is taken.
+        TypeError: An element is not a server.
+        ValueError: A name, an address or a header is invalid, or a name is taken.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class McpServers:
         """Those of `open_agent`, as the agent gets them."""
 
     def with_more(self, servers: Sequence[McpServer]) -> tuple[s.McpServer, ...]:
-        """Return what the agent is told for a session that has more of them. Raises as the constructor."""
+        """Return the declarations for a session with additional servers. Raises as the constructor."""
         return (*self.wire, *self._checked(servers, self.wire, "session(mcp_servers=…)"))
 
     def _checked(self, servers: object, others: Iterable[s.McpServer], who: str) -> tuple[s.McpServer, ...]:
         wanted = "give a list of McpStdio, McpHttp and McpSse, or load_mcp_servers(…)"
-        # No value is shown: they hold keys.
+        # No value is shown: they contain keys.
         if isinstance(servers, str) or not isinstance(servers, Sequence):
             raise TypeError(f"{who}: it is a {type(servers).__name__}; {wanted}")
         taken = {server.name: "is one of open_agent's already" for server in others}
@@ -93,7 +93,7 @@ class McpServers:
                 return server
 
     def _started(self, server: McpStdio) -> s.McpServerStdio:
-        """Look for the program: the protocol wants its absolute path."""
+        """Find the program: the protocol requires its absolute path."""
         path = server.env.get("PATH", self._search_path)
         try:
             program, *args = find_program(server.command, None if path is None else {"PATH": path}, None)
@@ -104,16 +104,16 @@ class McpServers:
             )
             raise McpServerError(
                 f"{exc.reason}; {hint}", server=server.name
-            ) from None  # it has the arguments
+            ) from None  # the error has the arguments
         env = tuple(s.EnvVariable(name=name, value=value) for name, value in server.env.items())
         return s.McpServerStdio(name=server.name, command=program, args=tuple(args), env=env)
 
 
 def check_reachable(servers: Iterable[s.McpServer], flags: s.McpCapabilities) -> None:
-    """Check that the agent takes servers of these kinds; those that it starts it always does.
+    """Check that the agent supports these kinds of servers. It always supports those that it starts.
 
     Raises:
-        CapabilityMissing: It does not.
+        CapabilityMissing: It does not support one.
     """
     kinds = {"http": flags.http, "sse": flags.sse, "acp": flags.acp}
     for server in servers:
@@ -137,7 +137,7 @@ def _headers(headers: Mapping[str, str]) -> tuple[s.HttpHeader, ...]:
 
 
 def _check(server: s.McpServer, who: str) -> None:
-    """Check a server that the caller has written as the protocol has it."""
+    """Check a server in the protocol's form."""
     with told(f"{who}: {server.name!r:.100}"):
         checked_name(server.name)
         match server:

@@ -1,4 +1,4 @@
-"""Which tool calls are of our own tools, going by what an agent shows of them."""
+"""Recognise calls of our own tools by what an agent shows of them."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ if TYPE_CHECKING:
     from thinkwell_acp.mcp import ToolServer, ToolSpec
 
 CODEX_INPUT: Final = frozenset(("server", "tool", "arguments"))
-"""What codex-acp shows as the arguments of every call of an MCP tool."""
+"""The arguments that codex-acp shows for every call of an MCP tool."""
 
 NAMES: Final = ("toolName", "tool_name")
-"""Where agents that give a tool's name in `_meta` have it. They write that, and their models do not."""
+"""Where agents put a tool's name in `_meta`. They write it themselves, their models do not."""
 
 _ACTIVE: Final = re.compile(r"[$`;&|<>()/\\\"'{}=]")
-"""What does something where a shell reads it, or where it is the path of a program."""
+"""Characters with a meaning to a shell, or in the path of a program."""
 
 _ACTIVE_IN_QUOTES: Final = re.compile(r"[$`\\]")
-"""The same within the quotes of JSON, which are those of shells too."""
+"""The same within the quotes of JSON, which are also a shell's."""
 
 _ACTIVE_IN_PIECES: Final = re.compile(r"[$`\\;&|<>()]")
 """The same in JSON that was cut, so that a quote may begin where another should end."""
 
 MOST_CHARACTERS: Final = 64
-"""Characters that the name of a tool may have with most models."""
+"""Most characters of a tool's name with most models."""
 
 
 class _Own(NamedTuple):
-    """A call of ours that goes on."""
+    """A call of ours that has not ended."""
 
     tool: ToolSpec
     kind: ToolKind | None
     sure: bool
-    """Whether its arguments have been shown, or nothing would come of its title as a command."""
+    """Whether its arguments have been shown, or its title would have no effect as a command."""
     inert: bool
-    """Whether nothing would come of its title as a command."""
+    """Whether its title would have no effect as a command."""
     marked: bool
-    """Whether it shows the server. A call that does not may be no command."""
+    """Whether it shows the server. A call that does not must not be a command."""
     named: bool
-    """Whether its arguments have named the server and the tool, as agents made of codex show them."""
+    """Whether its arguments have named the server and the tool, as in agents based on codex."""
 
 
 class Likeness(NamedTuple):
     """A tool of ours that a call seems to be of. It decides nothing."""
 
     tool: str
-    """The name that the user gave it."""
+    """The user's name of the tool."""
     bare: bool
-    """Whether the call shows that name alone."""
+    """Whether the call shows only that name."""
 
 
 def denied_words(title: str, like: Likeness) -> str:
-    """Return what to say where an agent was denied what seems to be a tool of ours."""
+    """Return an explanation for a denied call that seems to be of a tool of ours."""
     said = (
         f"The agent asked for {title[:80]!r} and was denied. It seems to be your tool {like.tool!r}, but it"
     )
@@ -77,17 +77,16 @@ def denied_words(title: str, like: Likeness) -> str:
 
 
 class OwnCalls:
-    """Knows which of a session's tool calls are ours, by the whole of what was shown of each.
+    """Recognises which of a session's tool calls are ours, by all data shown of each.
 
     The server's name cannot be guessed, but the model knows it, and may put it into a title or an argument of
-    another tool. So it counts only where nothing stands beside it: in the tool's name in `_meta`, which an
-    agent writes itself; else in a title that is a tool's (see `read_title`), with the kind that goes with it
-    and no arguments that the tool does not have. Nothing that the call shows may speak against it: another
-    name, or a file that it is about.
+    another tool. So it counts only if nothing else is beside it: in the tool's name in `_meta`, which an
+    agent writes itself; else in a title of a tool (see `read_title`), with the matching kind and no arguments
+    that the tool lacks. Nothing else that the call shows may contradict it: another name, or a file.
 
     Ids come from the agent and not from its model, so a call that is known by its id stays what it was when
-    it was announced: a later title, which the model may have written, makes no foreign call ours. Some
-    agents use an id again, so a call is known no longer than it lasts, and none of a turn in the next one.
+    it was announced: a later title, which the model may have written, does not make another call ours. Some
+    agents reuse ids, so a call is known only until it ends, and no longer than its turn.
     """
 
     def __init__(self, server: ToolServer, calls: ToolCalls) -> None:
@@ -95,7 +94,7 @@ class OwnCalls:
         self._calls = calls
 
     def note(self, call: s.ToolCallStart | s.ToolCallProgress) -> bool:
-        """Learn from an update, and return whether the call is ours."""
+        """Handle an update, and return whether the call is ours."""
         known = self._calls.meet(call.tool_call_id)
         if isinstance(call, s.ToolCallStart) or (known.owner is ... and call.title is not None):
             own = self._meet(call, known)
@@ -106,18 +105,18 @@ class OwnCalls:
         return own
 
     def asks(self, call: s.ToolCallPatch) -> bool:
-        """Return whether a call that permission is asked for is ours."""
+        """Return whether a call for which permission is asked is ours."""
         known = self._calls.meet(call.tool_call_id)
         own = self._meet(call, known) if known.owner is ... else self._is_still_own(call, known)
         return own and _owner(known) is not None and known.owner.sure
 
     def likeness(self, tool_id: str, title: str, name: str | None) -> Likeness | None:
-        """Return which tool of ours a call that permission is asked for seems to be of.
+        """Return the tool of ours that a call for which permission is asked seems to be of.
 
         Args:
             tool_id: Its id.
-            title: What is known of its title.
-            name: What is known of its tool's name.
+            title: Its title, as far as known.
+            name: Its tool's name, as far as known.
         """
         server = self._server.name
         known = self._calls.get(tool_id)
@@ -135,13 +134,13 @@ class OwnCalls:
 
     @property
     def _tools(self) -> list[ToolSpec]:
-        """Our tools, so that the one comes first that is meant where its name ends with another's."""
+        """Our tools, longest match first if one's name ends with another's."""
         return sorted(self._server.tools, key=lambda tool: -len(tool.name))
 
     def _meet(self, call: s.ToolCallFields | s.ToolCallPatch, known: ToolCall) -> bool:
         server, shown = self._server.name, _shown(call)
         own = None
-        if server in shown or RESULT_TOOL in shown:  # most calls are not ours, and need no look at each tool
+        if server in shown or RESULT_TOOL in shown:  # most calls are not ours, and no tool need be checked
             owns = (_own_call(call, server, tool) for tool in self._tools)
             own = next((own for own in owns if own is not None), None)
         if own is not None or _says_something(call):
@@ -177,7 +176,7 @@ def _owner(call: ToolCall) -> _Own | None:
 
 
 def _own_call(call: s.ToolCallFields | s.ToolCallPatch, server: str, tool: ToolSpec) -> _Own | None:
-    """Return what is known of a call, where it is of this tool of ours."""
+    """Return the state of a call if it is of this tool of ours."""
     names, shown = named_in_meta(call), _shown(call)
     title = read_title(shown, server, tool.name)
     if title is None or not _shows_nothing_foreign(call, server, tool):
@@ -186,7 +185,7 @@ def _own_call(call: s.ToolCallFields | s.ToolCallPatch, server: str, tool: ToolS
     named = _is_codex_input(raw, server, tool)
     marked = named or server in shown
     if names:
-        # What the agent names so is what it calls: wrong arguments are refused there, in words that help.
+        # An agent calls what it names so: wrong arguments are refused there, with a helpful text.
         fits = all(_is_name(name, server, tool) for name in names)
     else:
         given = [arguments for arguments in (raw, title.arguments) if arguments is not None]
@@ -204,7 +203,7 @@ def _own_call(call: s.ToolCallFields | s.ToolCallPatch, server: str, tool: ToolS
 
 
 def _is_name(name: JsonValue, server: str, tool: ToolSpec) -> bool:
-    """Return whether what an agent calls a tool is one word with our server's name, and means this tool."""
+    """Return whether an agent's name for a tool is one word with our server's name, and means this tool."""
     if not isinstance(name, str) or " " in name or server not in name:
         return False
     title = read_title(name, server, tool.name)
@@ -212,20 +211,20 @@ def _is_name(name: JsonValue, server: str, tool: ToolSpec) -> bool:
 
 
 def _says_something(call: s.ToolCallFields | s.ToolCallPatch) -> bool:
-    """Return whether a call can be told from others already; some are announced before that."""
+    """Return whether a call can already be distinguished from others; some are announced earlier."""
     known = (call.title, call.raw_input, call.name, call.locations, call.content, named_in_meta(call))
     return any(known) or call.kind not in (None, "other")
 
 
 def _shown(call: s.ToolCallFields | s.ToolCallPatch) -> str:
-    """Return how a call shows its tool: by the name in `_meta`, else the title; empty for neither."""
+    """Return how a call shows its tool: the name in `_meta`, else the title; empty without either."""
     names = named_in_meta(call)
     shown = names[0] if names else call.title
     return shown if isinstance(shown, str) else ""
 
 
 def named_in_meta(call: s.ToolCallFields | s.ToolCallPatch) -> tuple[JsonValue, ...]:
-    """Return what some agents give as the tool's name beside the title, text or not."""
+    """Return the tool's name that some agents add to the title, text or not."""
     meta: Mapping[str, JsonValue] | None = call.meta
     if meta is None:
         return ()
@@ -235,7 +234,7 @@ def named_in_meta(call: s.ToolCallFields | s.ToolCallPatch) -> tuple[JsonValue, 
 
 
 def _is_about(raw: JsonValue, server: str, tool: ToolSpec) -> bool:
-    """Return whether what is shown of a known call names our server, and is no command."""
+    """Return whether the data of a known call names our server, and is not a command."""
     return _is_codex_input(raw, server, tool) or (
         is_object(raw) and raw.get("server_name") == server and command_line(raw) is None
     )
@@ -268,7 +267,7 @@ def _codex_title(server: str, tool: str) -> str:
 
 
 def marked_name(tool: str, server: str) -> str:
-    """Return a name that no other tool can have: with the server's in it, where there is room."""
+    """Return a unique name for a tool: with the server's name in it, if there is room."""
     name = f"{server}_{tool}"
     return name if len(name) <= MOST_CHARACTERS else tool
 
@@ -279,27 +278,27 @@ def plain_name(name: str, server: str) -> str:
 
 
 def begins_with(title: str, tool: str) -> bool:
-    """Return whether a title is a tool's name alone, or its name and what may be its arguments."""
+    """Return whether a title is a tool's name alone, or its name and possible arguments."""
     rest = title.removeprefix(tool)
     return title.startswith(tool) and (not rest or rest.startswith((": ", " {", "{", "(", ":{")))
 
 
 class Title(NamedTuple):
-    """What a title says of a tool."""
+    """The meaning of a tool's title."""
 
     arguments: dict[str, JsonValue] | None
-    """The arguments; ``None`` where it shows none, or not all."""
+    """The arguments; ``None`` if they are not shown, or not completely."""
     inert: bool
-    """Whether nothing would come of it as a command. Some agents show a command as its title, and no more."""
+    """Whether it would have no effect as a command. Some agents show a command only as its title."""
 
 
 def read_title(title: str, server: str, tool: str) -> Title | None:
-    """Return what a title says, where it is one of this tool of this server and has nothing else in it.
+    """Return the meaning of a title, if it is one of this server's tool and contains nothing else.
 
-    Agents join the two names as they like, and some have the arguments follow: ``mcp__SERVER__TOOL``,
-    ``TOOL (SERVER MCP Server)``, ``SERVER › TOOL: {"key": 1}``. Any joint counts, as long as it is no word.
-    A tool's name is enough where the server's is part of it. So is the one of the tool for the result:
-    nothing else is called that, and all that it can do is to return a result.
+    Agents join the two names in different ways, and some add the arguments: ``mcp__SERVER__TOOL``,
+    ``TOOL (SERVER MCP Server)``, ``SERVER › TOOL: {"key": 1}``. Any joint is accepted unless it is a word. A
+    tool's name is enough if it contains the server's. So is the name of the tool for the result: it is
+    unique, and the tool can only return a result.
     """
     if not server or tool not in title or not (server in title or tool == RESULT_TOOL):
         return None
@@ -323,7 +322,7 @@ def read_title(title: str, server: str, tool: str) -> Title | None:
 
 
 def _is_inert(head: str, server: str, tool: str) -> bool:
-    """Return whether a shell would find no program by the first word, and nothing else to do."""
+    """Return whether a shell would find no program in the first word, and nothing else to do."""
     if head in (f"{tool} ({server})", f"{tool} ({server} MCP Server)"):
         return True
     first = head.partition(" ")[0]

@@ -1,4 +1,4 @@
-"""What a run tells the agent: the prompt and the tools, in the protocol's form."""
+"""A run's prompt and tools in the protocol's form."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ ANY_RESULT: Final[dict[str, ev.JsonValue]] = {
     "properties": {RESULT_KEY: {"description": "The answer, in the form that the task asks for"}},
     "required": [RESULT_KEY],
 }
-"""Schema of ``return_result`` in a session whose turns differ: agents keep the first schema that they see
-under a name."""
+"""Schema of ``return_result`` in a session whose turns differ: agents keep the first schema of a name."""
 
 
 def tool_specs(spec: Spec[Any], result_schema: dict[str, ev.JsonValue] | None) -> list[ToolSpec]:
@@ -62,14 +61,14 @@ def prompt_blocks(
 
     Args:
         spec: The task.
-        embeds: Whether the agent takes the content of files.
-        plain: Whether it gets what was written, and no word of ours.
-        result_schema: Schema of ``return_result``; ``None``: without it.
-        server: Name of our MCP server, where the model may see tools of the same names of other servers.
-        system: The system prompt, where the agent takes none and it was not said before.
+        embeds: Whether the agent accepts the content of files.
+        plain: Whether it gets the prompt without our additions.
+        result_schema: Schema of ``return_result``; ``None``: there is no such tool.
+        server: Name of our MCP server, if the model may see equally named tools of other servers.
+        system: The system prompt, if the agent accepts none and did not get it before.
 
     Raises:
-        OSError: A file of it cannot be read.
+        OSError: A file cannot be read.
     """
     head = prompt.TextPart(quoted(system, "system") + "\n" if system else "")
     if plain:
@@ -87,7 +86,7 @@ def wire_system_prompt(system: SystemPrompt, flags: s.SessionCapabilities) -> s.
     """Return a system prompt in the protocol's form; ``None``: it goes before the first prompt.
 
     Raises:
-        CapabilityMissing: The agent does not take it, and there is no fallback.
+        CapabilityMissing: The agent does not support it, and there is no fallback.
     """
     taken, path, wanted_by = flags.system_prompt, "sessionCapabilities.systemPrompt", "a system prompt"
     if taken is not None:

@@ -1,4 +1,4 @@
-"""What agents take in a turn, and say of their work, beyond the protocol.
+"""Steering, and marks of an agent's work, beyond the protocol.
 
 The marks of work are those of claude-agent-acp 0.101; codex-acp 2.6 has none.
 """
@@ -12,14 +12,14 @@ from thinkwell_acp import schema as s
 from thinkwell_acp.steering import SteeringRequest, SteeringResponse
 
 HUMAN: Final = "human"
-"""What a prompt has begun."""
+"""The origin of work that a prompt began."""
 
 MOVED: Final = "Command was moved to the background (ID: "
-"""How the output of a command begins that goes on while the agent reads a message."""
+"""The start of the output of a command that continues while the agent reads a message."""
 
 
 def steering_request(session_id: str, text: str) -> SteeringRequest:
-    """Return what tells an agent something in its turn."""
+    """Return the request that steers an agent."""
     return SteeringRequest(
         session_id=session_id,
         prompt=(s.TextContent(text=text),),
@@ -28,17 +28,17 @@ def steering_request(session_id: str, text: str) -> SteeringRequest:
 
 
 def refusal(response: SteeringResponse) -> str | None:
-    """Return why an agent does not read what it was told; ``None``: it does."""
-    if response.outcome in ("injected", "startedNewTurn"):  # the second in spite of the opt-in
+    """Return why an agent refuses a message; ``None``: it reads it."""
+    if response.outcome in ("injected", "startedNewTurn"):  # the second despite the opt-in
         return None
     return response.reason or response.outcome
 
 
 def cycle_origin(update: s.UsageUpdate) -> str | None:
-    """Return what began the work that an update ends: ``human`` for a prompt.
+    """Return the origin of the work that an update ends: ``human`` for a prompt.
 
     Returns:
-        ``None`` where the update ends nothing, or the agent does not say.
+        ``None`` if the update ends nothing, or the agent does not say.
     """
     origin = (update.meta or {}).get("_claude/origin")
     kind = origin.get("kind") if is_object(origin) else None
@@ -46,13 +46,13 @@ def cycle_origin(update: s.UsageUpdate) -> str | None:
 
 
 def moved_to_background(update: s.ToolCallStart | s.ToolCallProgress) -> bool:
-    """Return whether a tool call has ended only for show: its command goes on in the background."""
+    """Return whether a tool call only seems to have ended: its command continues in the background."""
     output = update.raw_output
     return isinstance(output, str) and output.startswith(MOVED) and "claudeCode" in (update.meta or {})
 
 
 def why_it_retries(update: s.SessionInfoUpdate) -> str | None:
-    """Return what the model service has answered where the agent tries again (codex-acp 2.6)."""
+    """Return the model service's error if the agent retries (codex-acp 2.6)."""
     match update.meta:
         case {"codex": {"error": {"willRetry": True, "message": str(message), **more}}}:
             details = more.get("additionalDetails")

@@ -1,4 +1,4 @@
-"""The tool calls of a session, each once: what is known of it, and whether it is of a tool of ours."""
+"""The tool calls of a session, each once: their state, and whether they are of our tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ToolCall:
-    """What is known of a call."""
+    """The state of a call."""
 
     __slots__ = (
         "content",
@@ -33,14 +33,14 @@ class ToolCall:
 
     def __init__(self) -> None:
         self.started_in: RunLog | None = None
-        """The log that has its start: an update in another one is a start there."""
+        """The log that has its start: an update in another log counts as a start there."""
         self.done: bool = True
         self.runs: bool = False
-        """Whether it runs, as far as the agent says."""
+        """Whether it is running, as far as the agent says."""
         self.ours: bool = False
         """Whether it is shown as a call of a tool of ours."""
         self.owner: Any = ...
-        """What `OwnCalls` makes of it as long as it goes on; ``...``: nothing yet."""
+        """The state in `OwnCalls` until it ends; ``...``: none yet."""
         self.counted: bool = False
         """Whether a budget has counted it as the agent's."""
         self.parent: str | None = None
@@ -58,7 +58,7 @@ class ToolCall:
         content: tuple[ToolContent, ...] = (),
         locations: tuple[Location, ...] = (),
     ) -> None:
-        """Take what its start says; an id may be used again."""
+        """Handle its start; an id may be reused."""
         self.title: str = title
         self.kind: ToolKind = kind
         self.name: str | None = name
@@ -68,44 +68,44 @@ class ToolCall:
         self.locations: tuple[Location, ...] = locations
 
     def end(self) -> None:
-        """Be done: nothing is asked any more of what it was called with."""
+        """End it: its arguments are no longer needed."""
         self.done = True
         self.runs = False
         self.begin(self.title, self.kind)
 
 
 class ToolCalls:
-    """The calls of a session since its last turn began, by the agent's ids."""
+    """The calls of a session since the start of its last turn, by the agent's ids."""
 
     def __init__(self) -> None:
         self._calls: dict[str, ToolCall] = {}
 
     def get(self, id: str) -> ToolCall | None:  # noqa: A002 - the field's name
-        """Return a call that is known."""
+        """Return a known call."""
         return self._calls.get(id)
 
     def meet(self, id: str) -> ToolCall:  # noqa: A002
-        """Return a call, known from now on."""
+        """Return a call, and create it if necessary."""
         call = self._calls.get(id)
         if call is None:
             call = self._calls[id] = ToolCall()
         return call
 
     def forget(self) -> None:
-        """Begin with the turns of another run."""
+        """Forget all calls before the turns of another run."""
         self._calls.clear()
 
     def open_in(self, log: RunLog) -> Iterator[tuple[str, ToolCall]]:
-        """Yield the calls that go on in a log."""
+        """Yield the open calls of a log."""
         for id_, call in list(self._calls.items()):
             if call.started_in is log and not call.done:
                 yield id_, call
 
     def rest(self) -> None:
-        """Let no call run: those that the last turn has left open do not."""
+        """Mark all calls as not running: those left open by the last turn are not."""
         for call in self._calls.values():
             call.runs = False
 
     def others_run(self) -> bool:
-        """Return whether a call runs that is of no tool of ours."""
+        """Return whether a call is running that is not of our tools."""
         return any(call.runs and not call.ours for call in self._calls.values())

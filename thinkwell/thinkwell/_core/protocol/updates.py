@@ -1,4 +1,4 @@
-"""Session updates of the protocol become events of a run. The only place that knows both."""
+"""Translate session updates of the protocol into events of a run. No other module knows both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=ev.ThoughtEvent)
 
 PLACEHOLDER_TITLE: Final = "tool call"
-"""Title of a call that the agent neither announced nor gave one (gemini-cli sends only the end of some)."""
+"""Title of a call that the agent neither announced nor named (gemini-cli sends only the end of some)."""
 
 
 RETRIES: Final = "The model service has failed; the agent tries again"
@@ -37,14 +37,14 @@ _STATE: Final = (
 
 
 class Mapper:
-    """Appends to the log of one run what the updates of its session say.
+    """Appends the updates of a session to the log of one run.
 
     Args:
-        log: Where to append.
+        log: The log to append to.
         calls: The tool calls of the session.
-        note_call: Is shown each update of a tool call before it is appended.
-        note_state: Is shown each update of the session's state before it is appended.
-        report: Reads what an agent that speaks in another way says in an unknown update.
+        note_call: Called with each update of a tool call before it is appended.
+        note_state: Called with each update of the session's state before it is appended.
+        report: Reads an agent's own message in an unknown update.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Mapper:
         self._calls = calls
         self._awaiting = False
         self._message_ids: dict[str, str] = {}
-        """Each id once: a string of its own in every event would take a quarter of the memory of all."""
+        """Each id once: a separate string in every event would take a quarter of the memory."""
         self._at = 0.0  # the time of a whole batch: its updates were read at once
 
     def await_response(self) -> None:
-        """Tell by a phase when the agent first thinks, speaks, calls a tool or plans: a prompt was sent."""
+        """Add a phase when the agent first thinks, speaks, calls a tool or plans after a prompt."""
         self._awaiting = True
         self._calls.rest()
 
@@ -84,7 +84,7 @@ class Mapper:
         for notification in batch:
             update = notification.update
             text: type[ev.Message | ev.Thought]
-            # Nearly all updates are chunks of text, so their way is short.
+            # Most updates are chunks of text, so their path is short.
             if isinstance(update, s.AgentMessageChunk):
                 text = ev.Message
             elif isinstance(update, s.AgentThoughtChunk):
@@ -129,7 +129,7 @@ class Mapper:
             self._add(ev.PhaseChanged, phase="responding")
 
     def last_update(self) -> float:
-        """Seconds from the start of the run to when the agent sent the last update."""
+        """Seconds from the start of the run to the agent's last update."""
         return self._at
 
     def _other(self, update: s.SessionUpdate) -> None:
@@ -174,7 +174,7 @@ class Mapper:
                 self._state(update)
 
     def _state(self, update: s.SessionUpdate) -> None:
-        """Append what is not part of the conversation."""
+        """Append updates that are not part of the conversation."""
         add = self._add
         match update:
             case s.CurrentModeUpdate():
@@ -213,7 +213,7 @@ class Mapper:
     # Tool calls
 
     def update_tool(self, patch: s.ToolCallPatch) -> None:
-        """Append news of a call that came by another way than an update."""
+        """Append a change of a call that did not come as an update."""
         self._at = self.log.now()
         self._update_tool(patch)
 
@@ -225,7 +225,7 @@ class Mapper:
         self.log.publish()
 
     def _start_tool(self, start: s.ToolCallFields) -> None:
-        """Append the start of a call; one that goes on is replaced. An id may be used again."""
+        """Append the start of a call; an open one is replaced. An id may be reused."""
         self._respond()
         id_ = start.tool_call_id
         call = self._calls.meet(id_)
@@ -264,7 +264,7 @@ class Mapper:
             self._end(id_, call, "completed" if start.status == "completed" else "failed")
 
     def _update_tool(self, patch: s.ToolCallPatch) -> None:
-        """Append news of a call. A call that was never announced is, now."""
+        """Append a change of a call. A call that was never announced is announced now."""
         self._respond()
         call = self._calls.get(patch.tool_call_id)
         if call is not None and call.started_in is self.log:
@@ -335,7 +335,7 @@ def _merge(
     content: tuple[ev.ToolContent, ...] | None,
     locations: tuple[ev.Location, ...] | None,
 ) -> None:
-    """Take what an update says of a call; what it leaves out stays as it was."""
+    """Merge an update into a call; fields that it leaves out stay unchanged."""
     call.kind = patch.kind or call.kind
     call.name = patch.name or call.name
     if patch.raw_input is not None:
@@ -364,7 +364,7 @@ def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
 
 
 def content_block(block: s.ContentBlock) -> ev.ContentBlock:
-    """Return a content block of the protocol as events have it."""
+    """Return a content block of the protocol in the form of events."""
     match block:
         case s.TextContent():
             return ev.TextContent(text=block.text, annotations=_json(block.annotations))
@@ -406,7 +406,7 @@ def _json(model: s.Model | None) -> ev.JsonValue:
 
 
 def tool_contents(contents: Sequence[s.ToolCallContent]) -> tuple[ev.ToolContent, ...]:
-    """Return what a tool call shows of itself as events have it."""
+    """Return the content of a tool call in the form of events."""
     return tuple(map(_content, contents)) if contents else ()
 
 
@@ -422,7 +422,7 @@ def _content(content: s.ToolCallContent) -> ev.ToolContent:
 
 
 def tool_locations(locations: Sequence[s.ToolCallLocation]) -> tuple[ev.Location, ...]:
-    """Return the files of a tool call as events have them."""
+    """Return the files of a tool call in the form of events."""
     return tuple([ev.Location(path=place.path, line=place.line) for place in locations]) if locations else ()
 
 
@@ -436,14 +436,14 @@ def _entries(entries: Sequence[s.PlanEntry]) -> tuple[ev.PlanEntry, ...]:
 
 
 def as_command(command: s.AvailableCommand) -> ev.Command:
-    """Return a command of the protocol as events have it."""
+    """Return a command of the protocol in the form of events."""
     return ev.Command(
         name=command.name, description=command.description, hint=command.input.hint if command.input else None
     )
 
 
 def token_usage(usage: s.Usage) -> ev.TokenUsage:
-    """Return the token counts of a turn as events have them."""
+    """Return the token counts of a turn in the form of events."""
     return ev.TokenUsage(
         total=usage.total_tokens,
         input=usage.input_tokens,

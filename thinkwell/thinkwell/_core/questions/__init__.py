@@ -1,1 +1,1 @@
-"""Questions that an agent asks, and who answers them."""
+"""An agent's questions, and who answers them."""

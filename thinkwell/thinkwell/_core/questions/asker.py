@@ -1,4 +1,4 @@
-"""Who answers what an agent asks: the policy, then each handler in its order, and at any time a program."""
+"""Who answers an agent's questions: the policy, then each handler in order, and a program at any time."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ QUESTION_TIMEOUT: Final = 300.0
 """Seconds that a question waits for an answer, by default."""
 
 HANDLER_THREADS: Final = 200
-"""How many handlers that are not ``async`` may think at once."""
+"""Most handlers without ``async`` that may run at the same time."""
 
 
 class _Front:
-    """A listener as the first of those who are asked."""
+    """A listener as the first handler."""
 
     def __init__(self, listener: RunListener) -> None:
         self._listener = listener
@@ -49,10 +49,10 @@ class Asker:
     """Gets an answer to every question of one agent.
 
     Args:
-        policy: What is decided without asking; ``None``: everything is denied, except in a run with
-            a listener that decides it.
-        handlers: Who is asked, in this order.
-        timeout: Seconds that they get for a question, all in all.
+        policy: Decides without asking; ``None``: everything is denied, except in a run whose listener decides
+            permissions.
+        handlers: The handlers, in order.
+        timeout: Seconds for all of them together, for each question.
     """
 
     def __init__(
@@ -64,35 +64,35 @@ class Asker:
     ) -> None:
         self._policy = policy
         self._handlers = tuple(handlers)
-        # Where no one else is asked, and no listener could say more, a program is waited for.
+        # If no handler is asked, and no listener could answer more, wait for the program.
         self._without = (wait_for_answer,) if not self._handlers and _leaves_open(policy) else ()
         self._timeout = timeout
         self.open: OpenQuestions = OpenQuestions()
-        # Of their own: people think for long, and tools and programs need threads too.
+        # Separate threads: handlers may take long, and tools and programs need threads too.
         self._threads = anyio.CapacityLimiter(HANDLER_THREADS)
 
     @property
     def denies_all(self) -> bool:
-        """Whether it was said that everything is denied: then no one is asked for permission."""
+        """Whether everything is denied: then no handler is asked for permission."""
         return self._policy == "deny"
 
     @property
     def can_answer(self) -> bool:
-        """Whether there is anybody who could fill in a form."""
+        """Whether anything could fill in a form."""
         return bool(self._handlers or self._without)
 
     @property
     def asks_others(self) -> bool:
-        """Whether anybody is asked what a listener leaves open."""
+        """Whether a handler is asked when a listener leaves a question open."""
         return bool(self._handlers)
 
     async def ask(self, question: Question, scene: Scene, choose: Callable[[Ruling], str | None]) -> Ruling:
-        """Get an answer and tell of it.
+        """Get an answer and report it.
 
         Args:
-            question: What is asked.
-            scene: Where it comes up.
-            choose: Says by which of the agent's options the answer is given.
+            question: The question.
+            scene: Its place and context.
+            choose: Chooses the agent's option for the answer.
         """
         ruling, handlers = self._first_word(question, scene)
         if handlers and scene.too_often is not None and (why := scene.too_often(question)) is not None:
@@ -104,7 +104,7 @@ class Asker:
         self.open.add(entry)
         try:
             final = await self._rule(entry, scene, ruling, handlers)
-            await checkpoint_if_cancelled()  # a question that was taken back has no other answer
+            await checkpoint_if_cancelled()  # a withdrawn question has no other answer
             if (
                 scene.remembered is not None
                 and isinstance(question, PermissionQuestion)
@@ -117,14 +117,14 @@ class Asker:
             self.open.remove(entry)
 
     def forbids(self, question: PermissionQuestion, cwd: str) -> str | None:
-        """Return why a rule forbids what the agent does through us without asking; ``None``: none does."""
+        """Return why a rule forbids a request made through us; ``None``: no rule does."""
         if not isinstance(self._policy, PermissionPolicy):
             return None
         decision = self._policy.decide(question, cwd=cwd)
         return decision.why if decision.verdict == "deny" and decision.rule is not None else None
 
     def _first_word(self, question: Question, scene: Scene) -> tuple[Ruling, tuple[QuestionHandler, ...]]:
-        """Return what the policy says, and who is asked before that stands."""
+        """Return the policy's answer, and the handlers that are asked before it takes effect."""
         handlers = self._handlers or self._without
         if scene.listener is not None:
             handlers = (_Front(scene.listener), *self._handlers)
@@ -159,14 +159,14 @@ class Asker:
     async def _rule(
         self, entry: OpenQuestion, scene: Scene, ruling: Ruling, handlers: Sequence[QuestionHandler]
     ) -> Ruling:
-        """Return the answer: the first that one of the handlers or a program gives, in time; else `ruling`.
+        """Return the first answer of a handler or a program in time; else `ruling`.
 
-        Where `ruling` allows, the others may only forbid, and silence forbids.
+        If `ruling` allows, the others may only forbid, and silence forbids.
         """
         if not handlers:
             return ruling
         asking = anyio.CancelScope()
-        # In the background: a handler that is cancelled may take its time, which is not waited for.
+        # In the background: a cancelled handler may need time, which is not waited for.
         scene.tasks.start_in_order(self._consult, asking, entry, scene, ruling, handlers)
         try:
             with anyio.move_on_after(self._timeout):
@@ -177,7 +177,7 @@ class Asker:
             verdict="deny", by="deadline", why=f"no answer within {self._timeout:g} seconds", late=True
         )
         if final.allows and ruling.allows:
-            return ruling  # a reviewer cannot widen what the policy said
+            return ruling  # a reviewer cannot allow more than the policy
         return final
 
     async def _consult(
@@ -199,7 +199,7 @@ class Asker:
             entry.rule(_nobody("no reviewer agreed") if ruling.allows else ruling)
 
     async def _hear(self, handler: QuestionHandler, entry: OpenQuestion, scene: Scene) -> Ruling | None:
-        """Return what one handler says; ``None`` where it is nothing of use."""
+        """Return a handler's answer; ``None`` if it is not usable."""
         question = entry.question
         by = str(getattr(handler, "by", "handler"))
         answer: object = None
@@ -208,24 +208,24 @@ class Asker:
             heard = None if _is_nothing(answer) else read_answer(question, answer, by, f"the {by} said so")
             why = heard.why if heard else getattr(answer, "why", "") or f"the {by} left it open"
         except AnswerInvalid as exc:
-            # What a form is filled in with may be a secret, and the errors quote it.
+            # The values of a form may be secrets, and the errors quote them.
             fields = [name for name in exc.errors if name]
             if fields:
                 wrong = f"the {by} filled in wrongly: {', '.join(fields)}"
             elif isinstance(question, PermissionQuestion):
                 wrong = str(exc)
             else:
-                wrong = f"the {by} gave a {type(answer).__name__}, which is no answer to it"
+                wrong = f"the {by} gave a {type(answer).__name__}, which does not answer it"
             about = "Agent %s: the %s gave an answer to question %s that does not fit: %s"
             scene.lines(logging.ERROR, about, question.agent, by, question.id, wrong)
             heard, why = None, wrong
         except (Exception, anyio.get_cancelled_exc_class()) as exc:
-            await checkpoint_if_cancelled()  # else it is a cancellation of the handler's own, and a failure
+            await checkpoint_if_cancelled()  # otherwise the handler cancelled itself: a failure
             about = "Agent %s: the %s failed over question %s"
             scene.lines(logging.ERROR, about, question.agent, by, question.id, exc_info=True)
             heard, why = None, f"the {by} failed: {type(exc).__name__}: {exc}"
         by = heard.by if heard else getattr(answer, "by", None) or by
-        if not entry.over:  # else it speaks when the answer is out
+        if not entry.over:  # otherwise the answer came too late
             scene.tell(ev.QuestionVerdict, id=question.id, verdict=heard and heard.verdict, by=by, why=why)
         return heard
 
@@ -253,7 +253,7 @@ async def call_handler(handler: Callable[[X], object], argument: X, threads: any
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         answer: object = handler(argument)
     else:
-        # In a list, since trio lets no thread return something to be awaited.
+        # In a list, because trio does not let a thread return an awaitable.
         (answer,) = await anyio.to_thread.run_sync(
             lambda: [handler(argument)], abandon_on_cancel=True, limiter=threads
         )
@@ -261,7 +261,7 @@ async def call_handler(handler: Callable[[X], object], argument: X, threads: any
 
 
 def _shown(question: Question) -> dict[str, object]:
-    """Return what the log tells of a question."""
+    """Return the log's details of a question."""
     shown: dict[str, object] = {
         "id": question.id,
         "title": question.title,

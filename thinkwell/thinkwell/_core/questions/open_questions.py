@@ -1,4 +1,4 @@
-"""The questions that wait for an answer: each of an agent's in one place."""
+"""An agent's open questions, in one place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from thinkwell_acp._tasks import BackgroundTasks
 
 PAGES_KEPT: Final = 1000
-"""Opened web pages that are remembered until the agent says that they are done; some agents never do."""
+"""Opened web pages that are remembered until the agent reports that they are done; some never do."""
 
 CANCELLED: Final = Ruling(
     verdict="deny", by="cancel", why="the turn or the question was cancelled", cancels=True
@@ -39,44 +39,44 @@ CANCELLED: Final = Ruling(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Where a question comes up."""
+    """The place and context of a question."""
 
     cwd: str
     tasks: BackgroundTasks
-    """Where handlers run."""
+    """The tasks of handlers."""
     lines: LogLines
-    """Writes what is logged of its handlers."""
+    """Writes log lines of its handlers."""
     log: RunLog | None = None
-    """Where to tell of it; ``None`` where it belongs to no session."""
+    """The log to report it in; ``None`` if it belongs to no session."""
     remembered: Remembered | None = None
-    """What was answered for the whole session."""
+    """Answers for the whole session."""
     own: bool = False
     """Whether it is about a tool of ours, or asked by one."""
     listener: RunListener | None = None
-    """Hears it before all handlers, and learns how it ended."""
+    """Gets it before all handlers, and its outcome."""
     too_often: Callable[[Question], str | None] | None = None
-    """Counts what is asked, and says why it is once too often."""
+    """Counts questions, and returns a reason if it is one too many."""
     page: str | None = None
-    """The agent's id of the web page that it is to open."""
+    """The agent's id of the web page to open."""
     take_back: Callable[[], None] | None = None
-    """Answers the agent that it is cancelled."""
+    """Tells the agent that it is cancelled."""
 
     def tell(self, kind: Callable[..., ev.ThoughtEvent], **fields: object) -> None:
-        """Append an event to the log, where there is one."""
+        """Append an event to the log, if there is one."""
         if self.log is not None:
             self.log.add(kind, **fields)
             self.log.publish()
 
 
 class QuestionLife(Enum):
-    """Where a question is in its life."""
+    """The stages of a question's life."""
 
     ASKED = auto()
     RULED = auto()
-    """There is an answer, of which the agent and the log do not know yet."""
+    """It has an answer that was not yet sent to the agent and the log."""
     ANSWERED = auto()
     PAGE_OPEN = auto()
-    """It was answered, and the agent has yet to say that the web page is done."""
+    """It was answered, and the agent has not yet reported that the web page is done."""
     WITHDRAWN = auto()
 
 
@@ -90,12 +90,12 @@ _NEXT: Final = {
 
 
 class OpenQuestion:
-    """A question that waits for its answer. The first one counts, and the log learns of one.
+    """A question that waits for its answer. The first one counts, and the log gets exactly one.
 
     Args:
-        question: What is asked.
-        scene: Where it comes up.
-        choose: Says by which of the agent's options an answer is given.
+        question: The question.
+        scene: Its place and context.
+        choose: Chooses the agent's option for an answer.
     """
 
     def __init__(self, question: Question, scene: Scene, choose: Callable[[Ruling], str | None]) -> None:
@@ -103,7 +103,7 @@ class OpenQuestion:
         self.scene = scene
         self.life: QuestionLife = QuestionLife.ASKED
         self.ruled: anyio.Event = anyio.Event()
-        """Set where there is an answer, or it was withdrawn."""
+        """Set when it has an answer, or was withdrawn."""
         self.ruling: Ruling | None = None
         self.thread: int = threading.get_ident()
         self.token: EventLoopToken = current_token()
@@ -116,18 +116,18 @@ class OpenQuestion:
         return self.life not in (QuestionLife.ASKED, QuestionLife.RULED)
 
     def concerns(self, run: str | None, session: str | None) -> bool:
-        """Return whether it is of a run and a session; ``None``: of any."""
+        """Return whether it belongs to a run and a session; ``None``: to any."""
         return run in (None, self.question.run_id) and session in (None, self.question.session_id)
 
     def rule(self, ruling: Ruling) -> None:
-        """Take an answer, where it is the first one."""
+        """Answer it, unless it has an answer."""
         if self.life is QuestionLife.ASKED:
             self._move(QuestionLife.RULED)
             self.ruling = ruling
             self.ruled.set()
 
     def answered(self, final: Ruling) -> None:
-        """Tell the answer that the agent gets now, unless the question was withdrawn."""
+        """Report the answer that the agent gets now, unless the question was withdrawn."""
         if self.over:  # pragma: no cover - withdrawn while its answer was on the way
             return
         self.rule(final)
@@ -135,9 +135,9 @@ class OpenQuestion:
         self._tell(final)
 
     def withdraw(self) -> None:
-        """Cancel it, whatever was said meanwhile: the agent has not heard that.
+        """Cancel it, whatever the answer: the agent has not received it.
 
-        The agent and the log learn of it in the same step, so that they cannot learn different things.
+        The agent and the log are notified in the same step, so that they cannot differ.
         """
         if self.over:
             return
@@ -149,7 +149,7 @@ class OpenQuestion:
             self.scene.take_back()
 
     def page_done(self) -> None:
-        """Tell that what the web page was opened for is done."""
+        """Report that the purpose of the web page is done."""
         self._move(QuestionLife.ANSWERED)
         self.scene.tell(ev.QuestionCompleted, id=self.question.id)
 
@@ -172,7 +172,7 @@ class OpenQuestion:
 
 
 class OpenQuestions:
-    """Every open question of one agent, by its id, and the web pages that were opened."""
+    """All open questions of one agent, by id, and the opened web pages."""
 
     def __init__(self) -> None:
         self._entries: dict[str, OpenQuestion] = {}
@@ -180,15 +180,15 @@ class OpenQuestions:
 
     @property
     def waiting(self) -> tuple[Question, ...]:
-        """What waits for an answer."""
+        """The open questions."""
         return tuple(e.question for e in self._entries.values() if e.life is QuestionLife.ASKED)
 
     def add(self, entry: OpenQuestion) -> None:
-        """Know of a question."""
+        """Add a question."""
         self._entries[entry.question.id] = entry
 
     def remove(self, entry: OpenQuestion) -> None:
-        """Forget a question, but for the page that it has opened."""
+        """Remove a question, except the page that it opened."""
         entry.withdraw()
         del self._entries[entry.question.id]
         if entry.life is QuestionLife.PAGE_OPEN and entry.scene.page is not None:
@@ -197,7 +197,7 @@ class OpenQuestions:
                 self._pages.popitem(last=False)
 
     def page_done(self, page: str) -> None:
-        """Learn that a page is done. Unknown ids are ignored (ACP, Elicitation)."""
+        """Handle that a page is done. Unknown ids are ignored (ACP, Elicitation)."""
         entry = self._pages.pop(page, None)
         if entry is not None:
             entry.page_done()
@@ -211,10 +211,10 @@ class OpenQuestions:
         run: str | None = None,
         session: str | None = None,
     ) -> None:
-        """Answer an open question from outside: any, or one of a run or a session. Any thread may.
+        """Answer an open question from outside: any, or one of a run or a session. Works in any thread.
 
         Raises:
-            QuestionNotOpen: There is none of that name.
+            QuestionNotOpen: There is no such open question.
             AnswerInvalid: The answer does not fit it; it stays open.
         """
         asked = self._entries.get(question_id)
@@ -233,7 +233,7 @@ class OpenQuestions:
         entry.rule(read_answer(entry.question, answer, by, "answered from outside"))
 
     def withdraw(self, *, run: str | None = None, session: str | None = None) -> None:
-        """Cancel the open questions of a run, or of a session: their answers are not waited for any more."""
+        """Cancel the open questions of a run, or of a session. Their answers are no longer waited for."""
         for entry in list(self._entries.values()):
             if entry.concerns(run, session):
                 entry.withdraw()

@@ -1,1 +1,1 @@
-"""JSON Schema: ours, pydantic's and that of others."""
+"""JSON Schema: ours, pydantic's and foreign ones."""

@@ -1,13 +1,13 @@
-"""Checks of arguments that many functions take."""
+"""Checks of arguments that many functions have."""
 
 from __future__ import annotations
 
 
 def check_count(name: str, value: object) -> None:
-    """Check a number of times.
+    """Check a count.
 
     Raises:
-        TypeError: It is no whole number.
+        TypeError: It is not a whole number.
         ValueError: It is negative.
     """
     if not isinstance(value, int) or isinstance(value, bool):
@@ -20,21 +20,21 @@ def check_seconds(name: str, value: object) -> None:
     """Check a time to wait.
 
     Raises:
-        TypeError: It is no number.
+        TypeError: It is not a number.
         ValueError: It is not positive.
     """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"{name}={value!r:.100} must be a number of seconds, not a {type(value).__name__}")
-    if not value > 0:  # NaN is neither
+    if not value > 0:  # also refuses NaN
         raise ValueError(f"{name}={value} must be positive")
 
 
 def checked(content: object, who: str) -> str:
-    """Return what was given, where it is text that can be sent.
+    """Return a text, if it can be sent.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: It has no form in UTF-8.
+        TypeError: It is not a str.
+        ValueError: It has no UTF-8 form.
     """
     if not isinstance(content, str):
         hint = ", such as content.decode()" if isinstance(content, bytes) else ""

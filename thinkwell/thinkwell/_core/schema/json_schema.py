@@ -1,4 +1,4 @@
-"""JSON Schemas: what they say of keys, moving them, and checking values against them."""
+"""JSON Schemas: their keys, moving them, and checking values against them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Schema: TypeAlias = Mapping[str, JsonValue]
 
 Dialect: TypeAlias = Callable[[Any], Callable[..., Any]]
-"""Makes another validator of jsonschema's class of one."""
+"""Makes a validator class from one of jsonschema's."""
 
 
 def is_object(value: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
@@ -29,24 +29,24 @@ def is_array(value: JsonValue) -> TypeGuard[list[JsonValue]]:
 
 
 AGENT_EXTRAS: Final = frozenset({"wait_for_previous", "security_risk"})
-"""Arguments that agents were seen to add to every tool, and to pass on even where the schema forbids it."""
+"""Arguments that agents were seen to add to every tool, and to pass on even if the schema forbids it."""
 
 
 class Flaw(NamedTuple):
-    """Something in a value that does not fit."""
+    """A problem in a value."""
 
     key: str
-    """The key or index at the top of the value under which it stands; empty for the value itself."""
+    """The top-level key or index of its place; empty for the value itself."""
     line: str
-    """Where and what, in words."""
+    """The place and the problem, as text."""
 
 
 class Declared(NamedTuple):
-    """What a schema says of the keys of an object."""
+    """The keys of an object, according to a schema."""
 
     names: frozenset[str]
     open: bool
-    """Whether keys without a name of their own have a meaning too, as in a mapping."""
+    """Whether other keys are allowed too, as in a mapping."""
 
 
 def declared(schema: Schema) -> Declared:
@@ -72,7 +72,7 @@ def _types(variant: Schema) -> list[JsonValue]:
 
 
 def _variants(schema: Schema) -> Iterator[Schema]:
-    """Yield the schemas that a value may be of: through references and combinations, each once."""
+    """Yield the schemas that a value may have: through references and combinations, each once."""
     root = dict(schema)
     waiting: list[JsonValue] = [root]
     seen: list[JsonValue] = []
@@ -94,7 +94,7 @@ def _variants(schema: Schema) -> Iterator[Schema]:
 
 
 def resolve(root: dict[str, JsonValue], reference: JsonValue) -> JsonValue:
-    """Return what a reference within a schema (``#/…``) leads to; ``None`` where it leads to nothing."""
+    """Return the target of a reference within a schema (``#/…``); ``None`` if there is none."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     place: JsonValue = root
@@ -110,7 +110,7 @@ def resolve(root: dict[str, JsonValue], reference: JsonValue) -> JsonValue:
 
 
 def moved(schema: JsonValue, prefix: str) -> JsonValue:
-    """Return a schema as it has to be at `prefix` of another one, whose root takes its ``$defs``."""
+    """Return a schema adapted to its place `prefix` in another one, whose root gets its ``$defs``."""
     if is_array(schema):
         return [moved(item, prefix) for item in schema]
     if not is_object(schema):
@@ -123,16 +123,16 @@ def moved(schema: JsonValue, prefix: str) -> JsonValue:
 
 
 def checker(schema: Schema, *, dialect: Dialect | None = None) -> Callable[[JsonValue], list[Flaw]]:
-    """Return a function that finds what in a value does not fit. Nothing is fetched from anywhere.
+    """Return a function that finds the problems of a value. Nothing is fetched from anywhere.
 
     Args:
         schema: The schema.
-        dialect: Returns what makes the checker, given jsonschema's own class for it.
+        dialect: Returns the class of the checker, given jsonschema's own.
 
     Raises:
-        TypeError: It is no valid schema, or refers to what it does not hold.
+        TypeError: It is not a valid schema, or refers to a missing part.
     """
-    from jsonschema import SchemaError  # loaded by those who use raw schemas
+    from jsonschema import SchemaError  # only for raw schemas
     from jsonschema.validators import validator_for
     from referencing import Registry
     from referencing.exceptions import Unresolvable
@@ -142,7 +142,7 @@ def checker(schema: Schema, *, dialect: Dialect | None = None) -> Callable[[Json
     try:
         validator_class.check_schema(schema)
     except SchemaError as exc:
-        raise TypeError(f"this is no valid JSON Schema: {exc.message} (at {exc.json_path})") from exc
+        raise TypeError(f"this is not a valid JSON Schema: {exc.message} (at {exc.json_path})") from exc
     specification = specification_with(validator_class.META_SCHEMA.get("$schema", ""), default=DRAFT202012)
     root = specification.create_resource(dict(schema))
     registry = Registry[Any]()
@@ -150,7 +150,7 @@ def checker(schema: Schema, *, dialect: Dialect | None = None) -> Callable[[Json
         _check_references(root, registry.resolver_with_root(root))
     except Unresolvable as exc:
         raise TypeError(
-            f"this JSON Schema refers to {exc.ref}, which it does not hold; nothing is fetched"
+            f"this JSON Schema refers to {exc.ref}, which it does not contain; nothing is fetched"
         ) from exc
     make_validator = validator_class if dialect is None else dialect(validator_class)
 
@@ -168,10 +168,10 @@ def checker(schema: Schema, *, dialect: Dialect | None = None) -> Callable[[Json
 
 
 def _check_references(resource: Resource[Any], resolver: Resolver[Any]) -> None:
-    """Check that whatever a schema refers to is in it.
+    """Check that a schema contains everything that it refers to.
 
     Raises:
-        Unresolvable: Something is not.
+        Unresolvable: A part is missing.
     """
     contents = resource.contents
     if is_object(contents):
@@ -183,7 +183,7 @@ def _check_references(resource: Resource[Any], resolver: Resolver[Any]) -> None:
 
 
 def without_agent_extras(arguments: Mapping[str, JsonValue], schema: Schema) -> dict[str, JsonValue]:
-    """Return the arguments of a tool without those that an agent has added and the schema does not know."""
+    """Return a tool's arguments without those that an agent added and the schema does not have."""
     keys = declared(schema)
     known = keys.names if keys.names or not keys.open else AGENT_EXTRAS
     return {key: value for key, value in arguments.items() if key in known or key not in AGENT_EXTRAS}

@@ -1,4 +1,4 @@
-"""Errors for what people try first, which say what to write instead.
+"""Errors for common first mistakes, which say what to write instead.
 
 The methods are set when a class is made, so that type checkers do not see them and refuse such uses.
 """
@@ -15,7 +15,7 @@ C = TypeVar("C", bound=type)
 
 
 def hints(**by_method: str) -> Callable[[C], C]:
-    """Let special methods that a class does not have raise a `TypeError` with a hint.
+    """Let missing special methods of a class raise a `TypeError` with a hint.
 
     Args:
         by_method: The hints, by names such as ``__await__``.
@@ -30,10 +30,10 @@ def hints(**by_method: str) -> Callable[[C], C]:
 
 
 def not_open(block: str) -> Callable[[C], C]:
-    """Let attributes that a class does not have raise an `AttributeError` that says how to open something.
+    """Let missing attributes of a class raise an `AttributeError` that says how to open the object.
 
     Args:
-        block: How the block begins.
+        block: The first line of the block.
     """
 
     def missing(self: object, name: str) -> NoReturn:
@@ -51,10 +51,10 @@ def not_open(block: str) -> Callable[[C], C]:
 
 
 def refuse_prompt(prompt: tuple[object, ...], call: str) -> None:
-    """Refuse a prompt that was given to a call which takes none.
+    """Refuse a prompt as an argument of a call that takes none.
 
     Raises:
-        TypeError: There is one.
+        TypeError: There is a prompt.
     """
     if prompt and call == "think":
         shown = f"{prompt[0]!r:.60}"

@@ -1,4 +1,4 @@
-"""What a run is to return: its JSON Schema, and the way from what an agent sent to a validated value."""
+"""A run's output type: its JSON Schema, and the validation of the agent's value."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
 
-    # Type checkers that do not know `TypeForm` find nothing for it, and take the default.
+    # Type checkers without `TypeForm` find nothing for it, and use the default.
     Form = TypeVarWithDefault("Form", default=object)
 
 T = TypeVar("T")
 
 RESULT_KEY: Final = "result"
-"""The key under which a result stands that is no object: arguments of MCP tools are objects."""
+"""The key of a result that is not an object: arguments of MCP tools are objects."""
 
 RESULT_TOOL: Final = "return_result"
 """Name of the tool by which an agent returns its result."""
@@ -35,10 +35,10 @@ ENVELOPES: Final = frozenset(
         *("arguments", "args", "input", "parameters", RESULT_TOOL),
     )
 )
-"""Keys under which models were seen to wrap what they return."""
+"""Keys under which models were seen to wrap their result."""
 
 MOST_ERRORS: Final = 50
-"""Lines about what is wrong that the agent gets: the model reads and pays for each."""
+"""Most lines about a problem that the agent gets: the model reads and pays for each."""
 
 WHAT_TO_GIVE: Final = (
     "Give a pydantic model, a dataclass, a TypedDict, a union, list, Literal or scalar of those, "
@@ -51,11 +51,11 @@ class JsonSchema(dict[str, object]):
 
 
 class ForeignSchema(JsonSchema):
-    """A JSON Schema that is not trusted. It is refused where it could not be checked in time."""
+    """A JSON Schema that is not trusted. It is refused if a check against it could take too long."""
 
 
 class OutputInvalid(Exception):  # noqa: N818 - says what happened
-    """A value does not fit the output type. `errors` says why, one line each, and `MOST_ERRORS` at most."""
+    """A value does not fit the output type. `errors` has at most `MOST_ERRORS` reasons, one line each."""
 
     def __init__(self, errors: tuple[str, ...]) -> None:
         if len(errors) > MOST_ERRORS:
@@ -74,15 +74,15 @@ class Output(Generic[T]):
     check: Callable[[JsonValue], T]
     """Returns the validated value or raises `OutputInvalid`."""
     text: Callable[[str], T] | None = None
-    """Turns the last message into the value, where there is no schema."""
+    """Turns the last message into the value, if there is no schema."""
     drops_unknown: bool = False
-    """Whether the value has no place for keys that the schema does not name."""
+    """Whether the value cannot have keys that the schema does not name."""
     adapter: TypeAdapter[T] | None = None
-    """Validates the value, where its type is known to pydantic."""
+    """Validates the value, if pydantic knows its type."""
 
     @property
     def wrapped(self) -> bool:
-        """Whether the value stands under `RESULT_KEY`: its schema is not plainly that of an object."""
+        """Whether the value is under `RESULT_KEY`: its schema is not plainly that of an object."""
         return self.schema is not None and not _is_object(self.schema)
 
     def tool_schema(self) -> dict[str, JsonValue]:
@@ -92,7 +92,7 @@ class Output(Generic[T]):
             return dict(self.schema)
         inner = moved(self.schema, f"/properties/{RESULT_KEY}")
         definitions = inner.pop("$defs", None)
-        inner.pop("$id", None)  # it would be the base of the references that were moved
+        inner.pop("$id", None)  # it would become the base of the moved references
         schema: dict[str, JsonValue] = {
             "type": "object",
             "properties": {RESULT_KEY: inner},
@@ -106,15 +106,15 @@ class Output(Generic[T]):
     def accept(self, arguments: dict[str, JsonValue], *, wrapped: bool) -> T:
         """Return the value in the arguments of a call of ``return_result``.
 
-        The arguments are read as they should be, and without the envelopes and quotes that models add. What
-        is taken off stays off only where the value is valid after it.
+        The arguments are read as they should be, and without the envelopes and quotes that models add. An
+        envelope is removed only if the value is valid without it.
 
         Args:
-            arguments: What the agent sent.
+            arguments: The agent's arguments.
             wrapped: Whether the value was asked for under `RESULT_KEY`.
 
         Raises:
-            OutputInvalid: No reading is valid; the errors are those of the plainest one.
+            OutputInvalid: No reading is valid; the errors are those of the simplest one.
         """
         failures: list[tuple[JsonValue, OutputInvalid]] = []
         for reading in self._readings(arguments, wrapped):
@@ -122,15 +122,15 @@ class Output(Generic[T]):
                 return self.check(reading)
             except OutputInvalid as exc:
                 failures.append((reading, exc))
-            except Exception as exc:  # a validator of the user's
+            except Exception as exc:  # a validator of the user
                 failures.append((reading, OutputInvalid((f"{type(exc).__name__}: {exc}",))))
         raise next((exc for reading, exc in failures if not isinstance(reading, str)), failures[0][1])
 
     def _readings(self, arguments: dict[str, JsonValue], wrapped: bool) -> list[JsonValue]:
-        """Return what the arguments may mean, the likeliest first.
+        """Return the possible meanings of the arguments, the likeliest first.
 
-        An envelope that the type has no place for is none of it: a type whose fields are all optional would
-        be valid with it, and empty.
+        An envelope that the type cannot contain is not part of the value: a type with only optional fields
+        would be valid with it, and empty.
         """
         assert self.schema is not None
         plain = without_agent_extras(arguments, self.schema)
@@ -140,7 +140,7 @@ class Output(Generic[T]):
         return [reading for reading in readings if not self._is_foreign_envelope(reading)]
 
     def _layers(self, value: JsonValue) -> Iterator[JsonValue]:
-        """Yield the value, what is in it, what is in that, and so on."""
+        """Yield the value, its content, the content of that, and so on."""
         while True:
             yield value
             if isinstance(value, str):
@@ -170,7 +170,7 @@ def output_of(type_: object) -> Output[Any]:
     """Prepare an output type.
 
     Raises:
-        TypeError: It cannot be validated, or has no JSON Schema; the message says what to give instead.
+        TypeError: It cannot be validated, or has no JSON Schema; the message says what to pass instead.
     """
     if type_ is None or type_ is str:
         return Output(name="str", schema=None, check=_reject, text=str)
@@ -180,15 +180,15 @@ def output_of(type_: object) -> Output[Any]:
 
 
 def output_type(given: object, call: str) -> Output[Any]:
-    """Prepare an output type that was given to a call such as ``think({})``.
+    """Prepare an output type that was passed to a call such as ``think({})``.
 
     Raises:
-        TypeError: It cannot be used; the message says what to give instead.
+        TypeError: It cannot be used; the message says what to pass instead.
     """
     if isinstance(given, str):
         shown = f"{given!r:.60}"
         raise TypeError(
-            f"{call.format(shown)}: a text is no type. {WHAT_TO_GIVE} A prompt is given like this: "
+            f"{call.format(shown)}: a text is not a type. {WHAT_TO_GIVE} A prompt is given like this: "
             f"think().text({shown})"
         )
     kind = type(given)
@@ -205,7 +205,7 @@ def _reject(value: JsonValue) -> Any:
 
 
 def _is_object(schema: Mapping[str, JsonValue]) -> bool:
-    # Agents' own checkers, and models' services, want the type at the root itself, without alternatives.
+    # Agents' own checkers, and model services, require the type at the root itself, without alternatives.
     return schema.get("type") == "object" and not {"anyOf", "oneOf", "allOf"} & schema.keys()
 
 
@@ -245,19 +245,19 @@ def _of_type(type_: Any) -> Output[Any]:
 
     try:
         if isinstance(type_, str) or hasattr(type_, "__code__"):
-            raise TypeError("it is a name or a function, not a type")  # pydantic would take it
+            raise TypeError("it is a name or a function, not a type")  # pydantic would accept it
         if hasattr(type_, "model_rebuild"):
-            type_.model_rebuild()  # names what is not defined; the adapter would not
+            type_.model_rebuild()  # its error names the undefined type; the adapter's would not
         adapter = type_ if is_adapter(type_) else TypeAdapter[Any](type_)
         schema = adapter.json_schema(schema_generator=QuietSchema)
-    except Exception as exc:  # pydantic's own errors, and whatever the type's hooks raise
+    except Exception as exc:  # pydantic's errors, and those of the type's hooks
         raise TypeError(
             f"think({name}){where(type_)}: pydantic cannot make a schema of it. {WHAT_TO_GIVE}\n{exc}"
         ) from exc
 
     def check(value: JsonValue) -> Any:
         try:
-            # Only the JSON mode reads dates and such in strict models.
+            # Only the JSON mode accepts dates and similar values in strict models.
             return adapter.validate_json(json.dumps(value))
         except ValidationError as exc:
             raise OutputInvalid(_describe(exc)) from None

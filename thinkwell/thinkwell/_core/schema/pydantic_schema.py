@@ -1,4 +1,4 @@
-"""How pydantic is asked for JSON Schemas. Importing this imports pydantic."""
+"""The generator of pydantic's JSON Schemas. Importing this imports pydantic."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic.json_schema import GenerateJsonSchema
 
 
 class QuietSchema(GenerateJsonSchema):
-    """Leaves out defaults that JSON cannot say without a warning: the agent needs not know them."""
+    """Leaves out defaults without a JSON form, without a warning: the agent does not need them."""
 
     ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})  # type: ignore[assignment]

@@ -1,7 +1,7 @@
-"""JSON Schemas of strangers: whatever they say, a value is checked against them in bounded time.
+"""Foreign JSON Schemas: values are checked against them in bounded time.
 
-A pattern can take a backtracking engine forever, references can double with each step, and the comparison of
-many items takes the square of their number. None of that may stop a program that serves others.
+A pattern can keep a backtracking engine busy forever, references can double with each step, and comparing
+many items takes quadratic time. None of that may stop a program that serves others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ("TooCostlyError", "bounded", "refuse_costly")
 
 SECONDS: Final = 2.0
-"""Time for one value: what takes longer is refused. A list of 40,000 small objects takes as long."""
+"""Time for one value; a check that takes longer is refused. A list of 40,000 small objects takes as long."""
 
 
 class TooCostlyError(Exception):
@@ -30,10 +30,10 @@ class TooCostlyError(Exception):
 
 
 def refuse_costly(schema: JsonValue) -> None:
-    """Look whether there is anything in a schema that cannot be checked in bounded time.
+    """Refuse a schema that cannot be checked in bounded time.
 
     Raises:
-        TypeError: There is. The text says what.
+        TypeError: It contains such a part; the text names it.
     """
     waiting: list[JsonValue] = [schema]
     while waiting:
@@ -53,20 +53,20 @@ def _refuse(part: dict[str, JsonValue], *, is_root: bool) -> None:
             "back-references, and repeat less"
         )
     if is_object(part.get("patternProperties")):
-        raise TypeError("patternProperties cannot be used here; name the properties, or take any")
+        raise TypeError("patternProperties cannot be used here; name the properties, or allow any")
     if isinstance(part.get("$schema"), str) and not is_root:
         raise TypeError("$schema can only be used at the root")
 
 
 def bounded(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes checkers of a dialect that raise `TooCostlyError` in the end.
+    """Return a function that makes checkers of a dialect raise `TooCostlyError` after a time.
 
     Args:
-        kind: The class of the dialect's validators, of jsonschema.
+        kind: jsonschema's class of the dialect's validators.
     """
-    from jsonschema import validators  # loaded by those who use raw schemas
+    from jsonschema import validators  # only for raw schemas
 
-    extend: Any = vars(validators)["extend"]  # it has no types
+    extend: Any = vars(validators)["extend"]  # jsonschema has no types
     clock = _Clock()
     keywords: dict[str, Keyword] = {**kind.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique_items}
     timed: Any = extend(kind, {name: clock.timed(check) for name, check in keywords.items()})
@@ -79,7 +79,7 @@ def bounded(kind: Any) -> Callable[[Any], Any]:
 
 
 class _Clock:
-    """How long a value is being checked."""
+    """Measures the time of a check."""
 
     def __init__(self) -> None:
         self._end = 0.0
@@ -89,7 +89,7 @@ class _Clock:
         self._end = time.perf_counter() + SECONDS
 
     def timed(self, check: Keyword) -> Keyword:
-        """Let a keyword look at the clock."""
+        """Make a keyword check the time."""
 
         def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
             if time.perf_counter() > self._end:
@@ -101,7 +101,7 @@ class _Clock:
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
     """Match in linear time."""
-    from jsonschema import ValidationError  # loaded by those who use raw schemas
+    from jsonschema import ValidationError  # only for raw schemas
 
     if isinstance(instance, str) and misses(pattern, instance):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
@@ -109,7 +109,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
 
 def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """Compare in linear time."""
-    from jsonschema import ValidationError  # loaded by those who use raw schemas
+    from jsonschema import ValidationError  # only for raw schemas
 
     if unique and is_array(instance):
         seen: set[Any] = set()
@@ -122,9 +122,9 @@ def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> It
 
 
 def _shape(value: JsonValue) -> Any:
-    """Return what is the same for equal values, and only for them."""
+    """Return a key that is the same for equal values, and only for them."""
     if is_array(value):
         return ("array", *map(_shape, value))
     if is_object(value):
         return ("object", frozenset((name, _shape(member)) for name, member in value.items()))
-    return (isinstance(value, bool), value)  # True is no 1; 1.0 is one
+    return (isinstance(value, bool), value)  # True is not 1, but 1.0 is

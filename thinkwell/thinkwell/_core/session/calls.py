@@ -1,4 +1,4 @@
-"""The calls by which a session is opened and closed."""
+"""The requests that open and close a session."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ CLOSE_TIMEOUT: Final = 2.0
 
 
 class SessionCalls:
-    """The calls of one session.
+    """The requests of one session.
 
     Args:
         client: The connection to the agent.
         cwd: The folder to work in.
-        mcp_servers: MCP servers beside ours.
+        mcp_servers: MCP servers besides ours.
         directories: More folders to work in.
         tools: Our tools.
         system_prompt: Instructions for the session.
-        observers: Say what to send in ``_meta``.
+        observers: Return additions to ``_meta``.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SessionCalls:
         return await self._client.fork_session(request, heard)
 
     async def load(self, session_id: str, heard: Callable[[s.LoadSessionResponse], None]) -> None:
-        """Open a session again and have the agent repeat what was said."""
+        """Reopen a session, and let the agent repeat the conversation."""
         request = s.LoadSessionRequest(
             session_id=session_id,
             cwd=self._cwd,
@@ -102,7 +102,7 @@ class SessionCalls:
         await self._client.load_session(request, heard)
 
     async def resume(self, session_id: str, heard: Callable[[s.ResumeSessionResponse], None]) -> None:
-        """Open a session again."""
+        """Reopen a session."""
         request = s.ResumeSessionRequest(
             session_id=session_id,
             cwd=self._cwd,
@@ -120,7 +120,7 @@ class SessionCalls:
         return self._client.connection.error is None and flags.close is not None
 
     async def close(self, session_id: str, seconds: float = CLOSE_TIMEOUT) -> None:
-        """Close a session where the agent can."""
+        """Close a session if the agent can."""
         if self.can_close:
             with anyio.move_on_after(seconds) as limit:
                 try:

@@ -1,4 +1,4 @@
-"""The conversation of a session as messages, in order: to show, to store, to hand on."""
+"""The conversation of a session as messages, in order: to show, to store, to pass on."""
 
 from __future__ import annotations
 
@@ -53,30 +53,30 @@ def history_to_json(history: Sequence[HistoryMessage]) -> bytes:
 
 
 class History:
-    """Keeps what was said in a session. Each event is looked at once, when its turn is over or asked for."""
+    """Keeps the conversation of a session. Each event is read once, when its turn is over or requested."""
 
     def __init__(self, between: RunLog) -> None:
         self._between = between
         self._between_read = 0
-        """How many events of `between` are in `_done`."""
+        """The number of events of `between` in `_done`."""
         self._done: list[HistoryMessage] = []
         self._turns = 0
         self._log: RunLog | None = None
-        """The log of the run that has the session, or had it last."""
+        """The log of the current run, or the last one."""
         self._prompts: list[str] = []
-        """What that run has prompted."""
+        """The prompts of that run."""
 
     @property
     def turns(self) -> int:
-        """How many turns there were, the one that goes on among them."""
+        """The number of turns, including the current one."""
         return self._turns + len(self._prompts)
 
     def take(self, log: RunLog, *, replayed: bool) -> None:
-        """Begin with the turns of another run; the one before is over.
+        """Begin the turns of another run; the one before is over.
 
         Args:
             log: The run's log.
-            replayed: Whether what came since the last turn was said before the session was opened.
+            replayed: Whether the events since the last turn are a replay.
         """
         self._done += self._rest(replayed=replayed)
         self._turns = self.turns
@@ -85,15 +85,15 @@ class History:
         self._log = log
 
     def prompted(self, blocks: Sequence[s.ContentBlock]) -> None:
-        """Note what is prompted now."""
+        """Record a prompt."""
         self._prompts.append("\n".join(_block_text(content_block(block)) for block in blocks))
 
     def messages(self, *, replayed: bool) -> tuple[HistoryMessage, ...]:
-        """Return everything until now; `replayed` as in `take`."""
+        """Return all messages so far; `replayed` as in `take`."""
         return (*self._done, *self._rest(replayed=replayed))
 
     def _rest(self, *, replayed: bool) -> list[HistoryMessage]:
-        """Return what is not done yet: the turns of the last run, and what came behind them."""
+        """Return the messages not in `_done`: the turns of the last run, and later events."""
         rest: list[HistoryMessage] = []
         if self._log is not None:
             self._add(rest, self._log.view(), self._turns, replayed=False)
@@ -105,7 +105,7 @@ class History:
         return rest
 
     def _add(self, messages: list[HistoryMessage], view: RunView, turn: int, *, replayed: bool) -> None:
-        """Append what a view shows, in its order. Late news of a tool call goes to the call."""
+        """Append a view's items, in order. Late updates of a tool call are merged into the call."""
         calls = {message.tool.id: i for i, message in enumerate(messages) if message.tool is not None}
         for item in view.timeline:
             if item.kind == "tool" and item.id in calls:
@@ -149,7 +149,7 @@ def _tool(tool: ToolView) -> HistoryTool:
 
 
 def _corrected(message: HistoryMessage, news: ToolView) -> HistoryMessage:
-    """Return a tool call with what came after its turn. Its title and kind were told before."""
+    """Return a tool call with updates from after its turn. Its title and kind stay."""
     assert message.tool is not None
     output = message.tool.output if news.output is None else news.output
     tool = replace(message.tool, status=news.status, output=output)
@@ -157,7 +157,7 @@ def _corrected(message: HistoryMessage, news: ToolView) -> HistoryMessage:
 
 
 def tool_text(tool: ToolView) -> str:
-    """Return what a tool call has shown, as text."""
+    """Return a tool call's content as text."""
     return "\n".join(text for text in map(_content_text, tool.content) if text)
 
 

@@ -1,4 +1,4 @@
-"""What the sessions of one agent share."""
+"""State that the sessions of one agent share."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class SessionHost(Struct, frozen=True, kw_only=True):
-    """What the sessions of one agent share."""
+    """State that the sessions of one agent share."""
 
     name: str
     """The agent's name."""
     client: Client
     """The connection to it."""
     owner: Owner
-    """Where it was opened."""
+    """The place where it was opened."""
     dialect: Dialect
-    """How it speaks."""
+    """Its use of the protocol."""
     routes: SessionRoutes[Any]
     tool_hosts: ToolHosts
     workspace: WorkspaceService | None

@@ -1,4 +1,4 @@
-"""What an agent sends in a session outside of its turns."""
+"""Updates of a session outside its turns."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ _CONVERSATION: Final = (
 
 
 class Replay(Enum):
-    """Whether what comes was said before, in a session that was opened again."""
+    """Whether updates are a replay, in a reopened session."""
 
     NONE = auto()
-    """It was not: the session is new, or has had a turn."""
+    """They are not: the session is new, or has had a turn."""
     EXPECTED = auto()
-    """It may be: until the first turn, since some agents repeat the rest after they have answered."""
+    """They may be, until the first turn: some agents replay the rest after their answer."""
     SHOWN = auto()
-    """It is, and the readers know."""
+    """They are, and the readers were told."""
 
 
 class OutsideTurns:
-    """The log of what comes outside of every turn, and what was said in the session.
+    """The log of events outside every turn, and the session's conversation.
 
     Args:
-        again: Whether the session is one that was opened before.
-        listeners: Hear each event.
-        owner: Where the agent was opened.
+        again: Whether the session is reopened.
+        listeners: Called with each event.
+        owner: The place where the agent was opened.
         calls: The tool calls of the session.
-        note_call: Is shown each update of a tool call.
-        note_state: Is shown each update of the session's state.
-        report: Reads what an agent says in its own form.
+        note_call: Called with each update of a tool call.
+        note_state: Called with each update of the session's state.
+        report: Reads an agent's own messages.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class OutsideTurns:
         self.history: History = History(self.log)
         self._replay = Replay.EXPECTED if again else Replay.NONE
         self._marks: list[int] = []
-        """How many events there were when each run took the session: what lies between two came late."""
+        """The number of events when each run took the session: those between two runs came late."""
 
     @property
     def begun(self) -> bool:
@@ -78,27 +78,27 @@ class OutsideTurns:
         return bool(self._marks)
 
     def expect(self, batch: Sequence[s.SessionNotification]) -> None:
-        """Tell of a replay where a batch begins one."""
+        """Report a replay if a batch begins one."""
         if self._replay is Replay.EXPECTED and any(isinstance(note.update, _CONVERSATION) for note in batch):
             self.begin_replay()
 
     def begin_replay(self) -> None:
-        """Tell that a replay begins."""
-        # It is begun already where opening is tried again after a login.
+        """Report the start of a replay."""
+        # It has already begun if opening is retried after a login.
         if self._replay is not Replay.SHOWN:  # pragma: no branch - no agent repeats before it wants a login
             self._replay = Replay.SHOWN
             self.log.add(ev.ReplayStarted)
             self.log.publish()
 
     def end_replay(self) -> None:
-        """Tell that a replay ends, where one has begun; another one may."""
+        """Report the end of a replay, if one has begun; there may be another."""
         if self._replay is Replay.SHOWN:
             self._replay = Replay.EXPECTED
             self.log.add(ev.ReplayEnded)
             self.log.publish()
 
     def taken(self, log: RunLog) -> int:
-        """Let a run have the session, and return how many had it before.
+        """Give a run the session, and return how many had it before.
 
         Args:
             log: The run's log.
@@ -110,16 +110,16 @@ class OutsideTurns:
         return len(self._marks) - 1
 
     def late(self, place: int) -> tuple[ev.ThoughtEvent, ...]:
-        """Return what came between a run and the next.
+        """Return the events between a run and the next.
 
         Args:
-            place: How many runs had the session before it.
+            place: The number of runs that had the session before it.
         """
         begin, *end = self._marks[place : place + 2]
         return tuple(self.log.events[begin : end[0] if end else None])
 
     def messages(self) -> tuple[HistoryMessage, ...]:
-        """Return the conversation until now."""
+        """Return the conversation so far."""
         return self.history.messages(replayed=self._replayed)
 
     @property
@@ -127,6 +127,6 @@ class OutsideTurns:
         return self._replay is not Replay.NONE
 
     def end(self) -> None:
-        """End the log: the session was left."""
+        """End the log when the session is left."""
         self.end_replay()
         self.log.end()

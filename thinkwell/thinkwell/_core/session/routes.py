@@ -1,4 +1,4 @@
-"""Which session gets what an agent sends."""
+"""Routes an agent's updates to their sessions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 EARLY_LIMIT: Final = 10_000
-"""Updates that are kept for sessions whose opening the agent has not answered yet. Some agents send a few."""
+"""Updates that are kept for sessions whose opening is unanswered. Some agents send a few."""
 
 SESSIONS_KEPT: Final = 10_000
-"""Ids of sessions that are remembered, of which something late is no surprise."""
+"""Ids of closed sessions that are remembered, because their late updates are expected."""
 
 
 class Routed(Protocol):
-    """A session, as far as it is found by its id."""
+    """A session that can be found by its id."""
 
     id: str | None
     cwd: str
@@ -46,21 +46,21 @@ class SessionRoutes(Generic[R]):
 
     Args:
         agent: The agent's name.
-        opened: Called with the id and the folder of a session that has got its id.
+        opened: Called with the id and the folder of a session that received its id.
     """
 
     def __init__(self, agent: str, opened: Callable[[str, str], None]) -> None:
         self._agent = agent
         self._opened = opened
         self._sessions: WeakValueDictionary[str, R] = WeakValueDictionary()
-        """As long as what comes in them may be asked for."""
+        """Known for as long as their contents may be requested."""
         self._ids = Recent(SESSIONS_KEPT)
         self._opening: list[R] = []
         self._unknown = 0
-        """How many of those get an id by the answer."""
+        """The number of those that get their id with the answer."""
         self._early: list[s.SessionNotification] = []
         self.begun: int = 0
-        """How many sessions there were, the open ones among them."""
+        """The number of sessions so far, including open ones."""
 
     def get(self, session_id: str | None) -> R | None:
         """Return the session with this id."""
@@ -73,16 +73,16 @@ class SessionRoutes(Generic[R]):
 
     @property
     def opening_session(self) -> R | None:
-        """The session that is being opened, where there is no doubt which."""
+        """The session being opened, if there is only one."""
         return self._opening[0] if len(self._opening) == 1 else None
 
     @contextmanager
     def opening(self, session: R, *, known: bool) -> Generator[None]:
-        """Know that a session is opened in a block.
+        """Record that a session is being opened during a block.
 
         Args:
             session: The session.
-            known: Whether its id is known. Else updates of unknown sessions are kept: some may be its own.
+            known: Whether its id is known. If not, updates of unknown sessions are kept: some may be its own.
         """
         self._opening.append(session)
         self._unknown += not known
@@ -97,7 +97,7 @@ class SessionRoutes(Generic[R]):
                 self._early.clear()
 
     def claim(self, session: R) -> None:
-        """Give a session what comes under its id, from now on and until now."""
+        """Give a session the updates for its id, including earlier ones."""
         assert session.id is not None
         self._sessions[session.id] = session
         self._ids.add(session.id)
@@ -109,7 +109,7 @@ class SessionRoutes(Generic[R]):
             session.updates(early)
 
     def forget(self, session_id: str) -> None:
-        """Give nothing to a session under this id any more."""
+        """Stop routing updates for this id."""
         del self._sessions[session_id]
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
@@ -118,7 +118,7 @@ class SessionRoutes(Generic[R]):
         if [note.session_id for note in batch].count(first) == len(batch):
             self._route(first, batch)
             return
-        # Each session is touched once per block, however its updates are interleaved with others.
+        # Each session is touched once per batch, however its updates are interleaved with others.
         groups: defaultdict[str, list[s.SessionNotification]] = defaultdict(list)
         for note in batch:
             groups[note.session_id].append(note)
@@ -137,7 +137,7 @@ class SessionRoutes(Generic[R]):
         elif self._unknown and len(self._early) + len(batch) <= EARLY_LIMIT:
             self._early.extend(batch)
         else:
-            # Some agents send a last word about a session after it was closed.
+            # Some agents send a last update for a session after it was closed.
             level = logging.DEBUG if session_id in self._ids else logging.WARNING
             about = "Agent %s sent %d updates for unknown session %r"
             extra = log_fields(agent=self._agent, session=session_id)

@@ -1,4 +1,4 @@
-"""A session as it is on the wire: its tools, its updates, and whose turn it is."""
+"""A session of an agent: its tools, its updates, and the order of its turns."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ Opened: TypeAlias = (
 logger = logging.getLogger("thinkwell")
 
 OTHER_WAY_TIMEOUT: Final = 30.0
-"""Seconds that an agent gets to open a session with another way to our tools. It has opened one already."""
+"""Seconds for an agent to open a session with another transport for our tools. It has already opened one."""
 
 
 class WireSession:
     """One session of an agent.
 
     Args:
-        host: What it shares with others of its agent.
+        host: State shared with other sessions of its agent.
         cwd: The folder to work in.
-        mcp_servers: MCP servers beside ours.
+        mcp_servers: MCP servers besides ours.
         directories: More folders to work in.
-        how: How it is opened.
+        how: The way it is opened.
         source: The session to load, resume or fork.
-        tools_via: The way for our tools, where it is not the agent's.
-        model: The model to give it, by id or name; ``None``: the agent's own choice.
-        system: Instructions for the whole of it.
+        tools_via: The transport for our tools, if it differs from the agent's.
+        model: The model to set, by id or name; ``None``: the agent's own choice.
+        system: Instructions for the whole session.
 
     Raises:
-        CapabilityMissing: The agent does not take such a system prompt.
+        CapabilityMissing: The agent does not support such a system prompt.
     """
 
     def __init__(
@@ -86,17 +86,18 @@ class WireSession:
         self.how: How = how
         self.source = source
         self.id: str | None = None
-        """The agent's name for it: the last one, until there is another."""
+        """The agent's id for it: the last one, until there is another."""
         self.life: SessionLife = SessionLife.NEW
         self.state: SessionState = SessionState()
         self.settings: SessionSettings = SessionSettings(self, host.client)
         self.occupant: RunRecord[Any] | None = None
-        """The run whose turn it is; set before the session is opened, so that early updates are the run's."""
+        """The run whose turn it is; set before the session is opened, so that early updates belong to the
+        run."""
         self.turns: Turns = Turns()
-        """The run that has the session has entered a ticket of these."""
+        """The queue for the session; the run that has it has entered its ticket."""
         self._observers = host.observers.session(how)
         self.calls: ToolCalls = ToolCalls()
-        """Those since the last turn began."""
+        """The calls since the last turn began."""
         self.outside: OutsideTurns = OutsideTurns(
             again=how != "new",
             listeners=self._observers.listeners,
@@ -106,10 +107,10 @@ class WireSession:
             note_state=self.note_state,
             report=host.dialect.report,
         )
-        """What came outside of every turn."""
+        """The updates outside every turn."""
         self.tools: SessionTools = SessionTools(host.tool_hosts, self._call_tool, tools_via)
         self.own_calls: OwnCalls = OwnCalls(self.tools.server, self.calls)
-        """Knows which tool calls are of our own tools."""
+        """Recognises calls of our own tools."""
         self.system = system
         wire = None
         if system is not None:
@@ -118,21 +119,21 @@ class WireSession:
             host.client, cwd, mcp_servers, directories, self.tools, wire, self._observers
         )
         self.preface: str = "" if system is None or wire is not None else system.text
-        """The system prompt, as long as it is to go before the next prompt."""
+        """The system prompt, as long as it must precede the next prompt."""
         self.remembered: Remembered = Remembered()
-        """What was answered for the whole session."""
+        """Answers for the whole session."""
 
     def leave(self) -> None:
         """Begin to leave it: its runs are being stopped."""
         self.life = self.life.to(SessionLife.LEAVING)
 
     def stuck(self) -> None:
-        """Take no more turns: one in it could not be ended."""
+        """Accept no more turns: one in it could not be ended."""
         if self.life is SessionLife.OPEN:
             self.life = SessionLife.STUCK
 
     def release(self, record: RunRecord[Any]) -> None:
-        """Let what comes now be no run's, where it was this one's."""
+        """Let later updates belong to no run, if they belonged to this one."""
         if self.occupant is record:
             self.occupant = None
 
@@ -147,21 +148,22 @@ class WireSession:
 
     @property
     def server_name(self) -> str | None:
-        """Name of our MCP server, where the agent may show the tools of other sessions beside ours.
+        """Name of our MCP server, if the agent may show the tools of other sessions besides ours.
 
-        Some show those of sessions that were closed, too. So where it is part of the tools' names.
+        Some agents show those of closed sessions too. The name is also returned if the tools' names contain
+        it.
         """
         return self.tools.server.name if self._host.routes.begun > 1 else self.tools.marked_server
 
     # Opening and closing
 
     async def open(self, tools: Sequence[ToolSpec]) -> None:
-        """Open the session, with our tools where there are any.
+        """Open the session, with our tools if there are any.
 
         Raises:
             AcpError, DecodeError: The agent did not open it.
-            SessionInUse: It is open already.
-            SessionIdReused: The agent gave it the id of another that is open.
+            SessionInUse: It is already open.
+            SessionIdReused: The agent gave it the id of another open session.
             ModelNotOffered: The agent does not offer its model.
         """
         if tools and self.tools.config is None:
@@ -196,7 +198,7 @@ class WireSession:
             return
         self.id, self.state = response.session_id, SessionState()
         self._observers.opened(response.session_id)
-        self._host.routes.claim(self)  # and take what was sent before the answer, which knows better
+        self._host.routes.claim(self)  # also applies earlier updates; the answer overrides them
         self._opened(response)
 
     def _opened(self, response: Opened) -> None:
@@ -206,7 +208,7 @@ class WireSession:
         self.state.opened(response)
 
     async def _open_old(self) -> None:
-        """Open a session whose id is known. It has its updates from now on: a replay precedes the answer."""
+        """Open a session whose id is known. Updates are routed from now on: a replay precedes the answer."""
         assert self.source is not None
         if self._host.routes.in_use(self.source):
             raise SessionInUse(self.source)
@@ -220,7 +222,7 @@ class WireSession:
                 else:
                     await self._calls.resume(self.source, self._opened_old)
             except BaseException:
-                self.id = None  # it is not open, so there is nothing to close
+                self.id = None  # it is not open, so it must not be closed
                 await self._forget(self.source)
                 raise
 
@@ -231,11 +233,11 @@ class WireSession:
         self._opened(response)
 
     async def offer(self, tools: Sequence[ToolSpec], *, needed: bool) -> None:
-        """Offer these tools from the next prompt on, and wait for the agent to see them.
+        """Offer these tools from the next prompt on, and wait for the agent to fetch them.
 
         Args:
             tools: All of them.
-            needed: Whether nothing comes of the turn without them. Else it does not wait for them.
+            needed: Whether the turn cannot succeed without them. If it can, it does not wait for them.
 
         Raises:
             CapabilityMissing: The agent keeps its old tools, and cannot reopen the session.
@@ -253,14 +255,14 @@ class WireSession:
             raise tools_cannot_change(reopened=True)
 
     async def _try_other_ways(self) -> None:
-        """Replace the session by one to which our tools go another way, until the agent comes to fetch them.
+        """Replace the session by one with another transport for our tools, until the agent fetches them.
 
-        Some agents advertise a way that does not work, or has been switched off.
+        Some agents advertise a transport that does not work, or was switched off.
         """
         refused: list[ToolTransport] = []
         while not self.tools.reached and (way := self.tools.next_way(refused)) is not None:
             logger.info(
-                "Agent %s did not come for our tools over %s; trying %s",
+                "Agent %s did not fetch our tools over %s; trying %s",
                 self._host.name,
                 self.tools.tried[-1],
                 way,
@@ -280,7 +282,7 @@ class WireSession:
                     refused.append(way)
                     await self.settings.restore()  # nothing has changed
                     continue
-                if self.id != old:  # else it is the same session, and would be closed
+                if self.id != old:  # otherwise it is the same session, and would be closed
                     await self._forget(old)
                     await self._calls.close(old)
                 await self.settings.restore()
@@ -288,10 +290,10 @@ class WireSession:
         self.tools.give_up()
 
     async def _open_anew(self) -> None:
-        """Have the agent open the session again, or another one, so that it fetches our tools again.
+        """Let the agent reopen the session, or open another one, so that it fetches our tools again.
 
-        What is cancelled or fails on the way is done before the next prompt: there is none in a session that
-        is closed, or not set as it was.
+        Steps that are cancelled or fail are repeated before the next prompt: a session that is closed, or not
+        set as it was, gets no prompt.
         """
         if self.tools.outdated and self.life is not SessionLife.REOPENING:
             await self._shut()
@@ -318,21 +320,21 @@ class WireSession:
         assert self.id is not None
         self.settings.keep()
         self.life = self.life.to(SessionLife.REOPENING)
-        if self._begun:  # the end of it is waited for, or it might hit the session that is open again
+        if self._begun:  # wait for its end, or it might affect the reopened session
             await self._calls.close(self.id, math.inf)
         else:
             await self._forget(self.id)
             await self._calls.close(self.id)
 
     async def _forget(self, session_id: str) -> None:
-        """Have nothing to do any more with an id."""
+        """Stop using an id."""
         self._host.routes.forget(session_id)
         self._host.withdraw(session_id)
         if self._host.workspace is not None:
             await self._host.workspace.close_session(session_id)
 
     async def close(self) -> None:
-        """Close the session where the agent can, and end our tools."""
+        """Close the session if the agent can, and end our tools."""
         self.life = self.life.to(SessionLife.CLOSING)
         if self.id is not None:
             self._host.withdraw(self.id)
@@ -344,7 +346,7 @@ class WireSession:
 
     async def _close(self) -> None:
         try:
-            # Not where the session was to be replaced by another, which never came.
+            # Not if the session was to be replaced by another, which was never opened.
             if self.id is not None and self._host.routes.get(self.id) is self:
                 if self._host.workspace is not None:
                     await self._host.workspace.close_session(self.id)
@@ -356,26 +358,26 @@ class WireSession:
             if self.tools.config is not None:
                 await self.tools.close()
 
-    # What the agent sends
+    # The agent's updates
 
     def updates(self, batch: Sequence[s.SessionNotification]) -> None:
-        """Take updates: they are the run's whose turn it is, or no run's."""
+        """Handle updates: they belong to the current run, or to no run."""
         self.outside.expect(batch)
         self.mapper.extend(batch)
 
     def take(self, record: RunRecord[Any]) -> int:
-        """Make the turns a run's own, and return how many runs had the session before."""
+        """Give the session to a run, and return how many runs had it before."""
         place = self.outside.taken(record.log)
         self.calls.forget()
         self.occupant = record
         return place
 
     def note_call(self, call: s.ToolCallStart | s.ToolCallProgress) -> bool:
-        """Learn which calls are of our own tools, and return whether this one is."""
+        """Recognise calls of our own tools, and return whether this one is."""
         return self.tools.config is not None and self.own_calls.note(call)
 
     def note_state(self, update: s.SessionUpdate) -> None:
-        """Keep the session's state, and tell of a mode that was changed by its option."""
+        """Keep the session's state, and report a mode that was changed by its option."""
         mode = self.state.mode
         self.state.note(update)
         if isinstance(update, s.ConfigOptionUpdate) and self.state.mode not in (None, mode):
@@ -383,7 +385,7 @@ class WireSession:
 
     @property
     def cost(self) -> float | None:
-        """What the session has cost before; ``None`` where that is not known yet."""
+        """The session's cost before; ``None`` if unknown."""
         usage = self.state.usage
         if usage is not None and usage.cost is not None:
             return usage.cost.amount
@@ -391,7 +393,7 @@ class WireSession:
 
     @property
     def mapper(self) -> Mapper:
-        """What turns updates into events now: that of the run whose turn it is, or of what comes between."""
+        """The current translator of updates to events: the current run's, or the one between runs."""
         return self.outside.mapper if self.occupant is None else self.occupant.mapper
 
     async def _call_tool(

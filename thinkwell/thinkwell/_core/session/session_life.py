@@ -7,7 +7,7 @@ from typing import Final
 
 
 class SessionLife(Enum):
-    """Where a session is in its life."""
+    """The stages of a session's life."""
 
     NEW = auto()
     OPENING = auto()
@@ -15,11 +15,11 @@ class SessionLife(Enum):
     REOPENING = auto()
     """The agent has closed it and is about to reopen it."""
     STUCK = auto()
-    """A turn in it could not be ended: it takes no more."""
+    """A turn in it could not be ended: it accepts no more."""
     LEAVING = auto()
-    """Its block is left: its runs are stopped."""
+    """Its block was left: its runs are being stopped."""
     CLOSING = auto()
-    """The agent is told: nothing is answered any more that comes in it."""
+    """The agent is told: requests in it are no longer answered."""
     CLOSED = auto()
     """It was left, so that it can be opened again."""
 
@@ -30,16 +30,16 @@ class SessionLife(Enum):
 
     @property
     def silent(self) -> bool:
-        """Whether nothing is answered any more that comes in it."""
+        """Whether requests in it are no longer answered."""
         return self in (SessionLife.CLOSING, SessionLife.CLOSED)
 
     @property
     def usable(self) -> bool:
-        """Whether it may take more turns: each that has begun in it could be ended."""
+        """Whether it may have more turns: each that has begun in it could be ended."""
         return self is not SessionLife.STUCK
 
     def to(self, life: SessionLife) -> SessionLife:
-        """Return the next stage, which has to follow this one."""
+        """Return the next stage, which must follow this one."""
         assert life in _NEXT[self], (self, life)
         return life
 

@@ -1,4 +1,4 @@
-"""Modes and options: setting them, and setting them again when the agent reopens the session."""
+"""Modes and options: setting them, and restoring them when the agent reopens the session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SettableSession(Protocol):
-    """A session, as far as it can be set."""
+    """A session whose settings can be changed."""
 
     id: str | None
     state: SessionState
@@ -29,7 +29,7 @@ class SettableSession(Protocol):
 
     @property
     def mapper(self) -> Mapper:
-        """Where to tell what has changed."""
+        """Reports the changes."""
         ...
 
 
@@ -40,23 +40,23 @@ class SessionSettings:
         self._session = session
         self._client = client
         self.lock: anyio.Lock = anyio.Lock(fast_acquire=True)
-        """Held while something is set, and while the session is reopened."""
+        """Held while a setting is changed, and while the session is reopened."""
         self._wanted: SessionState | None = None
 
     @property
     def outstanding(self) -> bool:
-        """Whether something has to be set again before the next prompt: a mode can be what keeps it safe."""
+        """Whether a setting must be restored before the next prompt: a mode can be what keeps it safe."""
         return self._wanted is not None
 
     def keep(self) -> None:
-        """Remember how the session is set, for `restore`."""
+        """Remember the session's settings for `restore`."""
         self._wanted = self._wanted or copy(self._session.state)
 
     async def restore(self) -> None:
-        """Set the session again as it was, as far as it has such options. One that fails stays outstanding.
+        """Restore the session's settings, as far as it has such options. One that fails stays outstanding.
 
         Raises:
-            CapabilityMissing, ValueError: It cannot be that any more.
+            CapabilityMissing, ValueError: A setting is no longer available.
             AcpError, DecodeError: The agent did not change it.
         """
         wanted = self._wanted
@@ -69,10 +69,10 @@ class SessionSettings:
         self._wanted = None
 
     async def set_mode(self, mode_id: str) -> None:
-        """Change the mode; by an option, where one is the mode.
+        """Change the mode, by an option if one is the mode.
 
         Raises:
-            CapabilityMissing, ValueError: It cannot be that.
+            CapabilityMissing, ValueError: The mode is not available.
             AcpError, DecodeError: The agent did not change it.
         """
         async with self.lock:
@@ -84,7 +84,7 @@ class SessionSettings:
         """Change an option.
 
         Raises:
-            CapabilityMissing, TypeError, ValueError: It cannot be that.
+            CapabilityMissing, TypeError, ValueError: The option or the value is not available.
             AcpError, DecodeError: The agent did not change it.
         """
         async with self.lock:
@@ -93,7 +93,7 @@ class SessionSettings:
                 self._wanted.option_is(option_id, value, ())
 
     async def set_model(self, model: str) -> None:
-        """Change the model, where it is another one.
+        """Change the model, unless it is already set.
 
         Raises:
             ModelNotOffered: The agent does not offer it.
@@ -144,7 +144,7 @@ class SessionSettings:
         )
 
     def _changed(self, change: Callable[[], None]) -> None:
-        """Apply an answer, at its place among the updates, and tell of what it changed."""
+        """Apply an answer, in order among the updates, and report the change."""
         state, log = self._session.state, self._session.mapper.log
         mode, options = state.mode, state.raw_options
         change()

@@ -1,7 +1,7 @@
-"""What is known of a session beside its conversation: modes, options, title, commands, usage.
+"""The state of a session besides its conversation: modes, options, title, commands, usage.
 
-The agent tells it when the session is opened, in updates at any time, and in answers to what was set. All of
-it is applied in the order of the wire, so that the last word counts.
+The agent reports it when the session is opened, in updates at any time, and in answers to changes. All of
+them are applied in the order of the wire, so that the last one counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODE_CATEGORY: Final = "mode"
 
 
 MODEL: Final = "model"
-"""Category of the option that is the session's model, and the id of the one that stands for `models`."""
+"""Category of the option that is the session's model, and the id of the one that represents `models`."""
 
 
 class SessionMode(Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
 
 class SessionState:
-    """The state of one session, as the agent told it last."""
+    """The state of one session, as last reported by the agent."""
 
     def __init__(self) -> None:
         self.title: str | None = None
@@ -71,11 +71,11 @@ class SessionState:
         self.raw_options: tuple[ev.JsonValue, ...] = ()
         """The options in the protocol's form."""
         self._tables: tuple[ev.JsonValue, ...] = ()
-        """Those of them that the agent sent as options."""
+        """Those that the agent sent as options."""
         self._models: s.SessionConfigSelect | None = None
-        """The option that stands for the models of an agent that has no option for them."""
+        """The option that represents the models of an agent without such an option."""
 
-    # What the agent says
+    # Reports of the agent
 
     def opened(
         self,
@@ -84,7 +84,7 @@ class SessionState:
         | s.ResumeSessionResponse
         | s.ForkSessionResponse,
     ) -> None:
-        """Take what the answer to an opening says. What it leaves out stays as it was."""
+        """Apply the answer to an opening. Fields that it leaves out stay unchanged."""
         if response.modes is not None:
             self._modes = tuple(
                 SessionMode(id=mode.id, name=mode.name, description=mode.description)
@@ -97,7 +97,7 @@ class SessionState:
             self._options_are(s.to_builtins(response.config_options or ()))
 
     def note(self, update: s.SessionUpdate) -> None:
-        """Take an update of the state."""
+        """Apply an update of the state."""
         match update:
             case s.CurrentModeUpdate():
                 self.mode_is(update.current_mode_id)
@@ -116,7 +116,7 @@ class SessionState:
                 pass
 
     def mode_is(self, mode_id: str) -> None:
-        """Take a new mode. An option that is the mode has its value, where it is one of its choices."""
+        """Apply a new mode. An option that is the mode gets its value, if it is one of its choices."""
         self._mode = mode_id
         option = self._mode_option
         if option is not None and mode_id in _values(option):
@@ -125,7 +125,7 @@ class SessionState:
     def option_is(
         self, option_id: str, value: str | bool, reported: tuple[s.SessionConfigOption, ...]
     ) -> None:
-        """Take the answer to a new value. Some agents report no options: then only that one has changed."""
+        """Apply the answer to a new value. Some agents report no options: then only that one has changed."""
         if self._models is not None and self.sets_model(option_id):
             self._models = replace(self._models, current_value=str(value))
         self._options_are(
@@ -142,16 +142,16 @@ class SessionState:
             self.raw_options += (s.to_builtins(self._models),)
         self.options = tuple(read_options(self.raw_options))
 
-    # What users see
+    # The public form
 
     def differs(self, option: SessionOption) -> bool:
-        """Return whether an option of that name is there and set to something else."""
+        """Return whether an option with that id exists with another value."""
         known = next((known for known in self.options if known.id == option.id), option)
         return known.value != option.value
 
     @property
     def _mode_option(self) -> SessionOption | None:
-        """The option that is the mode: where there is one, it counts and `modes` do not (ACP)."""
+        """The option that is the mode: if there is one, it counts and `modes` do not (ACP)."""
         for option in self.options:
             if option.type == "select" and option.category == MODE_CATEGORY:
                 return option
@@ -159,7 +159,7 @@ class SessionState:
 
     @property
     def mode_option_id(self) -> str | None:
-        """The option by which the mode is set, where there is one."""
+        """The option that sets the mode, if there is one."""
         option = self._mode_option
         return None if option is None else option.id
 
@@ -176,13 +176,13 @@ class SessionState:
 
     @property
     def mode(self) -> str | None:
-        """The id of the mode that the session is in."""
+        """The id of the current mode."""
         option = self._mode_option
         return self._mode if option is None else str(option.value)
 
     @property
     def model(self) -> str | None:
-        """The name of the model that is chosen, where the agent tells."""
+        """The name of the chosen model, if the agent reports it."""
         return chosen_model(self.options)
 
     @property
@@ -198,16 +198,16 @@ class SessionState:
         return () if option is None else option.choices
 
     def sets_model(self, option_id: str) -> bool:
-        """Return whether an option stands for models that are set by a request of their own."""
+        """Return whether an option represents models that are set by a separate request."""
         if self._models is None or option_id != self._models.id:
             return False
         return all(table["id"] != option_id and table.get("category") != MODEL for table in self._tables)
 
     def find_model(self, model: str) -> tuple[str, str]:
-        """Return the option that is the model, and its value for a model that is given by id or by name.
+        """Return the option that is the model, and its value for a model given by id or name.
 
         Raises:
-            ModelNotOffered: The agent does not offer that model, or two of that name.
+            ModelNotOffered: The agent does not offer that model, or offers two with that name.
         """
         option = model_option(self.options)
         if option is None:
@@ -238,7 +238,7 @@ class SessionState:
         Raises:
             CapabilityMissing: The session has no options.
             TypeError: The option takes a value of another type.
-            ValueError: There is no such option, or it cannot be that.
+            ValueError: The option or the value is unknown.
         """
         call = f"set_option({option_id!r}, {value!r})"
         if not self.options:
@@ -258,7 +258,7 @@ class SessionState:
 
 
 def as_info(info: s.SessionInfo) -> SessionInfo:
-    """Return an entry of the agent's list as users get it."""
+    """Return an entry of the agent's list in its public form."""
     return SessionInfo(
         id=info.session_id,
         cwd=info.cwd,
@@ -269,7 +269,7 @@ def as_info(info: s.SessionInfo) -> SessionInfo:
 
 
 def _as_option(models: s.SessionModelState) -> s.SessionConfigSelect:
-    """Return the option that stands for models as agents told them before there were options."""
+    """Return the option that represents models as agents reported them before there were options."""
     return s.SessionConfigSelect(
         id=MODEL,
         name="Model",

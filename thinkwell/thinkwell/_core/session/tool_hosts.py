@@ -1,4 +1,4 @@
-"""The ways by which our tools reach an agent."""
+"""The transports of our tools to an agent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAINEST_FIRST: Final[tuple[ToolTransport, ...]] = ("acp", "http", "stdio")
 
 
 def offered_ways(capabilities: s.AgentCapabilities) -> tuple[ToolTransport, ...]:
-    """Return the ways that the agent offers, the plainest first.
+    """Return the transports that the agent offers, the simplest first.
 
     Every agent can start a program (ACP, Session Setup). Ours needs a Python to run it.
     """
@@ -36,14 +36,14 @@ def offered_ways(capabilities: s.AgentCapabilities) -> tuple[ToolTransport, ...]
 
 
 class ToolHosts:
-    """The ways of one agent process, each opened when it is first needed.
+    """The transports of one agent process, each opened on first use.
 
     Args:
         client: The connection to the agent.
-        tasks: Where they are kept open.
-        way: The way to go, whether the agent offers it or not.
-        preferred: Without that, the ways to prefer of those that it offers; then the plainest.
-        bare_names: Whether the agent is known to show a call of a tool by the tool's name alone.
+        tasks: The tasks that keep them open.
+        way: The transport to use, whether the agent offers it or not.
+        preferred: Without that, the preferred ones of those that it offers; then the simplest.
+        bare_names: Whether the agent is known to show calls by the tool's name alone.
     """
 
     def __init__(
@@ -62,21 +62,21 @@ class ToolHosts:
         self._chosen: ToolTransport | None = way
         self._preferred = tuple(preferred)
         self._works: ToolTransport | None = None
-        """The last way by which the agent came for our tools."""
+        """The last transport over which the agent fetched our tools."""
         self._none_works = False
-        """Whether all ways were tried once, and the agent came by none."""
+        """Whether all transports were tried once, and the agent fetched over none."""
         self._lock = anyio.Lock()
         self._hosts: dict[ToolTransport, Host] = {}
 
     @property
     def way(self) -> ToolTransport:
-        """The way for all who ask for no other."""
+        """The default transport."""
         return self._chosen or self._works or self._ways()[0]
 
     def next_way(self, tried: Sequence[ToolTransport]) -> ToolTransport | None:
-        """Return another way to try: the one that is known to work, else any that the agent offers.
+        """Return another transport to try: the one that is known to work, else any that the agent offers.
 
-        ``None``: there is none, or all were tried before. None is better than the agent's own connection: it
+        ``None``: there is none, or all were tried before. The agent's own connection is the best one: it
         works as long as the agent does.
         """
         if self._chosen is not None or "acp" in tried:
@@ -86,15 +86,15 @@ class ToolHosts:
         return next((way for way in self._ways() if way not in tried and not self._none_works), None)
 
     def learn(self, way: ToolTransport) -> None:
-        """Begin with this way from now on: the agent came by it."""
+        """Use this transport first from now on: the agent fetched over it."""
         self._works = way
 
     def give_up(self) -> None:
-        """Try no further ways until one is known to work: the agent came by none of them."""
+        """Try no more transports until one is known to work: the agent fetched over none of them."""
         self._none_works = True
 
     def _ways(self) -> tuple[ToolTransport, ...]:
-        """Return the ways that the agent offers, the preferred first.
+        """Return the transports that the agent offers, the preferred first.
 
         Raises:
             CapabilityMissing: There is none.
@@ -109,16 +109,16 @@ class ToolHosts:
 
     @property
     def acp(self) -> AcpToolHost | None:
-        """The host that serves ``mcp/*``, where that is a way."""
+        """The host that serves ``mcp/*``, if that transport is used."""
         host = self._hosts.get("acp")
         return host if isinstance(host, AcpToolHost) else None
 
     async def add(self, server: ToolServer, way: ToolTransport | None = None) -> s.McpServer:
-        """Make a server reachable and return what to tell the agent. It listens before this returns.
+        """Make a server reachable, and return its declaration for the agent. It listens before this returns.
 
         Args:
             server: The server.
-            way: The way to go, whether the agent offers it or not.
+            way: The transport to use, whether the agent offers it or not.
         """
         way = way or self.way
         async with self._lock:
@@ -128,7 +128,7 @@ class ToolHosts:
         return host.add(server)
 
     def remove(self, server: ToolServer, way: ToolTransport | None = None) -> None:
-        """Make a server unreachable: over one way, or over all of them."""
+        """Make a server unreachable: over one transport, or over all of them."""
         for name, host in self._hosts.items():
             if way in (None, name):
                 host.remove(server)
@@ -138,16 +138,16 @@ class ToolHosts:
         if way == "acp":
             host = AcpToolHost(self._send)
         elif way == "http":
-            from thinkwell_acp.mcp import HttpToolHost  # loads an HTTP parser, for those who need it
+            from thinkwell_acp.mcp import HttpToolHost  # imports an HTTP parser
 
             host = HttpToolHost()
         else:
-            from thinkwell_acp.mcp import ShimToolHost  # loads what few agents need
+            from thinkwell_acp.mcp import ShimToolHost  # imports modules that few agents need
 
             host = ShimToolHost()
         opening = _Opening()
         self._tasks.start_soon(opening.keep_open, host, never=opening.give_up)
-        with anyio.CancelScope(shield=True):  # it takes no time to speak of
+        with anyio.CancelScope(shield=True):  # it takes almost no time
             await opening.over.wait()
         if opening.error is not None:
             raise opening.error
@@ -174,6 +174,6 @@ class _Opening:
             self.over.set()
 
     def give_up(self) -> None:
-        """Fail: the agent's block has ended before."""
+        """Fail: the agent's block has already ended."""
         self.error = ConnectionClosed()
         self.over.set()

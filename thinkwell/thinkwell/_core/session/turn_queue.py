@@ -1,4 +1,4 @@
-"""Who has a session, and who waits for it: first asked, first served."""
+"""The queue for a session: first come, first served."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 
 class Turns:
-    """The queue for a session. A lock would not do: tasks get to it in any order."""
+    """The queue for a session. A lock would not work: tasks get to it in any order."""
 
     def __init__(self) -> None:
         self._queue: deque[anyio.Event] = deque()
 
     def ask(self, *others: Turns) -> Ticket:
-        """Return a place in the queue; ``async with`` it waits for the session and gives it back.
+        """Return a place in the queue. As ``async with``, it waits for the session and gives it back.
 
         Args:
-            others: Queues for what is needed besides. All that is needed has to be asked for at once, as
-                here, so that no two tasks wait for each other.
+            others: Queues for other necessary resources. All of them must be requested at once, as here, so
+                that no two tasks wait for each other.
         """
         return Ticket((self, *others))
 
     def join(self) -> anyio.Event:
-        """Take a place in the queue, and return what is set when it is the first."""
+        """Take a place in the queue, and return an event that is set when it is the first."""
         called = anyio.Event()
         self._queue.append(called)
         self._call()
@@ -44,7 +44,7 @@ class Turns:
 
 
 class Ticket:
-    """A place in each of some queues. It must be entered at some time, or none behind it gets a turn."""
+    """A place in several queues. It must be entered at some time, or the places after it get no turn."""
 
     def __init__(self, queues: tuple[Turns, ...]) -> None:
         self._places = [(queue, queue.join()) for queue in queues]

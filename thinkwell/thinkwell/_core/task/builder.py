@@ -44,15 +44,15 @@ class Listening(RunListener, Protocol):
     """Receives the messages of a run, and answers its agent's questions."""
 
     async def hear(self, stream: ThoughtStream[T], timeout: float | None) -> T:  # noqa: ASYNC109
-        """Have everything handled, and return the run's result when all is done."""
+        """Handle everything, and return the run's result when all is done."""
         ...
 
 
 class Handlers(Protocol):
-    """What can listen to runs: `thinkwell.listen.Handlers`."""
+    """Creates listeners to runs: `thinkwell.listen.Handlers`."""
 
     def begin(self) -> Listening:
-        """Return what listens to one run."""
+        """Return a listener to one run."""
         ...
 
 
@@ -71,12 +71,12 @@ ANOTHER: Final = ".tool(fn, name=…)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec(Generic[T]):
-    """Everything that a builder has been told."""
+    """The contents of a builder."""
 
     output: Output[T]
     parts: tuple[prompt.Part, ...] = ()
     tools: tuple[Tool, ...] = ()
-    """With those for the skills, where there are any."""
+    """Including those for the skills, if there are any."""
     skills: tuple[Skill, ...] = ()
     cwd: str | None = None
     system: SystemPrompt | None = None
@@ -84,12 +84,12 @@ class Spec(Generic[T]):
     fallback: tuple[tuple[object, ...], bool] | None = None
     """The agents that take over where it fails, and whether they do if it may have changed something."""
     has_content: bool = False
-    """Whether there is more in the parts than blanks, tags and fences."""
+    """Whether the parts contain more than blanks, tags and fences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a run is to go."""
+    """The options of a run."""
 
     include: frozenset[str] = ev.DEFAULT_TYPES
     buffer: Buffer | None = None
@@ -101,13 +101,13 @@ class Options:
     budget: Budget | None = None
     retry: Retry | None = None
     listener: RunListener | None = None
-    """Who hears all of it, and is asked first."""
+    """The listener; it is asked first."""
     run_id: str | None = None
     """What to call the run; by default it gets a number."""
     attempt: int = 1
     """Which try of the run it is."""
     model: str | None = None
-    """The model to change to before the first prompt; by default it stays as it is."""
+    """The model to set before the first prompt; by default it stays unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class Explanation:
     tools: tuple[dict[str, Any], ...]
     """Name, description and input schema of every tool, including `return_result`."""
     system: dict[str, Any] | None = None
-    """The system prompt, in the protocol's form, where it does not go before the prompt."""
+    """The system prompt, in the protocol's form, unless it goes before the prompt."""
 
     def __str__(self) -> str:
         blocks = "\n".join(block.get("text", f"[{block['type']}]") for block in self.prompt)
@@ -129,26 +129,26 @@ class Explanation:
 
 
 class Addressee(Protocol):
-    """For whom a prompt is made: an agent, or a session."""
+    """The receiver of a prompt: an agent, or a session."""
 
     def explain(self, spec: Spec[T]) -> Explanation:
-        """Return what a run would send."""
+        """Return exactly what a run would send."""
         ...
 
     def check(self, part: prompt.Part) -> None:
-        """Check that the agent takes such a part of a prompt.
+        """Check that the agent supports such a part of a prompt.
 
         Raises:
-            CapabilityMissing: It does not.
+            CapabilityMissing: The agent does not support it.
         """
         ...
 
     def check_system(self, system: SystemPrompt, /) -> None:
-        """Check that the agent takes a system prompt.
+        """Check that the agent supports a system prompt.
 
         Raises:
-            CapabilityMissing: It does not, and there is no fallback.
-            ValueError: There is no place for one.
+            CapabilityMissing: The agent does not support it, and there is no fallback.
+            ValueError: It cannot be set here.
         """
         ...
 
@@ -163,7 +163,7 @@ class Addressee(Protocol):
 
 
 class Starter(Addressee, Protocol):
-    """Who starts the run."""
+    """Starts runs."""
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a run and return its handle."""
@@ -171,7 +171,7 @@ class Starter(Addressee, Protocol):
 
 
 class PromptBuilder(Generic[T, A]):
-    """What is to be sent, put together step by step. How it is run is told by those who derive from it."""
+    """Builds a prompt step by step. Subclasses decide how it is run."""
 
     __slots__ = ("_spec", "_starter")
 
@@ -195,7 +195,7 @@ class PromptBuilder(Generic[T, A]):
         )
 
     def _add_block(self, text: str, content: str) -> Self:
-        """Add text that has to begin on a line of its own."""
+        """Add text that must begin on its own line."""
         last = self._spec.parts[-1] if self._spec.parts else None
         glue = "" if not isinstance(last, prompt.TextPart) or last.text.endswith("\n") else "\n"
         return self._add(prompt.TextPart(glue + text), content)
@@ -257,13 +257,13 @@ class PromptBuilder(Generic[T, A]):
 
         Args:
             content: The instructions.
-            mode: ``append`` adds them to the agent's own; ``replace`` has them in place of its own.
-            fallback: ``prompt`` puts them before the prompt where the agent does not take them in this mode.
+            mode: ``append`` adds them to the agent's own; ``replace`` uses them instead of its own.
+            fallback: ``prompt`` puts them before the prompt if the agent does not support this mode.
                 Without it, that is an error.
 
         Raises:
-            CapabilityMissing: The agent does not take them so (``sessionCapabilities.systemPrompt``).
-            TypeError: They are no text.
+            CapabilityMissing: The agent does not support them so (``sessionCapabilities.systemPrompt``).
+            TypeError: They are not a str.
             ValueError: They are empty or have lone surrogates, or there is no such mode or fallback, or this
                 is a turn of a session, which keeps those that it was opened with.
         """
@@ -295,7 +295,7 @@ class PromptBuilder(Generic[T, A]):
         same = next((known for known in self._spec.tools if known.name == new.name), None)
         if same is not None:
             raise ValueError(
-                f"{label(new.function)}: there is a tool called {new.name!r} already, "
+                f"{label(new.function)}: another tool is already called {new.name!r}, "
                 f"{label(same.function)}; give this one another name: {ANOTHER}"
             )
         return self._with(tools=(*self._spec.tools, new))
@@ -383,10 +383,10 @@ class PromptBuilder(Generic[T, A]):
         run_id: str | None = None,
         model: str | None = None,
     ) -> Options:
-        """Check what a run is started with; `ThinkBuilder.stream` tells what it means."""
+        """Check the arguments of a run; `ThinkBuilder.stream` describes them."""
         if not self._spec.has_content:
             raise ValueError(
-                'the prompt is empty; say what to think about: agent.think(…).text("…").run(), or .stream(). '
+                'the prompt is empty; give one: agent.think(…).text("…").run(), or .stream(). '
                 "text() and the like return a new task: chain them, or keep what they return"
             )
         check_count("retries", retries)
@@ -449,7 +449,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         """Start the run and return its stream at once, without ``await``. It runs in the agent's task group.
 
         Args:
-            prompt: Nothing: give the prompt before, by `text` and the like.
+            prompt: Not allowed: give the prompt before, with `text` and the like.
             include: Kinds of events to keep: ``"default"``, ``"all"``, or a set of tags. Other events
                 are not kept, but still count for `ThoughtStream.view`.
             buffer: Limits the events kept; by default, all are kept.
@@ -548,9 +548,9 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             AgentReported: The agent ended the run with an error.
             AgentExited: It exited without a result.
             MessageInvalid: A message does not fit a handler's annotation.
-            QuestionsStopped: It keeps asking the same, or a handler ended the run.
+            QuestionsStopped: The agent keeps asking the same, or a handler ended the run.
             ThinkwellError: The run failed in another way.
-            Exception: What a handler raises, unchanged.
+            Exception: An exception of a handler, unchanged.
             TypeError: `handlers`, or another argument, has the wrong type.
             ValueError: A handler decides approvals, but ``permissions="deny"`` forbids that.
         """
@@ -579,7 +579,7 @@ def check_handlers(handlers: object) -> None:
     """Check that handlers can listen.
 
     Raises:
-        TypeError: These are no handlers.
+        TypeError: They are not handlers.
     """
     if not hasattr(handlers, "begin"):
         raise TypeError(f"listen({handlers!r:.100}): give a Handlers(), from thinkwell.listen")

@@ -1,4 +1,4 @@
-"""What a prompt is made of."""
+"""The parts of a prompt, and the texts that thinkwell adds to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LinkPart(Struct, frozen=True):
 
 
 class FilePart(Struct, frozen=True):
-    """A file: sent whole where the agent takes that, else as a link."""
+    """A file: sent whole if the agent supports that, else as a link."""
 
     path: str
 
@@ -68,23 +68,23 @@ def image_part(data_or_path: bytes | str | os.PathLike[str]) -> ImagePart:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no PNG, JPEG, GIF or WebP.
+        ValueError: It is not a PNG, JPEG, GIF or WebP.
     """
     data = data_or_path if isinstance(data_or_path, bytes) else Path(data_or_path).read_bytes()
     mime_type = image_type(data)
     if mime_type is not None:
         return ImagePart(base64.b64encode(data).decode(), mime_type)
     where = "the data" if isinstance(data_or_path, bytes) else os.fspath(data_or_path)
-    raise ValueError(f"image(): {where} is no PNG, JPEG, GIF or WebP")
+    raise ValueError(f"image(): {where} is not a PNG, JPEG, GIF or WebP")
 
 
 def resource_part(path_or_uri: str | os.PathLike[str]) -> LinkPart | FilePart:
     """Return a link for a URI, and a file for the path of one.
 
     Raises:
-        FileNotFoundError: The path leads to no file.
+        FileNotFoundError: The file does not exist.
     """
-    # A scheme of one letter is a drive of Windows.
+    # A scheme of one letter is a Windows drive.
     if isinstance(path_or_uri, str) and len(urlsplit(path_or_uri).scheme) > 1:
         return LinkPart(path_or_uri, path_or_uri.rstrip("/").rsplit("/", 1)[-1] or path_or_uri)
     path = Path(path_or_uri)
@@ -94,13 +94,13 @@ def resource_part(path_or_uri: str | os.PathLike[str]) -> LinkPart | FilePart:
 
 
 def tools_section(tools: Sequence[Tool]) -> str:
-    """Return the words that name the tools which the prompt is to mention."""
+    """Return the text that names the tools to mention in the prompt."""
     lines = [f"- {tool.name}: {_first_line(tool.description)}\n" for tool in tools if tool.mention]
     return "\n\nThese tools are there for this task:\n" + "".join(lines) if lines else ""
 
 
 def skills_section(skills: Sequence[Skill]) -> str:
-    """Return the words that name the skills of the task and say how to get at them."""
+    """Return the text that names the task's skills and says how to use them."""
     if not skills:
         return ""
     lines = [f"- {skill.name}: {' '.join(skill.description.split())}\n" for skill in skills]
@@ -113,7 +113,7 @@ def skills_section(skills: Sequence[Skill]) -> str:
 
 
 def result_section(schema_text: str | None) -> str:
-    """Return the words that ask for the result; with the schema, where the tool does not say it."""
+    """Return the text that asks for the result; with the schema, if the tool does not have it."""
     words = (
         f"\n\nWhen you have the answer, call the tool {RESULT_TOOL} once with it. "
         "Only what you pass to that tool counts as the answer; text does not."
@@ -124,7 +124,7 @@ def result_section(schema_text: str | None) -> str:
 
 
 def server_section(name: str) -> str:
-    """Return the words that tell our tools from those of the same names that belong to other tasks."""
+    """Return the text that distinguishes our tools from equally named ones of other tasks."""
     return (
         f"All these tools are those of the MCP server {name}. "
         "Others of the same names belong to other tasks.\n"
@@ -135,7 +135,7 @@ def reminder(wrong: Sequence[str] | None = None) -> str:
     """Return the prompt for an agent that ended its turn without a valid result.
 
     Args:
-        wrong: What was wrong with its last attempt, where there was one.
+        wrong: The problems of its last attempt, if there was one.
     """
     if wrong is not None:
         reasons = "".join(f"\n- {reason}" for reason in wrong)

@@ -1,4 +1,4 @@
-"""`think`: a task that no agent has yet."""
+"""`think`: a task without an agent."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ T = TypeVar("T")
 
 
 class NoAgent:
-    """Stands for the agent of a task that has none yet; what it must support is checked when it has one."""
+    """Replaces the agent of a task that has none yet; the agent's capabilities are checked later."""
 
     def start(self, spec: Spec[Any], options: Options) -> NoReturn:
-        """Refuse to start it."""
+        """Refuse to start the task."""
         raise ValueError(
             "this task has no agent: write `agent.map(task, inputs)`, or begin it with `agent.think(…)`"
         )
 
     def explain(self, spec: Spec[Any]) -> NoReturn:
-        """Refuse to explain it: what is sent depends on the agent."""
+        """Refuse to explain the task: what is sent depends on the agent."""
         raise ValueError("this task has no agent, which decides what is sent: begin it with `agent.think(…)`")
 
     def check(self, part: object) -> None:
-        """Take any part of a prompt."""
+        """Accept any part of a prompt."""
 
     def check_system(self, _system: object, /) -> None:
-        """Take any system prompt."""
+        """Accept any system prompt."""
 
     def check_fallback(self, _agents: object, _after_effects: object, /) -> None:
         """Take any other agents."""
@@ -55,7 +55,7 @@ def think(output: TypeForm[Form], /) -> ThinkBuilder[Form]: ...
 
 
 def think(output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
-    """Begin a task that any agent can do: give it to `Agent.map`.
+    """Begin a task without an agent, for `Agent.map`.
 
     Args:
         output: The type of the result; see `Agent.think`.
@@ -69,10 +69,10 @@ def think(output: object = None, /, *prompt: object) -> ThinkBuilder[Any]:
 
 
 def bound(task: ThinkBuilder[T], starter: Starter) -> ThinkBuilder[T]:
-    """Return a task as one of an agent, where it has none yet.
+    """Give a task without an agent the starter of one.
 
     Raises:
-        CapabilityMissing: The agent does not take a part of the prompt, or the system prompt.
+        CapabilityMissing: The agent does not support a part of the prompt, or the system prompt.
         ValueError: There is no place for a system prompt.
     """
     if not isinstance(task._starter, NoAgent):

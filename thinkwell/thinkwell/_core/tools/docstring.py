@@ -1,4 +1,4 @@
-"""What a docstring says of a function and its parameters, in the Google or the reST style."""
+"""The descriptions of a function and its parameters in a docstring, in the Google or the reST style."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _REST: Final = re.compile(r":(\w+)(?:\s+(?:[^:]*\s)?\*{0,2}(\w+))?\s*:\s*(.*)")
 
 
 def read_docstring(function: object) -> tuple[str, dict[str, str]]:
-    """Return the description without its sections, and what is said of each parameter."""
+    """Return the description without its sections, and the description of each parameter."""
     doc = inspect.getdoc(function) or ""
     description: list[str] = []
     parameters: dict[str, list[str]] = {}
-    sink: list[str] | None = description  # where a line that goes on belongs; None: it is not wanted
+    sink: list[str] | None = description  # the text that a line continues; None: skipped
     in_args, indent = False, 0
     for line in doc.splitlines():
         words = line.strip()

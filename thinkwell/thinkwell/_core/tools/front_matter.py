@@ -1,7 +1,7 @@
-"""The lines at the top of a SKILL.md: the small part of YAML that skills are written in.
+"""The front matter of a SKILL.md, in the small part of YAML that skills use.
 
-Top level keys with plain, quoted and block scalars, lists of text and one level of mapping. A key that no one
-asks for may have any value: it is never looked into.
+Top level keys with plain, quoted and block scalars, lists of text and one level of mapping. Unused keys may
+have any value: it is never read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FLOW_ITEM: Final = re.compile(
     r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,'"{}[\]](?:[^,{}[\]]*[^\s,{}[\]])?)\s*(?:,|$)"""
 )
 _UNUSUAL: Final = "[]{}&*!%@`|>,"
-"""No plain text begins with one of these (YAML 1.2.2, §7.3.3)."""
+"""Plain text never begins with one of these (YAML 1.2.2, §7.3.3)."""
 
 
 class FrontMatterError(Exception):
@@ -35,7 +35,7 @@ class FrontMatterError(Exception):
 
     Attributes:
         line: Number of the line, from 1.
-        reason: What is wrong with it, and what to do.
+        reason: The problem, and what to do.
     """
 
     def __init__(self, line: int, reason: str) -> None:
@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
 
     line: int
     value: str
-    """What stands in the line of the key."""
+    """The text in the line of the key."""
     below: tuple[str, ...]
     """The lines under it, up to the next key."""
 
@@ -58,13 +58,13 @@ class _Entry(NamedTuple):
 
 
 class FrontMatter:
-    """What stands at the top of a file, and the text under it."""
+    """The front matter of a file, and the text under it."""
 
     def __init__(self, text: str) -> None:
-        """Take a file apart.
+        """Split a file.
 
         Raises:
-            FrontMatterError: It has no front matter, or lines in it that are no ``key: value``.
+            FrontMatterError: It has no front matter, or a line in it is not ``key: value``.
         """
         lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
         if not _FENCE.fullmatch(lines[0]):
@@ -76,15 +76,15 @@ class FrontMatter:
         self._entries = _entries(lines[1:end], 2)
 
     def line(self, key: str) -> int:
-        """Return the number of a key's line; that of the first one, where it is missing."""
+        """Return the number of a key's line; the first line's if it is missing."""
         return self._entries[key].line if key in self._entries else 1
 
     def text(self, key: str) -> str:
-        """Return the text of a key; empty where it is missing."""
+        """Return the text of a key; empty if it is missing."""
         return _text(self._entries[key]) if key in self._entries else ""
 
     def texts(self, key: str) -> Sequence[str] | str:
-        """Return the items of a key that is a list, and the text of one that is none."""
+        """Return the items of a key with a list, or the text of another."""
         entry = self._entries.get(key)
         if entry is None:
             return ()
@@ -126,11 +126,11 @@ def _indent(line: str) -> int:
 
 
 def _entries(lines: Sequence[str], first: int) -> dict[str, _Entry]:
-    """Return the keys and what belongs to each."""
+    """Return the keys with their lines."""
     found: list[tuple[str, int, str, list[str]]] = []
     for number, line in enumerate(lines, first):
         if line.startswith("\t"):
-            raise FrontMatterError(number, "there is a tab at its beginning; indent with spaces")
+            raise FrontMatterError(number, "it begins with a tab; indent with spaces")
         belongs = line.startswith(("#", " ", "]", "}")) or not line.strip() or _ITEM.fullmatch(line)
         if belongs and (found or _is_comment(line)):
             if found:
@@ -138,7 +138,7 @@ def _entries(lines: Sequence[str], first: int) -> dict[str, _Entry]:
             continue
         match = _KEY.fullmatch(line)
         if match is None or belongs:
-            raise FrontMatterError(number, f"{line.strip()!r:.80} is no `key: value`")
+            raise FrontMatterError(number, f"{line.strip()!r:.80} is not `key: value`")
         found.append((match["key"].strip("\"'"), number, (match["value"] or "").strip(), []))
     entries: dict[str, _Entry] = {}
     for key, number, value, below in found:
@@ -199,7 +199,7 @@ def _unquoted(entry: _Entry, text: str, offset: int = 0) -> str:
 
 
 def _folded(lines: Iterable[str]) -> str:
-    """Join lines by blanks; an empty line is a line end, and so are those around indented lines."""
+    """Join lines with blanks; an empty line is a line end, and so are those around indented lines."""
     text, empty, last = "", 0, None
     for line in lines:
         if not line:
@@ -244,7 +244,7 @@ def _block(entry: _Entry) -> str:
 def _item(entry: _Entry, number: int, line: str) -> str:
     match = _ITEM.fullmatch(line)
     if match is None:
-        raise entry.fail(f"{line!r:.80} is no item of a list: `- text`", number)
+        raise entry.fail(f"{line!r:.80} is not an item of a list: `- text`", number)
     return _text(_Entry(entry.line + number, (match["item"] or "").strip(), ()))
 
 
@@ -257,5 +257,5 @@ def _flow_items(entry: _Entry, value: str) -> tuple[str, ...]:
         items.append(_unquoted(entry, match[1]) if match[1][0] in "\"'" else match[1])
         position = match.end()
     if position < len(inner) or not value.endswith("]"):
-        raise entry.fail(f"{value!r:.80} is no list of texts in one line; write one item a line: `- text`")
+        raise entry.fail(f"{value!r:.80} is not a list of texts in one line; write one item a line: `- text`")
     return tuple(items)

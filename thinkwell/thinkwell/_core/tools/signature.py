@@ -1,4 +1,4 @@
-"""The parameters of a function as the arguments of a tool: their schema, and how they are read."""
+"""A function's parameters as a tool's arguments: their schema, and their validation."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 Arguments: TypeAlias = Mapping[str, "JsonValue"]
 Validate: TypeAlias = Callable[[Arguments], dict[str, object]]
-"""Turns the arguments that an agent sent into those of the function; raises `ToolError`."""
+"""Turns the agent's arguments into the function's; raises `ToolError`."""
 
 
 class Signature(NamedTuple):
-    """What a function tells of itself."""
+    """The tool data of a function."""
 
     name: str
     description: str
@@ -45,20 +45,20 @@ def _unbound(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def code_of(function: Callable[..., object]) -> Any:
-    """Return the function whose name, docstring and annotations count."""
+    """Return the function whose name, docstring and annotations are used."""
     function = _unbound(function)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
 
 
 def _check_kind(function: Callable[..., object], unbound: object, code: Any) -> None:
     if isinstance(unbound, type):
-        raise TypeError(f"{label(function)}: it is a class; write a function that makes one")
+        raise TypeError(f"{label(function)}: it is a class; write a function that creates one")
     if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
         raise TypeError(f"{label(function)}: it is a generator, and a tool returns one value; return a list")
 
 
 def label(function: Callable[..., object]) -> str:
-    """Return what to call a function in a message: its name and where it stands."""
+    """Return a function's label for messages: its name and location."""
     code = code_of(function)
     return f"tool {getattr(code, '__qualname__', code)}(){where(code)}"
 
@@ -69,12 +69,12 @@ def read_signature(
     """Read a function.
 
     Args:
-        function: Anything that can be called.
-        context_type: Annotation of the parameter that is not the agent's to fill.
-        input_schema: The schema of the arguments, where it is not to be derived from the parameters.
+        function: Any callable.
+        context_type: Annotation of the parameter that the agent does not fill.
+        input_schema: The schema of the arguments, instead of deriving it from the parameters.
 
     Raises:
-        TypeError: It cannot be made a tool; the message names the line to fix.
+        TypeError: It cannot be a tool; the message names the line to fix.
     """
     unbound, code = _unbound(function), code_of(function)
     _check_kind(function, unbound, code)
@@ -104,7 +104,7 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as exc:
         raise TypeError(
-            f"{label(function)}: its parameters are not known; wrap it in your own function"
+            f"{label(function)}: its parameters are unknown; wrap it in your own function"
         ) from exc
     return [parameter for parameter in parameters if parameter.name not in bound]
 
@@ -112,10 +112,10 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
 def hints_of(function: Callable[..., object], label: str) -> dict[str, Any]:
     """Return the annotations of the parameters.
 
-    That of the result is not read: it may name what is imported for type checkers only.
+    The one of the result is not read: it may name types that are imported for type checkers only.
 
     Raises:
-        TypeError: One cannot be read; the message calls the function by its label.
+        TypeError: One cannot be read; the message has the function's label.
     """
     code = code_of(function)
     target: Any = inspect.unwrap(code)
@@ -149,11 +149,11 @@ def _derived(
         default: Any = ... if parameter.default is parameter.empty else parameter.default
         said: dict[str, Any] = {"description": docs[parameter.name]} if parameter.name in docs else {}
         field: Any = Field(default, alias=parameter.name, **said)
-        fields[f"p_{parameter.name}"] = (hints[parameter.name], field)  # cannot clash with what models have
+        fields[f"p_{parameter.name}"] = (hints[parameter.name], field)  # no clash with attributes of models
     try:
         model = create_model("Arguments", __config__=ConfigDict(extra="ignore"), **fields)
         schema: dict[str, JsonValue] = model.model_json_schema(schema_generator=QuietSchema)
-    except Exception as exc:  # pydantic's own errors, and whatever the hooks of a type raise
+    except Exception as exc:  # pydantic's errors, and those of the types' hooks
         raise TypeError(f"{label(function)}: pydantic cannot make a schema of its parameters: {exc}") from exc
     del schema["title"]
     for property_ in schema.setdefault("properties", {}).values():
@@ -161,7 +161,7 @@ def _derived(
 
     def check(arguments: Arguments) -> dict[str, object]:
         try:
-            # Only the JSON mode reads dates and such in strict models.
+            # Only the JSON mode accepts dates and similar values in strict models.
             values = model.model_validate_json(json.dumps(arguments))
         except ValidationError as exc:
             errors = exc.errors(include_url=False, include_context=False)
@@ -222,7 +222,7 @@ def _given(
 def _check_names(
     function: Callable[..., object], given: frozenset[str], *, open_: bool, context: str | None
 ) -> None:
-    """Check that the function can be called with what a schema names."""
+    """Check that the function can be called with the properties of a schema."""
     parameters = {
         parameter.name: parameter for parameter in _parameters(function) if parameter.name != context
     }
@@ -242,7 +242,7 @@ def _check_names(
 
 
 def _forgiving(check: Validate) -> Validate:
-    """Let arguments pass that are JSON in a string where something else is wanted; models slip there."""
+    """Accept arguments that are JSON in a string where another type is required; models make that mistake."""
 
     def validate(arguments: Arguments) -> dict[str, object]:
         try:

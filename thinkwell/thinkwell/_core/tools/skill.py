@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME_LIMIT: Final = 64
 DESCRIPTION_LIMIT: Final = 1024
-"""Characters that a name and a description may have (Agent Skills, Specification)."""
+"""Most characters of a name and of a description (Agent Skills, Specification)."""
 
 _FILE_NAMES: Final = ("SKILL.md", "skill.md")
 _ALLOWED_TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
@@ -119,7 +119,7 @@ def load_skill(path: str | os.PathLike[str], *, tools: Iterable[Tool | ToolFunct
         TypeError: A function cannot be a tool.
         ValueError: Two tools have the same name.
     """
-    from thinkwell._core.tools.front_matter import (  # `import thinkwell` does without it
+    from thinkwell._core.tools.front_matter import (  # not needed by `import thinkwell`
         FrontMatter,
         FrontMatterError,
     )
@@ -140,10 +140,10 @@ def load_skill(path: str | os.PathLike[str], *, tools: Iterable[Tool | ToolFunct
 
 
 def _find(path: str | os.PathLike[str]) -> Path:
-    """Return where the SKILL.md is, which may still be a link or a folder.
+    """Return the path of the SKILL.md, which may still be a link or a folder.
 
     Raises:
-        SkillError: There is none.
+        SkillError: There is no SKILL.md.
     """
     given = Path(path)
     try:
@@ -188,14 +188,14 @@ def _made(file: Path, matter: FrontMatter, files: FolderFiles, tools: Iterable[T
 
 
 def _name_flaw(name: str) -> str:
-    """Return what is wrong with a name; empty where nothing is."""
+    """Return the problem of a name; empty if there is none."""
     if not name:
         return "it has no name; add `name: …`"
     lower = name == name.lower() and name.replace("-", "a").isalnum()
     if lower and "--" not in name and name.strip("-") == name and len(name) <= NAME_LIMIT:
         return ""
     return (
-        f"{name!r:.100} is no name for a skill; use up to {NAME_LIMIT} lower-case letters, digits "
+        f"{name!r:.100} is not a valid name; use up to {NAME_LIMIT} lower-case letters, digits "
         "and single hyphens between them, such as pdf-forms"
     )
 

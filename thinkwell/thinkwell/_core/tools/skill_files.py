@@ -1,4 +1,4 @@
-"""The files of a skill, and nothing but them: below its folder, regular, of a bearable size."""
+"""The files of a skill: below its folder, regular, of limited size."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 FILE_LIMIT: Final = 1024 * 1024
-"""Size of the largest file that is read, in bytes: more is no use in the context of a model."""
+"""Most bytes of a file that is read: more is no use in the context of a model."""
 
 LIST_LIMIT: Final = 500
-"""Files that are listed at most."""
+"""Most files that are listed."""
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
 class SkillFileError(Exception):
-    """A file cannot be had; the message is for the caller."""
+    """A file cannot be read; the message is for the caller."""
 
 
 class FileEntry(NamedTuple):
-    """A file as it is listed."""
+    """A listed file."""
 
     path: str
     """Relative to the skill, with ``/`` between its parts."""
@@ -37,39 +37,39 @@ class FileEntry(NamedTuple):
 
 
 class SkillFiles(Protocol):
-    """Where the files of a skill are."""
+    """The files of a skill."""
 
     def list(self) -> tuple[FileEntry, ...]:
-        """Return the files, `LIST_LIMIT` of them at most."""
+        """Return the files, at most `LIST_LIMIT`."""
         ...
 
     def read(self, path: str) -> bytes:
         """Return the content of a file.
 
         Raises:
-            SkillFileError: There is none, it is none of the skill's, or it is too large.
+            SkillFileError: The file is missing, outside the skill, or too large.
         """
         ...
 
 
 def path_parts(path: str) -> tuple[str, ...]:
-    """Return the parts of a path that stays below where it starts.
+    """Return the parts of a path that stays below its start.
 
     Raises:
-        SkillFileError: It does not.
+        SkillFileError: It points out of it.
     """
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if "\\" in path or "\0" in path or not _has_utf8(path):
-        raise SkillFileError(f"{path!r:.200} is no path of a file; put / between folders")
+        raise SkillFileError(f"{path!r:.200} is not a path of a file; put / between folders")
     if path.startswith("/") or ".." in parts or _DRIVE.match(path):
-        raise SkillFileError(f"{path!r:.200} leads out of the skill; give a path below its folder")
+        raise SkillFileError(f"{path!r:.200} points out of the skill; give a path below its folder")
     if not parts:
         raise SkillFileError(f"{path!r} names no file")
     return parts
 
 
 class VirtualFiles:
-    """Files that are nowhere but in memory."""
+    """Files in memory."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = {"/".join(path_parts(path)): data for path, data in files.items()}
@@ -89,7 +89,7 @@ class VirtualFiles:
 
 
 class FolderFiles:
-    """The files below a folder. No symbolic link is followed, even one that is put there meanwhile."""
+    """The files below a folder. Symbolic links are never followed, not even one created in the meantime."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -131,12 +131,12 @@ class FolderFiles:
 
 
 def _is_shown(name: str) -> bool:
-    """Return whether a name is worth telling, and can be told."""
+    """Return whether a name should be listed, and can be."""
     return not name.startswith(".") and name != "__pycache__" and _has_utf8(name)
 
 
 def _has_utf8(text: str) -> bool:
-    """Return whether a text has a form in UTF-8: names of files may have none."""
+    """Return whether a text has a UTF-8 form: file names may have none."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -148,7 +148,7 @@ def _check_regular(path: str, mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise SkillFileError(f"{path!r:.200} is a folder; name a file in it")
     if not stat.S_ISREG(mode):
-        raise SkillFileError(f"{path!r:.200} is no regular file")
+        raise SkillFileError(f"{path!r:.200} is not a regular file")
 
 
 def _check_size(path: str, size: int) -> None:
@@ -162,14 +162,14 @@ def _identity(info: os.stat_result) -> tuple[int, int]:
 
 def _check_identity(info: os.stat_result, identity: tuple[int, int]) -> None:
     if _identity(info) != identity:
-        raise SkillFileError("the skill's folder is not the one any more that the skill was loaded from")
+        raise SkillFileError("the skill's folder is no longer the one that the skill was loaded from")
 
 
 def _why(path: str, exc: OSError) -> str:
     if exc.errno == errno.ENOENT:
         return f"there is no file {path!r:.200}"
     if exc.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
-        # Systems differ in which of these a link that is not followed gives.
+        # Systems differ in which of these a link that is not followed raises.
         return f"{path!r:.200} leads through a symbolic link, or through a file; links are not followed"
     return f"{path!r:.200} cannot be read: {exc.strerror}"
 
@@ -177,7 +177,7 @@ def _why(path: str, exc: OSError) -> str:
 if sys.platform == "win32":
 
     def _open_below(root: Path, identity: tuple[int, int], parts: tuple[str, ...]) -> int:
-        """Open a file below a folder, for want of better by looking before and after."""
+        """Open a file below a folder, checking before and after: there is no better way here."""
         _check_identity(root.stat(), identity)
         path, info = root, root.lstat()
         for part in parts:
@@ -198,10 +198,10 @@ if sys.platform == "win32":
 else:
     _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    """Without waiting for a writer, should it be a pipe."""
+    """Without waiting for a writer, if it is a pipe."""
 
     def _open_below(root: Path, identity: tuple[int, int], parts: tuple[str, ...]) -> int:
-        """Open a file below a folder, step by step, so that nothing can be swapped in on the way."""
+        """Open a file below a folder, part by part, so that nothing can be replaced on the way."""
         folder = os.open(root, _FOLDER)
         try:
             _check_identity(os.fstat(folder), identity)

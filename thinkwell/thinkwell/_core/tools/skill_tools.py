@@ -28,7 +28,7 @@ SKILL_TOOLS: Final = frozenset({"activate_skill", "call_skill_tool", "read_skill
 """The names of these tools."""
 
 NAMED_LIMIT: Final = 50
-"""Names that an error lists at most."""
+"""Most names that an error lists."""
 
 
 def _schema(**properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -41,7 +41,7 @@ _ACTIVATE: Final = _schema(name=_SKILL)
 _CALL: Final = _schema(
     skill=_SKILL,
     tool={"type": "string", "description": "Name of the skill's tool"},
-    # Of any type: one agent empties objects whose properties it does not know, and some models write a text.
+    # Of any type: one agent empties objects with unknown properties, and some models write a text.
     arguments={"description": "The tool's arguments: an object that fits the schema which the skill states"},
 )
 _READ: Final = _schema(
@@ -124,7 +124,7 @@ def _as_object(arguments: JsonValue) -> dict[str, JsonValue]:
 
 
 def _files(skill: Skill) -> list[FileEntry]:
-    """Return the files of a skill beside its instructions."""
+    """Return the files of a skill besides its instructions."""
     return [entry for entry in skill._files.list() if entry.path not in ("SKILL.md", "skill.md")]
 
 
@@ -152,7 +152,7 @@ def _tools_section(skill: Skill) -> str:
 
 
 def _content(skill: str, path: str, data: bytes) -> str | ImageContent | EmbeddedResource:
-    """Return a file as what it is: an image, text, or else bytes."""
+    """Return a file as an image, text, or else bytes."""
     mime_type = image_type(data)
     if mime_type is not None:
         return ImageContent(data=base64.b64encode(data).decode(), mime_type=mime_type)
@@ -170,10 +170,10 @@ def _content(skill: str, path: str, data: bytes) -> str | ImageContent | Embedde
 
 
 def offered(tools: Sequence[Tool], skills: Sequence[Skill]) -> tuple[Tool, ...]:
-    """Return the tools of a task whose last skill is new: its own ones, and those for all of its skills.
+    """Return the tools of a task whose last skill is new: its own, and those for all of its skills.
 
     Raises:
-        ValueError: The task has a tool of its own under one of the names.
+        ValueError: The task has another tool with one of the names.
     """
     own = tuple(known for known in tools if len(skills) == 1 or known.name not in SKILL_TOOLS)
     taken = next((known.name for known in own if known.name in SKILL_TOOLS), None)

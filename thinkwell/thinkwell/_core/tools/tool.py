@@ -46,10 +46,10 @@ R = TypeVar("R", default=object)
 R_co = TypeVar("R_co", covariant=True, default=object)
 
 Report: TypeAlias = Callable[[float, float | None, str | None], None]
-"""Takes how much is done, of how much, and what is being done."""
+"""Takes the progress, the total, and a text about the current step."""
 
 Ask: TypeAlias = "Callable[[str, Sequence[FormField]], Awaitable[dict[str, FormValue] | None]]"
-"""Takes what a question is about and what is to be filled in, and gets it."""
+"""Takes the title of a form and its fields, and returns the values."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
@@ -114,7 +114,7 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a call came to, as MCP content blocks."""
+    """The result of a call, as MCP content blocks."""
 
     content: tuple[dict[str, JsonValue], ...]
     structured: dict[str, JsonValue] | None = None
@@ -152,13 +152,13 @@ class Tool(Generic[P, R_co]):
             return _success(await _run(self.function, kwargs, context))
         except ToolError as exc:
             return _failure(str(exc))
-        # What calls `sys.exit`, as argparse does, means a program of its own and not this one.
+        # A tool that calls `sys.exit`, as argparse does, means its own program and not this one.
         except (Exception, SystemExit) as exc:
-            about = "Tool %s raised in session %.100r, of which the agent was told"
+            about = "Tool %s raised in session %.100r; the agent received the error"
             extra = {"thinkwell_session": context.session_id}
             logger.debug(about, self.name, context.session_id, exc_info=True, extra=extra)
             return _failure(f"{type(exc).__name__}: {exc}")
-        except BaseExceptionGroup as group:  # of an async tool's own task group
+        except BaseExceptionGroup as group:  # from an async tool's own task group
             if group.split((Exception, SystemExit))[1] is not None:
                 raise
             return _failure(f"{type(group).__name__}: {group}")
@@ -230,7 +230,7 @@ def tool(
     if _is_tool(function):
         return _changed(function, name, description, mention, readonly, input_schema)
     if not callable(function):
-        raise TypeError(f"tool({function!r}): a tool is made of a function")
+        raise TypeError(f"tool({function!r}): a tool needs a function")
     signature = read_signature(function, ToolContext, input_schema)
     chosen = signature.name if name is None else name
     return Tool(
@@ -270,7 +270,7 @@ def _changed(
 def _checked_name(name: object, function: ToolFunction) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise TypeError(
-            f"{label(function)}: {name!r} is no name for a tool; "
+            f"{label(function)}: {name!r} is not a valid name for a tool; "
             "use up to 64 letters, digits, _ and -: tool(fn, name=…)"
         )
     return name
@@ -282,7 +282,7 @@ async def _run(function: ToolFunction, kwargs: dict[str, object], context: ToolC
             getattr(function, "__call__", None)  # noqa: B004 - of objects that are called
         ):
             return await cast("Awaitable[object]", function(**kwargs))
-        # In a box, since trio takes no awaitable from a thread.
+        # In a list, because trio accepts no awaitable from a thread.
         box = await anyio.to_thread.run_sync(lambda: (function(**kwargs),), abandon_on_cancel=True)
         return await box[0] if inspect.isawaitable(box[0]) else box[0]
     except anyio.get_cancelled_exc_class():
@@ -302,7 +302,7 @@ def _success(value: object) -> ToolResult:
     blocks = _blocks(value)
     if blocks:
         return ToolResult(content=tuple(map(_mcp_block, blocks)))
-    from pydantic_core import PydanticSerializationError, to_jsonable_python  # loaded by those who need it
+    from pydantic_core import PydanticSerializationError, to_jsonable_python  # imported only when needed
 
     try:
         data: JsonValue = to_jsonable_python(value, fallback=msgspec.to_builtins)
@@ -313,7 +313,7 @@ def _success(value: object) -> ToolResult:
 
 
 def _blocks(value: object) -> list[ContentBlock]:
-    """Return the content blocks that a value is or consists of; none where there is anything else in it."""
+    """Return the content blocks in a value; none if it contains anything else."""
     items = list(cast("Iterable[object]", value)) if isinstance(value, list | tuple) else [value]
     blocks = [item for item in items if isinstance(item, _BLOCKS)]
     return blocks if len(blocks) == len(items) else []

@@ -1,1 +1,1 @@
-"""What goes on as spans and as log lines."""
+"""Spans, metrics and log lines of an agent's work."""

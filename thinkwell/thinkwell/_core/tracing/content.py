@@ -1,4 +1,4 @@
-"""What was said, as attributes of spans: only where the program asks for it, without secrets, and bounded."""
+"""Prompts, texts and results as attributes of spans: on request, without secrets, and bounded."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ if TYPE_CHECKING:
 
 
 VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""The switch of OpenTelemetry's instrumentations."""
+"""The environment variable of OpenTelemetry's instrumentations."""
 
 ON: Final = ("true", "span_only", "span_and_event")
-"""Its values that want content in spans."""
+"""Its values that request content in spans."""
 
 LIMIT: Final = 16_384
-"""Characters of one attribute, before JSON escapes them. Backends cut attributes at sizes of that order."""
+"""Most characters of one attribute, before JSON escapes them. Backends cut attributes at similar sizes."""
 
 PUNCTUATION: Final = 4
-"""How many of them JSON takes around a text."""
+"""Characters that JSON adds around a text."""
 
 NUMBER: Final = 20
-"""What counts for a number, and for a list by itself."""
+"""Characters that are counted for a number, and for an empty list."""
 
 DEPTH: Final = 50
-"""Levels of lists and objects that are shown."""
+"""Most levels of lists and objects."""
 
 
 class Redaction(Protocol):
-    """Takes secrets out; see `thinkwell._recording._redact.Redactor`."""
+    """Removes secrets; see `thinkwell._recording._redact.Redactor`."""
 
     def redact(self, value: ev.JsonValue) -> ev.JsonValue:
         """Return a JSON value without its secrets."""
         ...
 
     def cut(self, text: str) -> str:
-        """Return the beginning of a longer text without its secrets, nor the beginning of one at its end."""
+        """Return the beginning of a longer text without secrets, even one cut at its end."""
         ...
 
 
 class Content:
-    """Writes what was said.
+    """Writes content.
 
     Args:
-        redaction: Takes secrets out.
+        redaction: Removes secrets.
     """
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
 
     def attribute(self, value: ev.JsonValue) -> str:
-        """Return a value as an attribute has it: JSON."""
+        """Return a value as the JSON of an attribute."""
         bounded = self._bounded(value, [LIMIT], 0)
         return msgspec.json.encode(self._redaction.redact(bounded)).decode()
 
     def _bounded(self, value: ev.JsonValue, room: list[int], depth: int) -> ev.JsonValue:
-        """Return as much of a value as there is room for."""
+        """Return as much of a value as fits."""
         if isinstance(value, str):
             kept = value[: max(room[0], 0)]
             room[0] -= len(value) + PUNCTUATION
@@ -86,23 +86,23 @@ class Content:
 
 
 def content_of(redaction: Callable[[], Redaction]) -> Content | None:
-    """Return what writes content; ``None`` where the program does not ask for it."""
+    """Return a writer of content; ``None`` if the program does not ask for it."""
     return Content(redaction()) if os.environ.get(VARIABLE, "").strip().lower() in ON else None
 
 
 class Transcript:
-    """What is said in one run, as the messages of the conventions."""
+    """The texts of one run, as the messages of the conventions."""
 
     def __init__(self) -> None:
         self.inputs: list[ev.JsonValue] = []
         self.outputs: list[ev.JsonValue] = []
         self._parts: list[dict[str, ev.JsonValue]] = []
         self._pieces: list[str] = []
-        """Of the text of the last part."""
+        """Characters left for the text of the last part."""
         self._room = 2 * LIMIT
 
     def prompted(self, blocks: Sequence[object]) -> None:
-        """Add a prompt. Only the kind of parts that are not text is given."""
+        """Add a prompt. For parts that are not text, only their kind is added."""
         parts = [
             {"type": "text", "content": block["text"]} if block["type"] == "text" else {"type": block["type"]}
             for block in msgspec.to_builtins(blocks)
@@ -110,7 +110,7 @@ class Transcript:
         self.inputs.append({"role": "user", "parts": parts})
 
     def said(self, event: ev.Message | ev.Thought) -> None:
-        """Take a piece of a message or a thought; what is beyond all bounds is left out."""
+        """Add a piece of a message or a thought, within the bounds."""
         if self._room <= 0:
             return
         kind = str(event.content.__struct_config__.tag)
@@ -122,11 +122,11 @@ class Transcript:
         self._pieces.append(event.text)
 
     def returned(self, raw: ev.JsonValue) -> None:
-        """Take the result that the agent has returned by a call."""
+        """Add a result that the agent returned by a call."""
         self._part({"type": "tool_call", "name": "return_result", "arguments": raw})
 
     def ended(self, reason: str) -> None:
-        """Take the end of a turn, or of the run where there is something left."""
+        """Handle the end of a turn, or of the run if something is left."""
         if self._parts:
             self._close()
             self.outputs.append({"role": "assistant", "parts": self._parts, "finish_reason": reason})
@@ -144,7 +144,7 @@ class Transcript:
 
 
 def tool_result(event: ev.ToolDone) -> ev.JsonValue:
-    """Return what a tool call of the agent's has come to, where it is shown."""
+    """Return the result of an agent's tool call, if it is shown."""
     if event.output is not None or not event.content:
         return event.output
     shown: ev.JsonValue = msgspec.to_builtins(list(event.content))

@@ -1,4 +1,4 @@
-"""Keeps what goes wrong with OpenTelemetry away from the runs."""
+"""Keeps failures of OpenTelemetry away from the runs."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ logger = logging.getLogger("thinkwell")
 
 
 class Guard:
-    """Calls what may run code of others: samplers, processors and propagators of the program's.
+    """Calls code that may run the program's samplers, processors and propagators.
 
-    What they raise must not hurt a run, and is not worth a line for each event.
+    Their exceptions must not affect a run, and are not worth a line for each event.
     """
 
     def __init__(self, agent: str, signal: Literal["trace", "metrics"]) -> None:
         self._agent = agent
-        self._what = "spans are lost, since tracing failed"
+        self._what = "spans are lost, because tracing failed"
         if signal == "metrics":
-            self._what = "metrics are lost, since measuring failed"
+            self._what = "metrics are lost, because measuring failed"
         self._level = logging.WARNING
 
     def __call__(
         self, action: Callable[[*Args], T], *args: *Args, context: Context | None = None
     ) -> T | None:
-        """Return what an action returns; ``None`` where it fails.
+        """Return the result of an action; ``None`` if it fails.
 
         Args:
-            action: What to call.
+            action: The function to call.
             args: Its arguments.
-            context: The context variables that it is called with, and does not change.
+            context: Its context variables, which it does not change.
         """
         try:
             return action(*args) if context is None else context.copy().run(lambda: action(*args))

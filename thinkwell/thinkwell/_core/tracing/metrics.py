@@ -1,4 +1,4 @@
-"""What goes on in an agent as metrics of OpenTelemetry, named by its conventions for generative AI."""
+"""OpenTelemetry metrics of an agent's work, named by its conventions for generative AI."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from thinkwell_acp.mcp import ToolOutput
 
 SECONDS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-"""Bounds of the buckets of durations that the conventions advise."""
+"""Bounds of the buckets of durations that the conventions recommend."""
 
 TOKENS: Final = tuple(4**power for power in range(14))
 """Those of token counts."""
 
 NAMES: Final = 200
-"""Names of tools and of models that are told apart. An agent can make up any number of them, and a metric
-keeps its values for each; further ones are `OTHER`."""
+"""Most names of tools and models that are distinguished. An agent can invent any number of them, and a metric
+keeps values for each; further ones are `OTHER`."""
 
 OTHER: Final = "_OTHER"
-"""What OpenTelemetry's conventions call a name that is not told apart."""
+"""OpenTelemetry's name for a value that is not distinguished."""
 
 UNUSED: Final = ("_ProxyMeterProvider", "NoOpMeterProvider")
-"""What is the provider where the program collects no metrics."""
+"""The provider if the program collects no metrics."""
 
 
 class AgentMetrics:
@@ -51,11 +51,11 @@ class AgentMetrics:
         self.guard = guard
         self._names: set[str] = set()
         self.agent: dict[str, AttributeValue] = {"gen_ai.agent.name": agent}
-        """What all measurements say."""
+        """The attributes of all measurements."""
         self.operation: dict[str, AttributeValue] = {
             **self.agent,
             "gen_ai.operation.name": "invoke_agent",
-            # Which provider is behind an agent, it does not say; the conventions want some name.
+            # Agents do not report the provider behind them; the conventions require a name.
             "gen_ai.provider.name": agent,
         }
         meter = metrics.get_meter("thinkwell", VERSION)
@@ -64,27 +64,27 @@ class AgentMetrics:
             return meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=bounds)
 
         self.runs = histogram("gen_ai.client.operation.duration", "s", "How long runs take.", SECONDS)
-        used = "Tokens that agents say their turns have used."
+        used = "Tokens of turns, as reported by agents."
         self.tokens = histogram("gen_ai.client.token.usage", "{token}", used, TOKENS)
         self.tools = histogram("gen_ai.execute_tool.duration", "s", "How long tool calls take.", SECONDS)
-        waits = "How long agents wait for an answer to what they ask."
+        waits = "How long agents wait for answers to questions."
         self.questions = histogram("thinkwell.question.duration", "s", waits, SECONDS)
         self.active = meter.create_up_down_counter(
-            "thinkwell.active_runs", "{run}", "Runs that have begun and not ended."
+            "thinkwell.active_runs", "{run}", "Runs that have not ended."
         )
 
     def name(self, name: str) -> str:
-        """Return what a tool or a model is called that the agent has named."""
+        """Return the name for a tool or a model that the agent has named."""
         if len(self._names) < NAMES:
             self._names.add(shown(name))
         return shown(name) if shown(name) in self._names else OTHER
 
     def run(self, facts: RunFacts) -> RunMetrics | None:
-        """Measure a run, where the program collects metrics."""
+        """Measure a run, if the program collects metrics."""
         return RunMetrics(self) if _collected() else None
 
     def session(self, how: str) -> SessionMetrics | None:
-        """Measure what is asked outside of turns."""
+        """Measure questions outside turns."""
         return SessionMetrics(self) if _collected() else None
 
 
@@ -110,7 +110,7 @@ class _Questions:
         self._asked: dict[str, ev.QuestionAsked] = {}
 
     def asked(self, event: ev.QuestionAsked) -> None:
-        """Learn of a question."""
+        """Handle a question."""
         self._asked[event.id] = event
 
     def answered(self, event: ev.QuestionAnswered) -> None:
@@ -147,7 +147,7 @@ class RunMetrics(RunObserver):
         home.active.add(1, home.agent)
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Measure what has ended with it."""
+        """Measure what the event ends."""
         take = self._takes.get(event.type)
         if take is not None:
             self._home.guard(take, event, context=self._context)
@@ -161,7 +161,7 @@ class RunMetrics(RunObserver):
     def calling(
         self, name: str, arguments: Mapping[str, ev.JsonValue], /
     ) -> Generator[Callable[[ToolOutput], None]]:
-        """Measure a call of a tool of the user's."""
+        """Measure a call of a user's tool."""
         began = self._clock()
         failed: list[bool] = []
         try:
@@ -209,7 +209,7 @@ class RunMetrics(RunObserver):
         self._calls[event.id] = _Call(event.at, event.kind, event.name, own)
 
     def _tool_updated(self, event: ev.ToolUpdate) -> None:
-        """Learn more of a call that was announced with less."""
+        """Add details to a call that was announced without them."""
         call = self._calls.get(event.id)
         if call is not None and call.name is None:
             call.name = event.name
@@ -229,7 +229,7 @@ class RunMetrics(RunObserver):
 
 
 class SessionMetrics(SessionObserver):
-    """Measures what is asked outside of turns."""
+    """Measures questions outside turns."""
 
     def __init__(self, home: AgentMetrics) -> None:
         self._guard = home.guard

@@ -1,4 +1,4 @@
-"""How runs and sessions have ended, in the words of log lines, spans and metrics."""
+"""The outcomes of runs and sessions, in the words of log lines, spans and metrics."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Ended: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 
 def outcome(error: BaseException | None) -> Ended:
-    """Return how a run or a session has ended."""
+    """Return how a run or a session ended."""
     if error is None:
         return "completed"
     return "cancelled" if isinstance(error, ThoughtCancelled) else "failed"
 
 
 def error_type(error: BaseException | None) -> str | None:
-    """Return what to call an error; what was cancelled on purpose is none."""
+    """Return an error's name; a deliberate cancellation is not an error."""
     if outcome(error) != "failed":
         return None
     return type(error).__name__ if isinstance(error, Exception) else "cancelled"

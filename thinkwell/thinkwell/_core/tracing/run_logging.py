@@ -1,4 +1,4 @@
-"""What is logged of an agent's sessions and runs. Names, ids, numbers and outcomes; nothing that was said."""
+"""Log lines of sessions and runs. Names, ids, numbers and outcomes; no texts."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 SHOWN: Final = 100
-"""Characters of a name or an id that are logged."""
+"""Most characters of a name or an id in the log."""
 
 
 def shown(text: str) -> str:
-    """Return what an agent calls something, fit for one line of a log."""
+    """Return an agent's name for something, as one line of a log."""
     return text if text.isprintable() and len(text) <= SHOWN else ascii(text[:SHOWN])
 
 
 class RunLogging(Observer):
-    """Logs the sessions and the runs of an agent, where anybody wants to read of them."""
+    """Logs the sessions and the runs of an agent, if the level is enabled."""
 
     def __init__(self, agent: str) -> None:
         self._agent = agent
 
     def run(self, facts: RunFacts, /) -> RunObserver | None:
-        """Log a run: its end as INFO, what it does meanwhile as DEBUG."""
+        """Log a run: its end as INFO, its steps as DEBUG."""
         if logger.isEnabledFor(logging.DEBUG):
             return _DetailedRun(facts)
         return _Run(facts) if logger.isEnabledFor(logging.INFO) else None
 
     def session(self, how: str, /) -> SessionObserver | None:
-        """Log that a session is opened, or is not, as INFO."""
+        """Log that a session is opened, or failed to open, as INFO."""
         return _Session(self._agent, how) if logger.isEnabledFor(logging.INFO) else None
 
 
@@ -77,7 +77,7 @@ class _Run(RunObserver):
 
 
 class _DetailedRun(_Run):
-    """Logs the turns, the tool calls and the questions of a run too."""
+    """Also logs a run's turns, tool calls and questions."""
 
     def __init__(self, facts: RunFacts) -> None:
         super().__init__(facts)

@@ -1,4 +1,4 @@
-"""A span of OpenTelemetry with what is below it, and what spans say of tools and errors."""
+"""A span of OpenTelemetry with its children, and attributes for tools and errors."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ OWN_TOOL: Final = re.compile(
     r"(?:(?:: ?| )\{.*)?",
     re.DOTALL,
 )
-"""How agents show a call of a tool of ours; the name of our server is another one in each session."""
+"""How agents show a call of a tool of ours; our server's name differs in each session."""
 
 
 class Tree:
-    """A span, and those below it that are open."""
+    """A span, and its open children."""
 
     def __init__(self, tracer: Tracer, root: Span, around: Context, guard: Guard) -> None:
         self.root = root
         self.shared: dict[str, AttributeValue] = {}
-        """What every span says that begins from now on."""
+        """The attributes of every span that begins from now on."""
         self._tracer = tracer
         self._around = around
         self._guard = guard
         self._open: dict[str, Span] = {}
 
     def context(self, span: Span) -> Context:
-        """Return what code runs in that a span is about: with the caller's baggage."""
+        """Return the context for code that a span is about, with the caller's baggage."""
         return trace.set_span_in_context(span, self._around)
 
     def start(
@@ -76,7 +76,7 @@ class Tree:
     def end(
         self, key: str, attributes: Mapping[str, AttributeValue] | None = None, error: str | None = None
     ) -> None:
-        """End a span, where it is open."""
+        """End a span, if it is open."""
         span = self._open.pop(key, None)
         if span is not None:
             finish(span, attributes or {}, error)
@@ -85,9 +85,9 @@ class Tree:
         """End all spans, even if ending one of them fails.
 
         Args:
-            attributes: What the root says at last.
-            error: What went wrong.
-            sharing: The key of the span that it went wrong in, if that is open.
+            attributes: The last attributes of the root.
+            error: The error.
+            sharing: The key of the failed span, if it is open.
         """
         for key in reversed(list(self._open)):
             self._guard(self.end, key, None, error if key == sharing else None)
@@ -95,7 +95,7 @@ class Tree:
 
 
 def own_tool(*shown: str | None) -> str | None:
-    """Return the name of the tool of ours that one of these names or titles stands for."""
+    """Return the name of the tool of ours that one of these names or titles means."""
     for words in shown:
         found = OWN_TOOL.fullmatch(words or "")
         if found is not None:
@@ -104,7 +104,7 @@ def own_tool(*shown: str | None) -> str | None:
 
 
 def injected(context: Context) -> Mapping[str, str]:
-    """Return what carries a context elsewhere, as the configured propagator writes it."""
+    """Return the fields that propagate a context, from the configured propagator."""
     carrier: dict[str, object] = {}
     propagate.inject(carrier, context)
     return {key: value for key, value in carrier.items() if isinstance(value, str)}
@@ -119,6 +119,6 @@ def finish(span: Span, attributes: Mapping[str, AttributeValue], error: str | No
 
 
 def fail(span: Span, error: str) -> None:
-    """Say that what a span is about went wrong."""
+    """Mark a span as failed."""
     span.set_attribute("error.type", error)
     span.set_status(StatusCode.ERROR)

@@ -1,4 +1,4 @@
-"""What goes on in an agent as spans of OpenTelemetry, named by its conventions for generative AI.
+"""OpenTelemetry spans of an agent's work, named by its conventions for generative AI.
 
 Only names, ids, kinds, numbers and outcomes go into spans: no prompt, text, argument or result, unless the
 program asks for them (`Content`), and never a title or the message of an error.
@@ -48,7 +48,7 @@ USAGE: Final = {
     "cached_read": "gen_ai.usage.cache_read.input_tokens",
     "cached_write": "gen_ai.usage.cache_creation.input_tokens",
 }
-"""Counts of `TokenCounts`, and of the conventions."""
+"""Counts of `TokenCounts`, and the conventions' names for them."""
 
 
 class AgentSpans:
@@ -57,16 +57,16 @@ class AgentSpans:
     def __init__(self, agent: str, guard: Guard, content: Content | None) -> None:
         self.guard = guard
         self.content = content
-        """Writes what was said, where the program asks for that."""
+        """Writes content, if the program asks for it."""
         self.sessions: dict[str, Span] = {}
         """The spans of open sessions."""
         self.agent = agent
         self._newest: SessionSpans | None = None
         self._tracer = trace.get_tracer("thinkwell", VERSION)
-        """Of the program's provider, also where that is set later."""
+        """The tracer of the program's provider, even if that is set later."""
 
     def run(self, facts: RunFacts) -> RunSpans | None:
-        """Begin a run's span under the caller's, and take the session that is its own under it."""
+        """Begin a run's span under the caller's, and move the run's own session under it."""
         own: SessionSpans | None = None
         if facts.ephemeral:
             own, self._newest = self._newest, None
@@ -96,13 +96,13 @@ class AgentSpans:
         around: Context | None = None,
         start_time: int | None = None,
     ) -> Tree:
-        """Begin a span that others will be under.
+        """Begin a span that will have children.
 
         Args:
             name: Its name.
-            attributes: What it says.
-            around: Where it belongs; by default, where the caller is.
-            start_time: When it began, in nanoseconds; by default, now.
+            attributes: Its attributes.
+            around: Its parent context; by default, the caller's.
+            start_time: Its start time, in nanoseconds; by default, now.
         """
         around = contexts.get_current() if around is None else around
         shared: dict[str, AttributeValue] = {"gen_ai.agent.name": self.agent}
@@ -126,7 +126,7 @@ class RunSpans(RunObserver):
         self._stop_reasons: list[str] = []
         self._tokens = TokenCounts()
         self._unnamed: set[str] = set()
-        """Ids of open calls whose tool is not known."""
+        """Ids of open calls whose tool is unknown."""
         self._own: dict[str, str] = {}
         """The tool of each open call of ours that was shown and has not arrived."""
         self._takes: dict[str, Callable[..., None]] = {
@@ -149,11 +149,11 @@ class RunSpans(RunObserver):
             self._guard(take, event)
 
     def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
-        """Do something in the context of the caller, of whose variables processors of spans may make use."""
+        """Do something in the caller's context, whose variables span processors may use."""
         return self._home.guard(action, *args, context=self._context)
 
     def session(self, session_id: str, /) -> None:
-        """Say in which session."""
+        """Set the session."""
         self._guard(self._session, session_id)
 
     def ended(self, error: Exception | None, cut: str | None, /) -> None:
@@ -165,8 +165,8 @@ class RunSpans(RunObserver):
     def calling(
         self, name: str, arguments: Mapping[str, ev.JsonValue], /
     ) -> Generator[Callable[[ToolOutput], None]]:
-        """Have a span while a tool of the user's is called, which is the current one for what it calls."""
-        guard = self._home.guard  # the caller's context is current, and is to be changed here
+        """Begin a span for a call of a user's tool, and make it current for the tool."""
+        guard = self._home.guard  # the caller's context is current, and is changed here
         entered = guard(self._enter, name, arguments)
         try:
             yield lambda output: guard(self._returned, output)
@@ -175,16 +175,16 @@ class RunSpans(RunObserver):
                 guard(_leave, *entered)
 
     def prompt(self, blocks: Sequence[object], /) -> Mapping[str, str]:
-        """Begin the span of a turn, and say so to the agent."""
+        """Begin a turn's span, and propagate it to the agent."""
         return self._guard(self._begin_turn, blocks) or {}
 
     def settled(self, raw: ev.JsonValue, error: Exception | None, /) -> None:
-        """Take the result as something that the agent has said; a text was said as such."""
+        """Add the result to the content; a text was already added."""
         if self._transcript is not None and error is None and not self._returns_text:
             self._guard(self._transcript.returned, raw)
 
     def _content(self, name: str, value: ev.JsonValue) -> dict[str, AttributeValue]:
-        """Return what was said as an attribute, where it is wanted."""
+        """Return content as an attribute, if requested."""
         content = self._home.content
         return {} if content is None or value is None else {name: content.attribute(value)}
 
@@ -234,7 +234,7 @@ class RunSpans(RunObserver):
             attributes["thinkwell.cut"] = cut
         if self._stop_reasons:
             attributes["gen_ai.response.finish_reasons"] = self._stop_reasons
-        # A turn is open here where its prompt was answered by an error, or not at all.
+        # A turn is open here if its prompt was answered by an error, or not at all.
         self._tree.fell(attributes, error_type(error), "turn")
 
     # Tool calls
@@ -259,7 +259,7 @@ class RunSpans(RunObserver):
             self._own[event.id] = own
 
     def _tool_updated(self, event: ev.ToolUpdate) -> None:
-        """Name a call's tool, where it was not known."""
+        """Name a call's tool, if it was unknown."""
         own = own_tool(event.name, event.title)
         tool = own or event.name
         span = self._tree.get(f"tool {event.id}")
@@ -315,7 +315,7 @@ class RunSpans(RunObserver):
 
 
 class SessionSpans(SessionObserver):
-    """The span of one session, from its opening to its close, with what is asked outside of turns."""
+    """The span of one session, from its opening to its close, with questions outside turns."""
 
     def __init__(self, home: AgentSpans, how: str) -> None:
         self._home = home
@@ -324,23 +324,23 @@ class SessionSpans(SessionObserver):
         self._around = contexts.get_current()
         self._began = time.time_ns()
         self._tree: Tree | None = None
-        """Not before it is opened: one that never was has no span."""
+        """``None`` until it is opened: a session that never was has no span."""
         self._id: str | None = None
 
     def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
         return self._home.guard(action, *args, context=self._context)
 
     def belongs_to(self, run: Tree) -> None:
-        """Take the session under the run that it is for."""
+        """Move the session under its run."""
         self._around = run.context(run.root)
         self._began = time.time_ns()
 
     def opened(self, session_id: str, /) -> None:
-        """Say what the agent calls it."""
+        """Set the session's id."""
         self._guard(self._opened, session_id)
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Begin or end the span of a question. What else comes in no turn is late, or was said long ago."""
+        """Begin or end the span of a question. Other events outside turns are late, or from a replay."""
         if event.type == "question":
             self._guard(self._asked, event)
         elif event.type == "answer":
@@ -351,7 +351,7 @@ class SessionSpans(SessionObserver):
         self._guard(self._closed, error)
 
     def meta(self) -> Mapping[str, str]:
-        """Begin the span, and say so to the agent."""
+        """Begin the span, and propagate it to the agent."""
         return self._guard(self._inject) or {}
 
     def _grown(self) -> Tree:

@@ -1,4 +1,4 @@
-"""OpenTelemetry, where the program uses it. Where it does not, nothing of that is ever imported."""
+"""OpenTelemetry, if the program uses it. Otherwise it is never imported."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class _Instruments(Protocol):
 
 
 class Telemetry(Observer):
-    """Makes spans, or metrics, of an agent's sessions and runs from when the program has imported their API.
+    """Records spans or metrics of an agent's sessions and runs once the program has imported their API.
 
     Args:
         agent: Name of the agent.
-        signal: Which of them, by the name of the API's module.
-        redaction: Makes what takes secrets out of what spans say.
+        signal: The signal, by the name of the API's module.
+        redaction: Makes the redaction for spans.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class Telemetry(Observer):
         self._instruments: _Instruments | None = None
 
     def run(self, facts: RunFacts, /) -> RunObserver | None:
-        """Begin with a run."""
+        """Begin to record a run."""
         instruments = self._ready()
         return None if instruments is None else self._guard(instruments.run, facts)
 
     def session(self, how: str, /) -> SessionObserver | None:
-        """Prepare for a session."""
+        """Prepare to record a session."""
         instruments = self._ready()
         return None if instruments is None else self._guard(instruments.session, how)
 

@@ -1,4 +1,4 @@
-"""What a run comes to when the agent has ended a turn."""
+"""The outcome of a run after the agent has ended a turn."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def failure(
     tools_tried: Sequence[str],
     denied: Callable[[], Sequence[str]],
 ) -> Exception | None:
-    """Return why a turn that brought no result brought none; ``None``: its last message is the result.
+    """Return why a turn has no result; ``None``: its last message is the result.
 
     Args:
-        output: What was asked for.
+        output: The output type.
         stop_reason: Why the agent ended the turn.
         text: Its last message.
-        refused: What is wrong with the last value that it has returned.
+        refused: The problem of the last value that it returned.
         tools_missed: Whether the task needs tools, and the agent has never fetched any.
-        tools_tried: The ways on which they were offered.
-        denied: Returns what the agent was denied.
+        tools_tried: The transports over which they were offered.
+        denied: Returns the denied requests.
     """
     if stop_reason == "refusal":
         return ResultRefused(text)

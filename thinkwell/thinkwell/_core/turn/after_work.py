@@ -1,4 +1,4 @@
-"""What an agent goes on with after it has answered the prompt."""
+"""The agent's work after it has answered the prompt."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from thinkwell_acp import schema as s
 
 QUIET: Final = 2.0
-"""Seconds of silence after which an agent that was steered is done, where it does not mark that."""
+"""Seconds of silence after which a steered agent is done, if it does not mark its end."""
 
 
 class AfterWork:
-    """Knows whether an agent has more to do than to answer the prompt.
+    """Tracks whether an agent has work left after answering the prompt.
 
     An agent may answer the prompt before it has read what it was steered to, and while a command goes on that
     it has moved to the background for that. It then works again without a prompt, so no answer ends that.
 
     Args:
         log: The run's log.
-        last_update: When the agent sent its last update, by the log's clock.
+        last_update: Returns the time of the agent's last update, by the log's clock.
     """
 
     def __init__(self, log: RunLog, last_update: Callable[[], float]) -> None:
         self._log = log
         self._last_update = last_update
         self._tools: list[str] = []
-        """The tool calls whose commands go on."""
+        """The tool calls whose commands continue."""
         self._marks = False
-        """Whether the agent marks where its work ends."""
+        """Whether the agent marks the end of its work."""
         self._steered = False
         self._asking = 0
         self._changed = anyio.Event()
 
     @property
     def expected(self) -> bool:
-        """Whether there is more to come."""
+        """Whether work is left."""
         return bool(self._tools) or bool(self._asking) or self._waits_for_silence
 
     @property
@@ -54,7 +54,7 @@ class AfterWork:
 
     @contextmanager
     def asking(self) -> Generator[None]:
-        """Wait, for the time of a block, for what the agent does with what it is steered to."""
+        """Expect, during a block, the agent's reaction to a steering message."""
         self._asking += 1
         try:
             yield
@@ -63,27 +63,27 @@ class AfterWork:
             self._change()
 
     def steered(self) -> None:
-        """Learn that the agent has taken it."""
+        """Record that the agent took the message."""
         self._steered = True
 
     def note_call(self, update: s.ToolCallStart | s.ToolCallProgress) -> None:
-        """Learn from an update of a tool call what goes on in the background."""
+        """Record from an update of a tool call what continues in the background."""
         if moved_to_background(update) and update.tool_call_id not in self._tools:
             self._tools.append(update.tool_call_id)
             self._tell()
 
     def note_usage(self, update: s.UsageUpdate) -> None:
-        """Learn from a mark that some work has ended."""
+        """Record from a mark that some work has ended."""
         origin = cycle_origin(update)
         if origin is None:
             return
         self._marks = True
         if origin != HUMAN and self._tools:
-            self._tools.pop(0)  # which one is nowhere on the wire
+            self._tools.pop(0)  # the protocol does not say which one
             self._tell()
 
     async def wait(self, seconds: float) -> None:
-        """Return when nothing more is expected, or the time is over."""
+        """Return when no work is left, or the time is over."""
         answered = self._log.now()
         with anyio.move_on_after(seconds):
             while self._tools or self._asking:

@@ -1,4 +1,4 @@
-"""Context variables of the caller, where the caller's code is called from elsewhere."""
+"""Context variables of the caller, for calls of the caller's code from elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ("adopted", "copy_context")
 
 @contextmanager
 def adopted(context: Context) -> Generator[None]:
-    """Let a block see the context variables of another task: a request's id, a trace, who the user is."""
+    """Let a block see the context variables of another task: a request's id, a trace, the user."""
     here = copy_context()
     tokens = [(var, var.set(value)) for var, value in context.items() if here.get(var, here) is not value]
     try:

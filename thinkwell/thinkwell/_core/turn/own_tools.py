@@ -1,4 +1,4 @@
-"""What a run does when the agent calls its tools."""
+"""A run's reaction to the agent's calls of its tools."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ HOLD_TIMEOUT: Final = 1.0
 
 
 class Driver(Struct, frozen=True, kw_only=True):
-    """What the record of a run, and its tools, call of the run that drives them."""
+    """The functions of a run that its record and its tools call."""
 
     stop: Callable[[Exception], None]
-    """Ends the run before its time."""
+    """Ends the run early."""
     stopped: Callable[[], bool]
-    """Whether it was ended so."""
+    """Whether it was ended early."""
     advise: Callable[[Exception], None]
-    """Adds to an error what is known to do about it."""
+    """Adds hints to an error."""
     session_id: Callable[[], str | None]
     """The agent's name for the session."""
     tools_via: Callable[[], str]
-    """The way by which the agent has fetched the tools."""
+    """The transport over which the agent has fetched the tools."""
     wait_for_turn: Callable[[], Awaitable[None]]
-    """Waits for the end of the turn, where there is one."""
+    """Waits for the end of the turn, if there is one."""
     ask: Callable[[str, Sequence[FormField]], Awaitable[dict[str, FormValue] | None]]
-    """Asks something for a tool."""
+    """Asks for values for a tool."""
     note_call: Callable[[s.ToolCallStart | s.ToolCallProgress], bool]
-    """Tells the session of a tool call, and returns whether it is of a tool of ours."""
+    """Passes a tool call to the session, and returns whether it is of a tool of ours."""
     note_state: Callable[[s.SessionUpdate], None]
-    """Tells the session of its state."""
+    """Passes an update of the state to the session."""
 
 
 class OwnTools:
@@ -57,13 +57,13 @@ class OwnTools:
 
     Args:
         tools: The tools.
-        specs: They, and the one that returns the result, as the agent gets them.
+        specs: Their declarations for the agent, with the one that returns the result.
         driver: The run.
-        log: Where it is told that the agent has fetched them.
+        log: The log in which the fetch is recorded.
         results: Takes the result.
         idle: The clock for silence.
         meter: Counts calls.
-        observers: Learn of each call.
+        observers: Notified of each call.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class OwnTools:
         self._announced = False
 
     def announce(self) -> None:
-        """Tell the readers that the agent has fetched the tools."""
+        """Record that the agent has fetched the tools."""
         self._announced = True
         names = tuple(spec.name for spec in self.specs)
         self._log.add(ev.ToolsSeen, names=names, via=self._driver.tools_via())
@@ -122,13 +122,13 @@ class OwnTools:
             finally:
                 self._calls.discard(scope)
             return output
-        # The answer to a cancelled call must not overtake the cancellation of the turn, or the agent goes on.
+        # The answer to a cancelled call must not overtake the turn's cancellation, or the agent continues.
         with anyio.move_on_after(HOLD_TIMEOUT):
             await self._driver.wait_for_turn()
         return _task_cancelled()
 
     def cancel(self) -> None:
-        """Cancel the calls that run."""
+        """Cancel the running calls."""
         for scope in tuple(self._calls):
             scope.cancel()
 

@@ -1,4 +1,4 @@
-"""What the agent returns by ``return_result``: taken, or sent back with what is wrong."""
+"""The agent's values for ``return_result``: accepted, or sent back with their problems."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class ResultTaker(Generic[T]):
 
     Args:
         output: The output type.
-        wrapped: Whether the value is asked for under a key of its own.
+        wrapped: Whether the value is requested under its own key.
         retries: How many invalid values are sent back.
-        log: Where each attempt is told.
-        outcome: What to settle.
+        log: The log in which each attempt is recorded.
+        outcome: The outcome to settle.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class ResultTaker(Generic[T]):
         self._outcome = outcome
         self._attempts = 0
         self.refused: ResultInvalid | None = None
-        """What the last attempt would come to, were there no other."""
+        """The error of the last attempt, if there is no other."""
 
     def take(self, arguments: dict[str, ev.JsonValue]) -> ToolOutput:
-        """Take the arguments of a call, and return what to tell the agent."""
+        """Handle the arguments of a call, and return the answer to the agent."""
         if self._output.schema is None:
             return ToolOutput.text(
                 "This task wants its answer as a message; write it as text.", is_error=True
@@ -68,7 +68,7 @@ class ResultTaker(Generic[T]):
         return ToolOutput.text("The result was accepted. You can end your turn.")
 
     def take_fields(self, fields: dict[str, ev.JsonValue]) -> None:
-        """Take the fields of the message by which an agent that speaks lines has ended its turn.
+        """Handle the fields of the message with which an NDJSON agent ended its turn.
 
         What they are asked to hold may also stand in their text: a program that prints its answer has
         nothing else.

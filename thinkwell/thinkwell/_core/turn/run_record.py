@@ -42,19 +42,19 @@ E = TypeVar("E", bound=ev.ThoughtEvent)
 
 
 class RunRecord(Generic[T]):
-    """The record of a run. Its `Run` drives it, its session tells what the agent does.
+    """The record of a run. Its `Run` drives it, and its session passes on the agent's updates.
 
     Args:
-        facts: What is known of the run when it begins.
+        facts: The known facts when the run begins.
         spec: The task.
-        options: How it is to go.
-        specs: The tools of the run, as the agent gets them.
+        options: The run's options.
+        specs: The declarations of the run's tools for the agent.
         driver: The run.
-        cwd: The folder that it works in.
+        cwd: The folder in which it works.
         calls: The tool calls of the session.
         owner: Where the agent was opened.
-        observers: Learn what happens.
-        dialect: How the agent speaks.
+        observers: The observers.
+        dialect: The agent's use of the protocol.
     """
 
     def __init__(
@@ -111,40 +111,40 @@ class RunRecord(Generic[T]):
             observers=observers,
         )
         self.listener: RunListener | None = None
-        """Hears everything, and is asked first."""
+        """The listener, which gets everything and is asked first."""
         self._repeats: Counter[bytes] = Counter()
         """How often each question was asked."""
         self.result_fields: dict[str, ev.JsonValue] = {}
-        """What an agent that says all as reports has ended its turn with."""
+        """The fields with which an agent that sends reports has ended its turn."""
         self._denied_own: list[str] = []
-        """What to say of tools of ours that the agent was denied."""
+        """Explanations of denied calls of our tools."""
 
-    # What the run tells
+    # Called by the run
 
     def reach(self, phase: ev.Phase) -> None:
-        """Come to a phase."""
+        """Enter a phase."""
         self.phase = phase
         self.tell(ev.PhaseChanged, phase=phase)
         self.log.publish()
 
     def tell(self, kind: Callable[..., E], /, **fields: object) -> None:
-        """Append an event. Readers learn of it with the next: it may come in the middle of a batch."""
+        """Append an event. Readers get it with the next: it may come in the middle of a batch."""
         self.log.add(kind, **fields)
 
     def listen(self, listener: RunListener) -> None:
-        """Have a listener hear everything, what happened before as far as it was kept."""
+        """Attach a listener. It also gets earlier events, as far as they were kept."""
         self.listener = listener
         for event in tuple(self.log.events):
             listener.event(event)
         self.log.listen(listener.event)
 
     def cut(self) -> None:
-        """End the calls that run: those of our tools, and those that the agent shows."""
+        """End the running calls: those of our tools, and those that the agent shows."""
         self.tools.cancel()
         self.mapper.cancel_tools()
 
     def end(self, error: Exception | None) -> None:
-        """Append the end. Without an error it is the result's, where that is one."""
+        """Append the end. Without an error, the result's error counts, if it has one."""
         self.tools.cancel()
         if error is not None:
             self._explain(error)
@@ -154,7 +154,7 @@ class RunRecord(Generic[T]):
         cut: str | None = None
         if final is not None:
             phase = "cancelled" if isinstance(final, ThoughtCancelled) else "failed"
-        elif error is not None:  # too late to make the result that is there invalid
+        elif error is not None:  # too late to invalidate the result
             cut = type(error).__name__
         if final is not None or error is not None:
             self.mapper.cancel_tools()
@@ -164,29 +164,29 @@ class RunRecord(Generic[T]):
 
     def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
         if error is not None:
-            self._explain(error)  # before anybody can look at it
+            self._explain(error)  # before the error is visible
         self.observers.settled(raw, error)
 
     def _explain(self, error: Exception) -> None:
-        """Add to an error what may be behind it."""
+        """Add possible causes to an error."""
         self._driver.advise(error)
         for note in self._denied_own:
             if note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
 
-    # What the session tells
+    # Called by the session
 
     def standing_still(self) -> AbstractContextManager[None]:
-        """Stop the clock for silence for the time of a block."""
+        """Stop the clock for silence during a block."""
         return self.idle.held()
 
     def stop(self, why: Exception) -> None:
-        """End the run before its time."""
+        """End the run early."""
         self._driver.stop(why)
 
     def _note_call(self, update: s.ToolCallStart | s.ToolCallProgress) -> None:
         call = self._calls.meet(update.tool_call_id)
-        if isinstance(update.raw_output, str):  # a call for each update would cost more than this look
+        if isinstance(update.raw_output, str):  # a call for each update would cost more than this check
             self.after_work.note_call(update)
         if self._driver.note_call(update) or self._steps_are_ours:
             call.ours = True
@@ -213,17 +213,17 @@ class RunRecord(Generic[T]):
         return call is not None and call.ours
 
     def tool_runs(self) -> bool:
-        """Return whether a tool call runs, as far as the agent says, that is of no tool of ours."""
+        """Return whether a tool call is running, as far as the agent says, that is not of our tools."""
         return self._calls.others_run()
 
     def denied_own(self, words: str) -> None:
-        """Say that the agent was denied what seems to be a tool of ours: the run may succeed all the same."""
+        """Log that a call that seems to be of our tool was denied: the run may succeed anyway."""
         if words not in self._denied_own:
             self._denied_own.append(words)
             self.lines(logging.WARNING, "Run %s of agent %s: %s", self.id, self._agent, words)
 
     def asked_too_often(self, question: Question) -> str | None:
-        """Count a question, and return why it is one too many; ``None``: it is not."""
+        """Count a question, and return a reason if it is one too many, else ``None``."""
         limit = None if self.listener is None else self.listener.max_repeats
         if limit is None:
             return None
@@ -235,12 +235,12 @@ class RunRecord(Generic[T]):
 
 
 def _content(question: Question) -> bytes:
-    """Return what is the same where a question is asked again."""
+    """Return a key that is the same when a question is asked again."""
     said = question.message
     if said is not None:
         question = replace(question, input=None) if isinstance(question, PermissionQuestion) else question
         said = {name: value for name, value in said.items() if name != "id"}
-    from hashlib import blake2b  # loads OpenSSL, which `import thinkwell` does without
+    from hashlib import blake2b  # loads OpenSSL, which `import thinkwell` avoids
 
     whole = msgspec.json.encode(replace(question, id="", tool_id=None, message=said))
-    return blake2b(whole, digest_size=16).digest()  # what is kept of a long one is short
+    return blake2b(whole, digest_size=16).digest()  # keeps little memory for a long question

@@ -1,4 +1,4 @@
-"""One turn: a prompt, until the agent has answered it or is found not to."""
+"""One turn: a prompt, until the agent has answered or is given up."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 CLOSE_TIMEOUT: Final = 5.0
-"""Seconds that a cancelled turn gets to end by its session being closed, before the agent is ended."""
+"""Seconds for a cancelled turn to end when its session is closed, before the agent is ended."""
 
 
 class Patience(Struct, frozen=True):
-    """How long a cancelled turn is waited for."""
+    """How long to wait for a cancelled turn."""
 
     seconds: float
     last: bool = False
     """Whether nothing else is tried then: the agent's process is ended next."""
 
     def within(self, other: Patience) -> Patience:
-        """Return the patience of those who have both."""
+        """Combine two: the shorter time, and `last` if either has it."""
         return Patience(min(self.seconds, other.seconds), self.last or other.last)
 
 
@@ -48,7 +48,7 @@ LAST: Final = Patience(2.0, last=True)
 
 
 class TurnLife(Enum):
-    """Where a turn is in its life."""
+    """The stages of a turn's life."""
 
     SENT = auto()
     CANCELLING = auto()
@@ -57,7 +57,7 @@ class TurnLife(Enum):
     """It did not, so its session is closed."""
     ENDED = auto()
     LOST = auto()
-    """Not even that has ended it."""
+    """Even that has not ended it."""
 
 
 _NEXT: Final = {
@@ -65,12 +65,12 @@ _NEXT: Final = {
     TurnLife.CANCELLING: {TurnLife.CLOSING, TurnLife.ENDED, TurnLife.LOST},
     TurnLife.CLOSING: {TurnLife.ENDED, TurnLife.LOST},
     TurnLife.ENDED: set[TurnLife](),
-    TurnLife.LOST: set[TurnLife](),  # an answer that comes after all changes nothing
+    TurnLife.LOST: set[TurnLife](),  # a late answer changes nothing
 }
 
 
 class Turn:
-    """A prompt that is sent when this is made.
+    """A prompt, which is sent on construction.
 
     Args:
         client: The connection to the agent.
@@ -91,7 +91,7 @@ class Turn:
         self._over = anyio.Event()
         self.life = TurnLife.SENT
         self.failed_after: str | None = None
-        """The last message when the agent marked the turn as failed: what it says after that is why."""
+        """The last message when the agent marked the turn as failed: later text is the reason."""
         client.start_prompt(request, self._answered)
 
     @property
@@ -109,7 +109,7 @@ class Turn:
         await self._over.wait()
 
     def cancel(self, patience: Patience) -> None:
-        """Have the agent end it. A second call only shortens the wait, if anything."""
+        """Let the agent end it. A second call can only shorten the wait."""
         if self.life is TurnLife.SENT:
             self._move(TurnLife.CANCELLING)
             self._client.cancel(self._session_id)
@@ -122,10 +122,10 @@ class Turn:
         """Wait for the end of a cancelled turn; then close its session.
 
         Args:
-            stuck: Called where the agent does not end it by itself.
+            stuck: Called if the agent does not end it by itself.
 
         Returns:
-            Whether the agent's process has to be ended for it.
+            Whether the agent's process must be ended for it.
         """
         self.cancel(PATIENT)
         with anyio.move_on_after(self._patience.seconds) as self._waiting:

@@ -1,1 +1,1 @@
-"""What is shown of a run, as nodes: made once, drawn by the page, notebooks and reports."""
+"""The contents of a run as nodes: made once, drawn by the page, notebooks and reports."""

@@ -1,4 +1,4 @@
-"""The output of programs with the colours that it had in their terminals."""
+"""The output of programs with its terminal colours."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PIECES: Final = 3_000
-"""Pieces of an output that have looks of their own; what follows is plain."""
+"""Most pieces of an output with their own style; the rest is plain."""
 
 _STYLE: Final = re.compile(r"\x1b\[([0-9;:]*)m")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Style:
-    """How a terminal writes, by ECMA-48, 8.3.117 (SGR). Colours are those of its palette of 16."""
+    """The style of a terminal's text, by ECMA-48, 8.3.117 (SGR). Colours are those of its palette of 16."""
 
     fore: int | None = None
     back: int | None = None
@@ -30,7 +30,7 @@ class _Style:
 
     @property
     def look(self) -> str:
-        """The classes of it."""
+        """Its classes."""
         flags = {"bold": self.bold, "dim": self.dim, "italic": self.italic, "under": self.under}
         looks = [f"t-{name}" for name, is_set in flags.items() if is_set]
         looks += [] if self.fore is None else [f"t-f{self.fore}"]
@@ -41,8 +41,8 @@ class _Style:
 def output_pieces(text: str) -> Iterator[tuple[str, str]]:
     """Yield the output of a program in clean pieces, each with its classes.
 
-    Its colours stay, and everything else that a terminal obeys goes. What was written over itself, such as a
-    progress bar, is there as it stood last.
+    Colours stay, and all other control sequences are removed. Text that was overwritten, such as a progress
+    bar, is shown in its last state.
     """
     rows = text.replace("\r\n", "\n").split("\n")
     shown = "\n".join(row.rstrip("\r").rpartition("\r")[2] for row in rows)
@@ -87,12 +87,12 @@ def _changed(style: _Style, codes: str) -> _Style:
 
 
 def _colour(numbers: Sequence[int]) -> tuple[int | None, list[int]]:
-    """Return a colour of a longer palette, where the one of 16 has it too, and the numbers behind it."""
+    """Return a colour of a longer palette, if the one of 16 has it too, and the remaining numbers."""
     is_palette = numbers[:1] == [5]
     colour = numbers[1] if is_palette and len(numbers) > 1 and numbers[1] < 16 else None
     return colour, list(numbers[2 if is_palette else 4 :])
 
 
 def _dark(colour: int | None) -> int | None:
-    """Return a colour that text can be read on; ``None``: it is a light one."""
+    """Return a colour for readable text; ``None`` if it is too light."""
     return colour if colour is not None and colour <= 7 else None

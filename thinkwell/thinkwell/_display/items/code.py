@@ -1,4 +1,4 @@
-"""Code with the looks of its words."""
+"""Code with syntax colours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from thinkwell._display.items.nodes import Node
 
 COLOURED: Final = 50_000
-"""Characters of code that are coloured; longer code is plain."""
+"""Most characters of code that is coloured; longer code is plain."""
 
 LANGUAGES: Final = frozenset((
     "bash", "c", "c++", "console", "cpp", "cs", "csharp", "css", "diff", "docker", "dockerfile", "go", "html",
@@ -28,10 +28,10 @@ LANGUAGES: Final = frozenset((
     "php", "py", "python", "python3", "rb", "ruby", "rs", "rust", "scala", "sh", "shell", "sql", "swift",
     "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh",
 ))  # fmt: skip
-"""The languages whose code is coloured. An agent may name any, and some take very long to be looked at."""
+"""The languages whose code is coloured. An agent may name any, and some are very slow to load."""
 
 _ENDINGS: Final = {"cjs": "js", "h": "c", "hpp": "cpp", "kt": "kotlin", "mjs": "js", "pyi": "python"}
-"""The languages of files whose names end otherwise than their languages are called."""
+"""Languages by suffixes that differ from their names."""
 
 _LOOKS: Final[tuple[tuple[_TokenType, str], ...]] = (
     (Token.Comment, "comment"),
@@ -49,13 +49,13 @@ _LOOKS: Final[tuple[tuple[_TokenType, str], ...]] = (
 
 
 def coloured(text: str, language: str) -> Node:
-    """Return code with the looks of its words, where its language is known."""
+    """Return code with syntax colours, if its language is known."""
     pieces = _pieces(text, language)
     return text if pieces is None else styled(pieces)
 
 
 def coloured_lines(text: str, language: str, lines: int) -> Iterator[Node]:
-    """Yield code in parts of so many lines, with the looks of its words, where its language is known."""
+    """Yield code in parts of so many lines, with syntax colours if its language is known."""
     part: list[tuple[str, str]] = []
     ends = 0
     for piece, look in _pieces(text, language) or ((text, ""),):
@@ -71,11 +71,11 @@ def coloured_lines(text: str, language: str, lines: int) -> Iterator[Node]:
 
 @lru_cache(64)
 def coloured_by_line(text: str, path: str) -> list[list[tuple[str, str]]]:
-    """Return the pieces of each line of code with their looks, where the language of its file is known.
+    """Return the pieces of each line of code with their styles, if its file's language is known.
 
     Args:
         text: The code.
-        path: The file that it is from.
+        path: Its file.
     """
     ending = PurePosixPath(path).suffix.removeprefix(".").casefold()
     lines: list[list[tuple[str, str]]] = [[]]
@@ -100,5 +100,5 @@ def _lexer(language: str) -> Lexer:
 
 @cache
 def _look(kind: _TokenType) -> str:
-    """Return the class of words of a kind: that of the kind itself, or of what it is a kind of."""
+    """Return the class of a kind of words: its own, or that of the kind above it."""
     return next((look for known, look in _LOOKS if known.__contains__(kind)), "")

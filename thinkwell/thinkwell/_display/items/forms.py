@@ -1,4 +1,4 @@
-"""Open questions as nodes: what is asked, with nothing left out that matters for an answer."""
+"""Open questions as nodes, with everything that matters for an answer."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from thinkwell.view import QuestionView, RunView
 
 OPTIONS: Final = 50
-"""Options of a question that have buttons."""
+"""Most options of a question with buttons."""
 
 TITLE: Final = 8_000
-"""Characters of a title."""
+"""Most characters of a title."""
 
 COMMAND: Final = 100_000
-"""Characters of what is asked for."""
+"""Most characters of a description."""
 
 _LABELS: Final = {
     "allow_once": "Allow once",
@@ -62,7 +62,7 @@ def form(question: QuestionView, view: RunView) -> Node:
 
 
 def about(asked: Asked, question: QuestionView) -> Sequence[Node]:
-    """Return what a question is about, exactly."""
+    """Return the exact subject of a question."""
     parts: list[Node] = []
     if asked.url is not None and question.url is not None:
         leads = "It is not certain where that leads, so it is not opened from here."
@@ -88,7 +88,7 @@ def whole_change(changed: FileChange) -> Node:
 
 
 def options(question: QuestionView) -> list[JsonValue]:
-    """Return what may be answered, with the keys for it. They follow from what an option means."""
+    """Return the possible answers with their keys, which follow from an option's meaning."""
     if question.asks == "url":
         return [["y", "I have opened it", "accept", "allow"], ["n", "No", "decline", "deny"]]
     if question.asks == "form":

@@ -1,9 +1,9 @@
-"""A text of Markdown while it grows: what is finished is told once, and only the open end again.
+"""Markdown text while it grows: finished parts are sent once, and only the open end again.
 
 The text is drawn in parts: its blocks, the items of a list, the rows of a table, eight lines of code, some
-characters of a long paragraph. A part is closed by complete lines only: an unfinished line may turn
-what stands above it into something else. Closed parts leave what is read again. However a text is cut into
-pieces, its parts come to the same in the end.
+characters of a long paragraph. Only complete lines close a part: an unfinished line may change the meaning of
+the text above it. Closed parts are not parsed again. However a text is cut into pieces, its parts are the
+same in the end.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from thinkwell._display.items.nodes import Node
 
 CODE: Final = 8
-"""Lines of code that are a part."""
+"""Lines of code in a part."""
 
 PARAGRAPH: Final = 2_000
-"""Characters of a paragraph from which on it grows in parts, without its marks until it has ended."""
+"""Characters from which on a paragraph grows in parts, without its marks until it has ended."""
 
 CHUNK: Final = 160
 """Characters of such a part."""
@@ -41,41 +41,41 @@ SLOT: Final = element("slot")
 
 
 class TextPart(Struct, frozen=True):
-    """A part of a text, as it is now."""
+    """The current state of a part of a text."""
 
     path: tuple[int, ...]
-    """The number of its block, and for a part of a block its number there too."""
+    """The number of its block, and for a part of a block also its number there."""
     node: Node | None
-    """What it looks like, with a ``slot`` where its own parts are; ``None``: it is gone."""
+    """Its node, with a ``slot`` for its own parts; ``None``: it was removed."""
 
 
 class GrowingText:
-    """A text that grows.
+    """A growing text.
 
-    Add what comes, and take with `flush` what has changed, and with `end` the rest.
+    Add new text, take the changes with `flush`, and the rest with `end`.
     """
 
     def __init__(self) -> None:
         self._raw = ""
-        """What was added, from the first line that may still become another one."""
+        """The text from the first line whose meaning may still change."""
         self._begun = False
-        """Whether there is something in front of that."""
+        """Whether there is something before it."""
         self._source = ""
-        """The complete lines behind what is closed. The head of an open table or of open code stays."""
+        """The complete lines after the closed parts. The head of an open table or of open code stays."""
         self._references = md.References()
-        """The names of addresses that are given in what is closed."""
+        """The names of addresses that are defined in closed parts."""
         self._number = 0
-        """How many blocks are closed."""
+        """The number of closed blocks."""
         self._parts = 0
-        """How many parts of the first open block are closed."""
+        """The number of closed parts of the first open block."""
         self._head: SyntaxTreeNode | None = None
-        """That block as it was when its first part was closed."""
+        """The state of that block when its first part was closed."""
         self._code = ""
-        """The code that is closed in it."""
+        """Its closed code."""
         self._shown: dict[tuple[int, ...], Node] = {}
-        """The open parts, as they were told."""
+        """The open parts, as last sent."""
         self._waiting: dict[str, list[_Part]] = {}
-        """By what could be a name that is not given yet: the closed parts that have it in them."""
+        """Closed parts by a possible name in them that is not yet defined."""
         self._told: list[TextPart] = []
 
     def add(self, text: str) -> None:
@@ -83,7 +83,7 @@ class GrowingText:
         self._raw += text
 
     def flush(self) -> list[TextPart]:
-        """Return what has changed since the last time, parents before their parts."""
+        """Return the changes since the last call, parents before their parts."""
         cut = settled(self._raw)
         complete, self._raw = self._raw[:cut], self._raw[cut:]
         if complete:
@@ -94,7 +94,7 @@ class GrowingText:
         return self._taken()
 
     def end(self) -> list[TextPart]:
-        """Return what changes as nothing more comes."""
+        """Return the changes at the end of the text."""
         rest, self._raw = self._clean(self._raw), ""
         self._begun = self._begun or bool(rest)
         self._source += rest
@@ -109,10 +109,10 @@ class GrowingText:
         return told
 
     def _clean(self, text: str) -> str:
-        # A mark that stands on the character before it stands on a line end here, as in the whole text.
+        # A combining mark at the start combines with a line end here, as in the whole text.
         return clean(f"\n{text}")[1:] if self._begun else clean(text)
 
-    # What is closed
+    # Closed parts
 
     def _close(self, *, over: bool = False) -> None:
         references = self._references.copy()
@@ -139,10 +139,10 @@ class GrowingText:
     def _close_parts(
         self, block: SyntaxTreeNode, lines: list[str], references: md.References, done: int
     ) -> tuple[list[str], int]:
-        """Close those parts of the open block that are finished.
+        """Close the finished parts of the open block.
 
         Returns:
-            The lines of the block that are read again with the rest, and the first line of the rest.
+            The lines of the block that are parsed again with the rest, and the first line of the rest.
         """
         begin, end = md.lines_of(block)
         closed = head = rest = 0
@@ -175,7 +175,7 @@ class GrowingText:
                 self._waiting.setdefault(label, []).append(part)
 
     def _coloured(self, block: SyntaxTreeNode) -> Iterator[_Part]:
-        """Return the parts of code that has ended, with the looks of its words. Those closed come again."""
+        """Return the parts of ended code, with syntax colours. Closed ones are sent again."""
         language = md.language(block)
         if not language:
             return
@@ -185,7 +185,7 @@ class GrowingText:
                 yield _Part((self._number, place), node)
 
     def _draw_waiting(self, references: md.References) -> None:
-        """Draw closed parts once more that have names in them which are given only now."""
+        """Redraw closed parts with names that are defined only now."""
         if not self._waiting or len(references) == len(self._references):
             return
         parts: dict[tuple[int, ...], _Part] = {}
@@ -196,7 +196,7 @@ class GrowingText:
             drawn = [*_parts_of(block, path[0], part.source.split("\n"), references)]
             self._tell(path, drawn[len(path) - 1].node)
 
-    # What is open
+    # Open parts
 
     def _draw(self, source: str) -> None:
         references = self._references.copy()
@@ -222,7 +222,7 @@ class GrowingText:
     def _parts_of(
         self, block: SyntaxTreeNode, behind: int, lines: list[str], references: md.References
     ) -> Iterator[_Part]:
-        """Return an open block and its parts. Of the first one some may be closed."""
+        """Return an open block and its parts. Some of the first one may be closed."""
         number = self._number + behind
         if behind or not self._parts:
             return _parts_of(block, number, lines, references)
@@ -233,7 +233,7 @@ class _Part(Struct):
     path: tuple[int, ...]
     node: Node
     source: str = ""
-    """What it is drawn from again when a name in it is given; empty where there can be none."""
+    """The source for redrawing when a name in it is defined; empty if it has none."""
 
 
 def _parts_of(
@@ -244,15 +244,15 @@ def _parts_of(
     first: int = 0,
     head: SyntaxTreeNode | None = None,
 ) -> Iterator[_Part]:
-    """Return a block, and then its parts, where it has some.
+    """Return a block, and then its parts, if it has some.
 
     Args:
         block: The block.
         number: Its number.
-        lines: The text that it is from.
-        references: The names that are given.
-        first: How many parts of it are closed and not in that text.
-        head: How it was when the first of these was closed.
+        lines: Its source text.
+        references: The defined names.
+        first: The number of its closed parts, which are not in that text.
+        head: Its state when the first of these was closed.
     """
     begin, end = md.lines_of(block)
     match block.type:
@@ -279,7 +279,7 @@ def _parts_of(
 
 
 def _long(block: SyntaxTreeNode, number: int) -> Iterator[_Part] | None:
-    """Return a paragraph and its parts, where it is long enough to have some."""
+    """Return a paragraph and its parts, if it is long enough to have some."""
     text = md.content_of(block)
     if len(text) <= PARAGRAPH:
         return None
@@ -293,7 +293,7 @@ def _code_lines(block: SyntaxTreeNode) -> Iterator[str]:
 
 
 def _has_ended(block: SyntaxTreeNode, lines: Sequence[str]) -> bool:
-    """Return whether no line that comes can belong to a block. The last line has not come yet."""
+    """Return whether no further line can belong to a block. The last line is incomplete."""
     begin, end = md.lines_of(block)
     match block.type:
         case "heading" | "hr":

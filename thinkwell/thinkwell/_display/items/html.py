@@ -1,4 +1,4 @@
-"""Nodes as HTML: without scripts, links and pictures, and of a bounded length. Notebooks take it as it is."""
+"""Nodes as HTML: without scripts and loaded files, and of a bounded length. Notebooks use it unchanged."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from thinkwell._display.items.nodes import Attributes, Node
 
 Html = NewType("Html", str)
-"""Text that is safe to put into a page. A plain string is not, and a type checker sees the difference."""
+"""Text that is safe in a page. A plain string is not, and a type checker sees the difference."""
 
 LEAST: Final = 200
 """Characters below which nothing is printed."""
 
 _OTHERS: Final = {"completed": "✔", "denied": "⊘", "interrupted": "⊘", "ask": "?", "doing": "▸", "todo": "·"}
 _MARKS: Final = dict[str, str](ICONS.items()) | _OTHERS
-"""What a ``mark`` is printed as."""
+"""The character of a ``mark``."""
 
 _ELEMENTS: Final[dict[str, str]] = {
     **dict.fromkeys(("form", "h2", "h3", "h4", "h5", "h6", "hr"), "div"),
@@ -38,8 +38,8 @@ _ELEMENTS: Final[dict[str, str]] = {
         )
     },
 }  # fmt: skip
-"""What tags are printed as; those that are not here are left out. No such element loads or runs anything, and
-a heading of ours would get into the notebook's table of contents."""
+"""The elements for tags; others are left out. No such element loads or runs anything, and a heading of ours
+would get into the notebook's table of contents."""
 
 _CUT: Final = '<div class="tw-dim">… more is not shown</div>'
 _ENTITY: Final = re.compile("&[a-z]*$")
@@ -51,7 +51,7 @@ def to_html(node: Node, limit: int, now: float = 0.0) -> Html:
 
     Args:
         node: The node.
-        limit: Characters at most. What is left out is said.
+        limit: Most characters. Omissions are marked.
         now: The second of the run until which a ``time`` counts.
     """
     if limit < LEAST:
@@ -62,10 +62,10 @@ def to_html(node: Node, limit: int, now: float = 0.0) -> Html:
 
 
 class _Printer:
-    """Prints nodes, until there is no room.
+    """Prints nodes while there is room.
 
     Args:
-        left: The characters that are left; less than 0: something was left out.
+        left: The remaining characters; less than 0: something was left out.
         now: The second of the run.
     """
 
@@ -137,7 +137,7 @@ def _pieces(attributes: Attributes) -> Iterator[tuple[str, str]]:
 
 
 def _changed_lines(attributes: Attributes) -> Iterator[Node]:
-    """Yield the lines of a change, which say without a style too what they are."""
+    """Yield the lines of a change, whose kind is visible without a style."""
     lines: list[list[tuple[str, str]]] = [[]]
     for text, look in _pieces(attributes):
         first, *others = text.split("\n")

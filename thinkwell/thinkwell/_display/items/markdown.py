@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from thinkwell._display.items.nodes import Node, Tag
 
 COLUMNS: Final = 50
-"""Columns of a table that are drawn."""
+"""Most columns of a table."""
 
 _BLOCKS: Final = block_parser()
 
@@ -36,7 +36,7 @@ _HEADINGS: Final[dict[str, Tag]] = {"h1": "h3", "h2": "h4", "h3": "h5"}
 
 
 class References:
-    """The addresses that a text gives names to, for its links."""
+    """The named addresses of a text, for its links."""
 
     def __init__(self) -> None:
         self.env: dict[str, Any] = {"references": {}}
@@ -54,7 +54,7 @@ class References:
         return copied
 
     def keep(self, others: References, before: int) -> None:
-        """Take over the names that are given before a line of the text that `others` is of."""
+        """Take over the names that are defined before a line of `others`' text."""
         for label, reference in others.env["references"].items():
             if label not in self and reference["map"][1] <= before:
                 self.env["references"][label] = reference
@@ -72,13 +72,13 @@ def prose(text: str) -> list[Node]:
 
 
 def lines_of(block: SyntaxTreeNode) -> tuple[int, int]:
-    """Return the first line of a block, and the one behind it."""
-    assert block.map is not None, "it is no block"
+    """Return the first line of a block, and the line after it."""
+    assert block.map is not None, "it is not a block"
     return block.map
 
 
 def labels_of(source: str) -> set[str]:
-    """Return what could be a name of an address in a text."""
+    """Return possible names of addresses in a text."""
     return {normalizeReference(found) for found in _LABEL.findall(source)}
 
 
@@ -86,7 +86,7 @@ def labels_of(source: str) -> set[str]:
 
 
 def draw(block: SyntaxTreeNode, references: References) -> Node:
-    """Return a block as a node, with all that is in it."""
+    """Return a block as a node, with its contents."""
     match block.type:
         case "paragraph":
             return element("p", "", *inline(content_of(block), references))
@@ -117,7 +117,7 @@ def content_of(block: SyntaxTreeNode) -> str:
 
 
 def language(block: SyntaxTreeNode) -> str:
-    """Return which language code says that it is in."""
+    """Return the language that a block of code names."""
     return line(block.info.split(maxsplit=1)[0], 30) if block.info.strip() else ""
 
 
@@ -168,7 +168,7 @@ def _cell(block: SyntaxTreeNode, references: References) -> Node:
     return element("th" if block.type == "th" else "td", look, *inline(content_of(block), references))
 
 
-# What stands in a block
+# Contents of a block
 
 
 def inline(content: str, references: References) -> list[Node]:
@@ -205,7 +205,7 @@ def _mark(mark: SyntaxTreeNode, *, links: bool) -> Iterable[Node]:
 
 
 def _joined(nodes: Iterable[Node]) -> list[Node]:
-    """Return the same nodes with the texts in one that stand side by side."""
+    """Return the nodes with neighbouring texts joined."""
     joined: list[Node] = []
     for node in nodes:
         if isinstance(node, str) and joined and isinstance(joined[-1], str):
@@ -216,7 +216,7 @@ def _joined(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _addresses(text: str) -> Iterator[Node]:
-    """Return a text with links for the addresses of the web in it."""
+    """Return a text with links for web addresses in it."""
     done = 0
     for found in _ADDRESS.finditer(text):
         url = _without_ends(found[0])
@@ -229,7 +229,7 @@ def _addresses(text: str) -> Iterator[Node]:
 
 
 def _without_ends(url: str) -> str:
-    """Return an address without the marks of the sentence that it stands in."""
+    """Return an address without the punctuation of its sentence."""
     while True:
         shorter = url.rstrip(_ENDS)
         for opening, closing in ("()", "[]"):

@@ -1,7 +1,7 @@
-"""Nodes: what is shown of a run, as trees of elements and texts, from closed lists.
+"""Nodes: the contents of a run as trees of elements and texts, from closed lists.
 
-A node is a text or ``(tag, class, attributes?, *children)``. The page makes elements of it, and notebooks and
-reports get it as HTML. No node holds HTML, and none loads or runs anything.
+A node is a text or ``(tag, class, attributes?, *children)``. The page makes elements from it, and notebooks
+and reports get it as HTML. No node contains HTML, and none loads or runs anything.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ ATTRIBUTES: Final = frozenset((
     "asks", "at", "data", "deadline", "does", "fields", "href", "id", "label", "lang", "name", "numbers",
     "options", "path", "runs", "since", "start", "text", "type", "url", "value",
 ))  # fmt: skip
-"""The attributes of all elements together. A page does with them what it knows for the tag, or nothing."""
+"""The attributes of all elements. A page uses those that it supports for a tag."""
 
 URL: Final = 4_000
-"""Characters of an address that may be followed."""
+"""Most characters of an address in a link."""
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _UNFIT: Final = re.compile(r"[\x00-\x20\x7f-\x9f]")
@@ -54,9 +54,9 @@ def element(tag: Tag, look: str = "", *children: Node, attributes: Attributes | 
     """Return an element.
 
     Args:
-        tag: Which.
-        look: Its classes, words of ours.
-        children: What is in it. Empty texts are left out.
+        tag: Its tag.
+        look: Its classes, of our own names.
+        children: Its contents. Empty texts are left out.
         attributes: Its attributes, of `ATTRIBUTES`.
     """
     inner = tuple(child for child in children if child)
@@ -64,7 +64,7 @@ def element(tag: Tag, look: str = "", *children: Node, attributes: Attributes | 
 
 
 def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
-    """Return a text whose pieces have looks of their own.
+    """Return a text whose pieces have their own styles.
 
     Args:
         pieces: Each text with its classes.
@@ -86,7 +86,7 @@ def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
 
 
 def parts_of(node: tuple[Part, ...]) -> tuple[str, str, Attributes, list[Node]]:
-    """Return the tag of an element, its classes, its attributes, and what is in it."""
+    """Return the tag of an element, its classes, its attributes, and its contents."""
     tag, look, *rest = node
     attributes: Attributes = {}
     if rest and not isinstance(rest[0], (str, tuple)):
@@ -99,7 +99,7 @@ def filled(node: Node, parts: Sequence[Node], *, is_open: bool = False) -> Node:
 
     Args:
         node: The node.
-        parts: What comes into the slot.
+        parts: The contents of the slot.
         is_open: Whether it is unfolded: its ``details`` get the class ``open``.
     """
     if isinstance(node, str):
@@ -114,7 +114,7 @@ def filled(node: Node, parts: Sequence[Node], *, is_open: bool = False) -> Node:
 
 
 def text_of(*nodes: Node) -> str:
-    """Return what can be read of nodes."""
+    """Return the readable text of nodes."""
     return "".join(map(_text, nodes))
 
 
@@ -126,7 +126,7 @@ def _text(node: Node) -> str:
 
 
 def safe_link(url: str) -> str | None:
-    """Return an address that may be followed: of the web, or of a mailbox; ``None``: it may not."""
+    """Return an address for a link: of the web, or of a mailbox; ``None`` for others."""
     found = _SCHEME.match(url)
     if found is None or len(url) > URL or _UNFIT.search(url):
         return None
@@ -137,10 +137,9 @@ def safe_link(url: str) -> str | None:
 
 
 def link(url: str, *inner: Node) -> Iterable[Node]:
-    """Return a link with the host that it leads to, where its text does not say that.
+    """Return a link with its host, unless its text shows it.
 
-    A link that says one thing and leads to another is a way to deceive. An address that may not be followed
-    becomes text.
+    A link whose text differs from its target can deceive. An address that may not be a link becomes text.
     """
     says = text_of(*inner)
     if safe_link(url) is None:

@@ -1,4 +1,4 @@
-"""What stands beside a run's timeline, and at its end: plan, usage, result and sums, as nodes."""
+"""The panels beside a run's timeline, and at its end: plan, usage, result and sums, as nodes."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
 STEPS: Final = 1_000
-"""Steps of a plan."""
+"""Most steps of a plan."""
 
 FIELDS: Final = 200
-"""Fields of an object, and items of a list, in a result."""
+"""Most fields of an object, and items of a list, in a result."""
 
 DEEP: Final = 4
-"""Values in each other that are drawn as such."""
+"""Most levels of nested values."""
 
 COLUMNS: Final = 8
-"""Names that objects of a list may have, to be drawn as a table."""
+"""Most names of the objects in a list that is drawn as a table."""
 
 TEXT: Final = 20_000
-"""Characters of a text in a result."""
+"""Most characters of a text in a result."""
 
 _STEPS: Final[dict[str, Status]] = {"completed": "done", "in_progress": "doing", "pending": "todo"}
 
@@ -55,7 +55,7 @@ def section(title: str, *inner: Node) -> Node:
 
 
 def meter(share: float, look: str = "meter") -> Node:
-    """Return how much of something there is, from 0 to 1."""
+    """Return a bar for a share, from 0 to 1."""
     return element("meter", look, attributes={"value": round(share, 3)})
 
 
@@ -68,10 +68,10 @@ def facts(rows: Iterable[tuple[str, str]]) -> Node:
 
 
 def prose(text: str) -> list[Node]:
-    """Return a text of Markdown as nodes; as it is written where nothing can read Markdown."""
+    """Return Markdown text as nodes; unchanged if no Markdown parser is installed."""
     if find_spec("markdown_it") is None or find_spec("pygments") is None:
         return [element("p", "", clean(text))]
-    from thinkwell._display.items import markdown  # extras bring what it needs
+    from thinkwell._display.items import markdown  # needs an extra
 
     return markdown.prose(text)
 
@@ -80,7 +80,7 @@ def prose(text: str) -> list[Node]:
 
 
 def progress(entries: Sequence[ev.PlanEntry]) -> str:
-    """Return how much of a plan is done: ``2/5``; empty where it has no steps."""
+    """Return how much of a plan is done: ``2/5``; empty without steps."""
     done = sum(entry.status == "completed" for entry in entries)
     return f"{done}/{len(entries)}" if entries else ""
 
@@ -118,7 +118,7 @@ def _step(entry: ev.PlanEntry) -> Node:
 
 
 def strip(entries: Sequence[ev.PlanEntry]) -> Node:
-    """Return a plan in a line: how far it is, and the current step."""
+    """Return a plan in a line: its progress, and the current step."""
     done = sum(entry.status == "completed" for entry in entries)
     step = entries[current(entries)]
     text = "done" if step.status == "completed" else line(step.content, 300)
@@ -130,7 +130,7 @@ def strip(entries: Sequence[ev.PlanEntry]) -> Node:
 
 
 def usage_panel(view: RunView, *, conversation: str, ended: bool, events: int, not_understood: int) -> Node:
-    """Return what a run has used, and what is known of it."""
+    """Return a run's usage, and other facts."""
     parts: list[Node] = []
     if view.usage is not None:
         share = usage.context_share(view)
@@ -197,7 +197,7 @@ def _bars(taken: Sequence[phases.Duration]) -> Node:
 
 
 def result(title: str, value: ev.JsonValue, schema: ev.JsonValue) -> Node:
-    """Return a result, as far as it is known: the fields that its schema asks for, given or not."""
+    """Return a result, as far as known: the fields of its schema, given or not."""
     copied = value if isinstance(value, str) else as_json(value)
     copy = element("button", "button small", "Copy", attributes={"does": "copy", "value": copied})
     actions = "" if value is None else element("div", "actions", copy)
@@ -205,7 +205,7 @@ def result(title: str, value: ev.JsonValue, schema: ev.JsonValue) -> Node:
 
 
 def refused(attempts: Sequence[ev.ResultAttempt]) -> Node:
-    """Return why results were refused."""
+    """Return the reasons for refused results."""
     reasons = (
         element("li", "", clean(shortened("\n".join(attempt.errors), 2_000))) for attempt in attempts[-10:]
     )
@@ -214,7 +214,7 @@ def refused(attempts: Sequence[ev.ResultAttempt]) -> Node:
 
 
 def value_node(value: ev.JsonValue, schema: ev.JsonValue, depth: int) -> Node:
-    """Return a value by its kind: objects by their fields, lists of like objects as tables."""
+    """Return a value by its kind: objects by their fields, lists of similar objects as tables."""
     properties = _properties(schema)
     if depth >= DEEP and (is_object(value) or is_array(value)):
         return element("pre", "wrap", clean(shortened(as_json(value), DATA)))
@@ -279,7 +279,7 @@ def _list(values: Sequence[ev.JsonValue], schema: ev.JsonValue, depth: int) -> N
 
 
 def type_of(schema: ev.JsonValue) -> str:
-    """Return what a schema asks for, in short."""
+    """Return a schema's type, in short."""
     if not is_object(schema):
         return "any"
     enum = schema.get("enum")
@@ -301,7 +301,7 @@ def type_of(schema: ev.JsonValue) -> str:
 
 
 def kind_of(value: ev.JsonValue) -> str:
-    """Return what sort of JSON a value is."""
+    """Return the kind of a JSON value."""
     match value:
         case None:
             return "null"
@@ -323,15 +323,15 @@ def kind_of(value: ev.JsonValue) -> str:
 
 
 def final(view: RunView, status: Status, reason: str, seconds: float, error: str, *about: Node) -> Node:
-    """Return what a run came to.
+    """Return the outcome of a run.
 
     Args:
         view: The run.
         status: How it ended.
         reason: Why its last turn has ended, in the protocol's words.
-        seconds: How long it took.
-        error: What went wrong, in words; may be empty.
-        about: What else is to be said of that, and what can be done.
+        seconds: Its duration.
+        error: The error, as text; may be empty.
+        about: Further details, and what to do.
     """
     sums = summary.summary(view, seconds)
     work = (f"in {numbers.seconds(seconds)}", sums.work, *usage.usage_parts(view))

@@ -1,4 +1,4 @@
-"""The rows of a run's timeline: texts, tool calls, questions and what else happened, as nodes."""
+"""The rows of a run's timeline: texts, tool calls, questions and others, as nodes."""
 
 from __future__ import annotations
 
@@ -46,54 +46,54 @@ Status: TypeAlias = Literal[
     "doing",
     "todo",
 ]
-"""How far a call, a question or a run is, as a mark shows it."""
+"""The status of a call, a question or a run, as a mark shows it."""
 
 LEAST: Final = 0.1
-"""Seconds that are worth a word."""
+"""Seconds from which on a duration is shown."""
 
 DATA: Final = 8_000
-"""Characters of arguments, of a command that was run, and of a result that was refused."""
+"""Most characters of arguments, of a command, and of a refused result."""
 
 SHORT: Final = 30
-"""Changed lines of a call that are shown unasked."""
+"""Most changed lines of a call that is unfolded at first."""
 
 PICTURES: Final = 8
-"""Pictures of a call."""
+"""Most pictures of a call."""
 
 PICTURE: Final = 8_000_000
-"""Characters of a picture in base64."""
+"""Most characters of a picture in base64."""
 
 LINES: Final = 40
-"""Lines of an output that are a part."""
+"""Lines of an output in a part."""
 
 LONGEST: Final = 4 * tools.OUTPUT
 """Characters of such a part."""
 
 PROMPT: Final = 100_000
-"""Characters of a prompt."""
+"""Most characters of a prompt."""
 
 THINKING: Final = 240
-"""Characters of the end of a thought that is shown while it goes on."""
+"""Most characters of the end of a thought in progress."""
 
 _PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
-# What rows are made of
+# Parts of rows
 
 
 def icon(name: str) -> Node:
-    """Return a picture of ours, beside words that say the same."""
+    """Return an icon of ours, beside text with the same meaning."""
     return element("icon", name)
 
 
 def mark(status: Status) -> Node:
-    """Return how far something is, as a picture that has a name."""
+    """Return a status as an icon with a name."""
     return element("mark", status)
 
 
 def word(status: Status) -> str:
-    """Return how a run or a call has ended, as one word."""
+    """Return the outcome of a run or a call, as one word."""
     return "done" if status == "completed" else status
 
 
@@ -103,21 +103,21 @@ def slot(name: str = "") -> Node:
 
 
 def fold(look: str, *row: Node, unfolds: bool = True) -> Node:
-    """Return a line of something, with the place of its parts below, where it unfolds."""
+    """Return a line, with the place of its parts below if it unfolds."""
     if not unfolds:
         return element("div", "fold", *row)
     return element("details", look, element("summary", "fold", *row), element("div", "body", slot()))
 
 
 def counts(added: int, removed: int) -> Node:
-    """Return how many lines came and went."""
+    """Return the numbers of added and removed lines."""
     label = f"{numbers.plural(added, 'line')} added, {removed:,} removed"
     came, went = element("span", "plus", f"+{added}"), element("span", "minus", f"−{removed}")
     return element("span", "counts", came, went, attributes={"label": label})
 
 
 def spent(seconds: float | None) -> Node:
-    """Return how long something took, where that is worth a word."""
+    """Return a duration, if it is long enough to show."""
     return "" if seconds is None or seconds < LEAST else element("span", "", numbers.seconds(seconds))
 
 
@@ -127,14 +127,14 @@ def since(at: float) -> Node:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return the beginning of a text, and how much is missing."""
+    """Return the beginning of a text, and the size of the rest."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n… and {numbers.count(len(text) - limit)} more characters"
 
 
 def as_json(value: ev.JsonValue) -> str:
-    """Return JSON as people read it."""
+    """Return JSON for users to read."""
     try:
         return json.dumps(value, ensure_ascii=False, indent=2)
     except (RecursionError, ValueError):
@@ -149,8 +149,8 @@ def thought(text: str, taken: float | None, now: str) -> Node:
 
     Args:
         text: Its beginning.
-        taken: How many seconds it took; ``None``: it goes on.
-        now: The id of what its end stands in while it goes on.
+        taken: Its duration in seconds; ``None``: in progress.
+        now: The id of the element with its end while it is in progress.
     """
     verb = "thinking" if taken is None else "thought"
     if taken is not None and taken >= LEAST:
@@ -163,13 +163,13 @@ def thought(text: str, taken: float | None, now: str) -> Node:
 
 
 def thinking(text: str) -> Node:
-    """Return the end of a thought that goes on."""
+    """Return the end of a thought in progress."""
     rows = clean(text[-4 * THINKING :]).strip().split("\n")[-2:]
     return element("div", "thinking", "\n".join(rows)[-THINKING:])
 
 
 def prompt(text: str) -> Node:
-    """Return what the agent was asked."""
+    """Return a prompt."""
     told = element("p", "", clean(shortened(text, PROMPT)))
     return element("div", "", element("span", "unseen", "You: "), element("div", "bubble prose", told))
 
@@ -208,7 +208,7 @@ def media(block: ev.ContentBlock) -> Node:
 
 
 def status_of(tool: ToolView, *, over: bool, denied: bool = False) -> Status:
-    """Return how far a call is, in a run that may have ended before it."""
+    """Return the status of a call, in a run that may have ended before it."""
     if denied:
         return "denied"
     if tool.ended_at is None:
@@ -262,7 +262,7 @@ def _line(told: Call, status: Status, *end: Node) -> Sequence[Node]:
 
 
 def is_open(tool: ToolView, cwd: str, *, over: bool) -> bool:
-    """Return whether a call that was not denied is unfolded unasked."""
+    """Return whether a call that was not denied is unfolded at first."""
     changes = diffs.changes_of(tool, cwd)
     changed = sum(change.added + change.removed for change in changes)
     goes_on = tool.ended_at is None and not over
@@ -273,8 +273,8 @@ def looked(calls: Sequence[ToolView], thoughts: Sequence[float], cwd: str) -> No
     """Return the line that calls share with the thoughts between them.
 
     Args:
-        calls: The calls; where there are none, only thoughts share the line.
-        thoughts: How many seconds each thought took.
+        calls: The calls; without any, only thoughts share the line.
+        thoughts: The duration of each thought, in seconds.
         cwd: The session's folder.
     """
     thought = sum(thoughts)
@@ -287,12 +287,12 @@ def looked(calls: Sequence[ToolView], thoughts: Sequence[float], cwd: str) -> No
 
 
 def arguments(tool: ToolView, cwd: str, line_says: str = "") -> Node:
-    """Return what a call was asked to do, where nothing else tells that: its command and its arguments.
+    """Return a call's command and arguments, unless something else shows them.
 
     Args:
         tool: The call.
         cwd: The session's folder.
-        line_says: What its line says already.
+        line_says: The text of its line.
     """
     command = command_line(tool.input) if tool.kind == "execute" else None
     rest = questions.other_arguments(tool, cwd, command=command is not None)
@@ -320,14 +320,14 @@ def change(change: FileChange, *inner: Node) -> Node:
 
 
 def _head(change: FileChange, told: str = "") -> Node:
-    """Return the line of a file's change, with what is said of it."""
+    """Return the line of a file's change, with a note."""
     name = element("span", "mono", f"{'new ' if change.new_file else ''}{change.path}")
     state = element("span", "dim", told) if told else ""
     return element("div", "path", name, state, counts(change.added, change.removed))
 
 
 def hunk(hunk: Hunk, path: str) -> Node:
-    """Return lines of a file that changed, with some around them."""
+    """Return changed lines of a file, with some context."""
     lines = styled(_diff_pieces(hunk.lines, path), "changed")
     assert not isinstance(lines, str)
     tag, look, attributes, _ = parts_of(lines)
@@ -360,16 +360,16 @@ def _diff_pieces(lines: Sequence[DiffLine], path: str) -> Iterator[tuple[str, st
 
 
 def _code(lines: Sequence[str], path: str) -> Iterator[list[tuple[str, str]]]:
-    """Yield lines of a file as pieces with their looks."""
+    """Yield lines of a file as pieces with their styles."""
     if find_spec("pygments") is None:
         return iter([[(each, "")] for each in lines])
-    from thinkwell._display.items import code  # an extra brings what it needs
+    from thinkwell._display.items import code  # needs an extra
 
     return iter(code.coloured_by_line("\n".join(lines), path))
 
 
 def output(tool: ToolView) -> list[Node]:
-    """Return what a tool has put out, in parts of `LINES` lines. Those at the beginning may be empty."""
+    """Return a tool's output, in parts of `LINES` lines. Those at the beginning may be empty."""
     text = tools.whole_output(tool).strip("\n")
     if not text:
         return []
@@ -392,12 +392,12 @@ def output(tool: ToolView) -> list[Node]:
 
 
 def command(tool: ToolView, status: Status, output: str) -> Node:
-    """Return a command that was run, as in a terminal.
+    """Return a command, as in a terminal.
 
     Args:
         tool: The call.
         status: How far it is.
-        output: The id of what its output stands in; empty where there is none.
+        output: The id of the element with its output; empty without output.
     """
     text = command_line(tool.input) or tools.bare_title(tool)
     code = tools.exit_code(tool)
@@ -419,8 +419,8 @@ def edit(change: FileChange, status: Status, hunks: str) -> Node:
 
     Args:
         change: The change.
-        status: How far the call is that makes it.
-        hunks: The id of what its hunks stand in.
+        status: The status of its call.
+        hunks: The id of the element with its hunks.
     """
     told = {"done": "", "pending": "proposed"}.get(status, status)
     look = "edit new" if change.new_file else "edit"
@@ -429,7 +429,7 @@ def edit(change: FileChange, status: Status, hunks: str) -> Node:
 
 
 def pictures(tool: ToolView) -> Node:
-    """Return what a tool has given back that is no text; empty where there is nothing."""
+    """Return a tool's output that is not text; may be empty."""
     blocks = [part.content for part in tool.content if isinstance(part, BlockContent)]
     shown = [media(block) for block in blocks if not isinstance(block, TextContent | EmbeddedResource)]
     return element("div", "pictures", *shown[:PICTURES]) if shown else ""
@@ -491,7 +491,7 @@ def _outcome(
     return status, told
 
 
-# What else happens
+# Other rows
 
 
 def attempt(attempt: ev.ResultAttempt) -> Node:
@@ -510,7 +510,7 @@ def attempt(attempt: ev.ResultAttempt) -> Node:
 
 
 def note(title: str, severity: str = "info", detail: str = "") -> Node:
-    """Return what the agent or the program has to say beside its work."""
+    """Return a note of the agent or the program."""
     told = ": ".join(filter(None, (line(title, 500), clean(shortened(detail, 4_000)))))
     look = re.sub("[^a-z]", "", severity[:20])
     return element("div", f"note {look}", icon("interrupted"), element("span", "", told))

@@ -1,6 +1,6 @@
-"""Delivers runs to chats of Telegram.
+"""Deliver runs to Telegram chats.
 
-For this the extra ``telegram`` is needed: ``pip install 'thinkwell[telegram]'``.
+This needs the extra ``telegram``: ``pip install 'thinkwell[telegram]'``.
 """
 
 from __future__ import annotations

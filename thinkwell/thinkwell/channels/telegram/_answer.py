@@ -1,4 +1,4 @@
-"""An answer on its way to a chat: shown while it is written, and brought to its final form."""
+"""An answer in a chat: shown while it is written, and brought to its final form."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ TYPING: Final = 4.5
 """Seconds between two chat actions: each shows for 5 s (Bot API, sendChatAction)."""
 
 DRAFT: Final = 20.0
-"""Seconds after which a draft is shown again, though nothing is new: each one shows for 30 s (Bot API,
+"""Seconds after which a draft is shown again without changes: each one shows for 30 s (Bot API,
 sendMessageDraft)."""
 
 LINGER: Final = 0.1
-"""Seconds in which more may come before something new is shown: agents write in bursts, and the end often
-comes with the last of it."""
+"""Seconds to wait for more before a change is shown: agents write in bursts, and the end often comes with the
+last of them."""
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds after an edit has failed before there is another; each pause is twice as long as the one before."""
+"""Seconds between a failed edit and the next one. Each pause is twice as long as the one before."""
 
 LONGEST_PAUSE: Final = 30.0
 
 ENOUGH: Final = 200
-"""Characters at the end of a message by which it is known: what stands above the answer may differ."""
+"""Characters at the end of a message that identify it: the text above the answer may differ."""
 
 
 class Surroundings(Protocol):
-    """What an answer has to know of its chat."""
+    """The state of the chat that an answer depends on."""
 
     lock: anyio.Lock
     """Held while something is written to the chat."""
@@ -67,18 +67,18 @@ class Surroundings(Protocol):
 
 
 class _Pace:
-    """When something of an answer is shown next.
+    """Decides when to show the next change of an answer.
 
     Args:
-        settings: How often it is shown, where that is rarer than the chat allows.
+        settings: The edit interval, if it is longer than the chat's.
     """
 
     def __init__(self, settings: DeliverySettings) -> None:
         self.draft_until = math.inf
-        """When the draft is shown again, though nothing is new."""
+        """When to show the draft again without changes."""
         self._settings = settings
         self._due = math.inf
-        """When there is something new to show."""
+        """When to show the next change."""
         self._new = 0
         """Characters that were not shown yet."""
         self._shown_at = -math.inf
@@ -88,32 +88,32 @@ class _Pace:
 
     @property
     def wait(self) -> float:
-        """Seconds until there is something to show."""
+        """Seconds until the next change is shown."""
         due = max(self._due, self._shown_at + (self._settings.edit_interval or 0.0))
         return max(min(due, self.draft_until), self._not_before) - anyio.current_time()
 
     def grew(self, characters: int) -> None:
-        """Show a text that has grown, as soon as there is enough of it."""
+        """Show a longer text, as soon as there is enough of it."""
         self._new += characters
         if self._new >= self._settings.least_characters:
             self.soon()
 
     def soon(self) -> None:
-        """Show something new, together with what comes in the next moment."""
+        """Show a change, together with those of the next moment."""
         self._due = min(self._due, anyio.current_time() + LINGER)
 
     def at_once(self) -> None:
-        """Show more as soon as that may be."""
+        """Show the next change as soon as possible."""
         self._due = -math.inf
 
     def shows(self) -> None:
-        """Know that all there is is being shown."""
+        """Record that everything is being shown."""
         self._due = math.inf
         self._new = 0
         self._shown_at = anyio.current_time()
 
     def worked(self) -> None:
-        """Know that it was shown."""
+        """Record that it was shown."""
         self._failures = 0
 
     def failed(self) -> None:
@@ -126,16 +126,16 @@ class _Pace:
 class Answer:
     """An answer, and the messages that show it.
 
-    `edit` shows what is written, as often as the chat allows, and never fails. `finish` brings all of it out,
-    or raises; then it can be called again, and goes on from where it was.
+    `edit` shows the text while it is written, as often as the chat allows, and never fails. `finish` sends
+    all of it, or raises; it can then be called again, and continues from there.
 
     Args:
-        line: The way to the chat.
-        writing: What is written.
-        chat: What else goes on there.
-        settings: How often it is shown while it is written, where that is rarer than the chat allows.
-        token: Tells the stop button from those of other answers.
-        draft_id: The first of the drafts that show it while it is written; ``None``: edited messages do.
+        line: Sends requests to the chat.
+        writing: The text.
+        chat: The chat's state.
+        settings: The edit interval, if it is longer than the chat's.
+        token: Identifies the answer's stop button.
+        draft_id: The id of its first draft; ``None``: it is shown by edited messages.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Answer:
         self.goal: str | None = None
         """The final text, once it is known."""
         self._settled = 0
-        """How many messages have their final form, as `add_html` counts them."""
+        """The number of messages in their final form, as `add_html` counts them."""
         self._html = ""
         """The message that was added last."""
         self.chat = chat
@@ -161,9 +161,9 @@ class Answer:
         self._draft_id = draft_id
         self._shown = Shown(line, token)
         self._parts: Sequence[Part] = ()
-        """What was to be shown the last time."""
+        """The messages to show, as computed last."""
         self._dead: TelegramError | None = None
-        """Why nothing more can be shown."""
+        """The error after which nothing can be shown."""
         self._busy = True
         """Whether to show that the bot types."""
         self._news = anyio.Event()
@@ -177,19 +177,19 @@ class Answer:
         return first is not None and first <= draft_id <= first + len(self._shown)
 
     def wrote(self, characters: int) -> None:
-        """Show a text that has grown, as soon as that may be and there is enough of it."""
+        """Show a longer text, as soon as possible and when there is enough of it."""
         self._busy = False
         self._pace.grew(characters)
         self._wake()
 
     def works(self) -> None:
-        """Show what the agent does, as soon as that may be. It does not write."""
+        """Show the agent's status, as soon as possible. The agent is not writing."""
         self._busy = True
         self._pace.soon()
         self._wake()
 
     def look(self) -> None:
-        """Show what is so of the chat now."""
+        """Show the current state of the chat."""
         if len(self._shown) or self._pace.draft_until < math.inf:
             self._pace.soon()
         self._wake()
@@ -201,11 +201,11 @@ class Answer:
     # While it is written
 
     def begin(self) -> None:
-        """Know that `edit` is about to run."""
+        """Prepare for `edit`."""
         self._edited = anyio.Event()
 
     async def edit(self) -> None:
-        """Show what is written until it is to be finished."""
+        """Show the text until `finish` is called."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._type)
@@ -230,7 +230,7 @@ class Answer:
             await news.wait()
 
     async def _step(self) -> None:
-        """Make one request, after which more of what is written is shown."""
+        """Make one request that shows more of the text."""
         self._pace.shows()
         try:
             await self._show(self._next_parts())
@@ -241,10 +241,10 @@ class Answer:
             self._pace.worked()
 
     def _next_parts(self) -> Sequence[Part]:
-        """Return the messages of what there is.
+        """Return the messages to show.
 
-        While finished ones are not shown yet, they are those of the last time: where an agent pours out
-        megabytes, all of them would be read at every edit.
+        Until the finished ones are shown, they are those of the last time. Otherwise the megabytes of a fast
+        agent would be read again for every edit.
         """
         finished = enumerate(self._parts[:-1])
         if all(self._shown.shows(index, part) for index, part in finished):
@@ -265,7 +265,7 @@ class Answer:
             await self._show_draft(self._draft_id + finished, parts[-1])
 
     def _after(self, error: TelegramError) -> None:
-        """Know what to do after something could not be shown."""
+        """Decide what to do after a failed request."""
         self.line.retries += 1
         if isinstance(error, TelegramThrottled) or self._shown.mended(error):
             return
@@ -276,7 +276,7 @@ class Answer:
             self._pace.failed()
 
     async def _type(self) -> None:
-        """Show that the bot types, while it does something of which nothing can be seen."""
+        """Show that the bot types, while the agent does something invisible."""
         while self._dead is None:
             if not self._busy or self.chat.asks:
                 await self._news.wait()
@@ -286,13 +286,13 @@ class Answer:
     # Its end
 
     async def finish(self, full_text: str) -> None:
-        """Bring out all of it, in its final form.
+        """Send all of it, in its final form.
 
         Args:
             full_text: The whole text.
 
         Raises:
-            TelegramError: Something of it could not be sent.
+            TelegramError: A part of it could not be sent.
         """
         self.goal = full_text
         await self._end()
@@ -303,14 +303,14 @@ class Answer:
             await self._shown.remove(len(parts))
 
     def expects(self, html: str) -> bool:
-        """Return whether a message is probably the next one of what could not be finished."""
+        """Return whether a message is probably the next one of an unfinished answer."""
         if self.goal is None:
             return html == self._html
         parts = self.writing.final(self.goal)[self._settled :]
         return bool(parts) and parts[0].html[-ENOUGH:] == html[-ENOUGH:]
 
     async def add_html(self, html: str) -> bool:
-        """Bring out its next message, which was composed elsewhere; return whether there are no more.
+        """Send its next message, which was composed elsewhere; return whether it was the last.
 
         Raises:
             TelegramError: It could not be sent.
@@ -326,7 +326,7 @@ class Answer:
         return True
 
     async def tidy(self) -> None:
-        """Bring what is shown to a clean end, where that works; nothing new is sent."""
+        """Bring the shown messages to a clean end, if possible, without new ones."""
         try:
             await self._end()
             async with self.chat.lock:
@@ -338,7 +338,7 @@ class Answer:
             pass
 
     async def _end(self) -> None:
-        """Wait until nothing is shown of it any more while it is written.
+        """Wait until `edit` has ended.
 
         Raises:
             TelegramError: Nothing can be sent to the chat.
@@ -347,7 +347,7 @@ class Answer:
         self._wake()
         await self._edited.wait()
         await self.line.landed()
-        dead, self._dead = self._dead, None  # another try may succeed
+        dead, self._dead = self._dead, None  # a retry may succeed
         if dead is not None:
             raise dead
 
@@ -382,7 +382,7 @@ async def keep_typing(api: TelegramApi, address: ChatAddress) -> None:
 
 
 async def show_typing(api: TelegramApi, address: ChatAddress) -> float:
-    """Show that the bot types, where that works, and return the seconds after which to do so again."""
+    """Try to show that the bot types, and return the seconds until the next time."""
     try:
         await api.send_chat_action(address)
     except TelegramError as exc:

@@ -35,7 +35,7 @@ DEFAULT_BASE_URL: Final = "https://api.telegram.org"
 ParseMode: TypeAlias = Literal["HTML"]
 
 _NO_PREVIEW: Final = {"is_disabled": True}
-"""Bot API, LinkPreviewOptions: texts of agents have many links, and none is fetched for a preview."""
+"""Bot API, LinkPreviewOptions: agents' texts have many links, and none is fetched for a preview."""
 
 
 class _SentMessage(msgspec.Struct, frozen=True):
@@ -43,21 +43,21 @@ class _SentMessage(msgspec.Struct, frozen=True):
 
 
 class TelegramApi:
-    """Requests to the Bot API, one bot's. Works inside of its block.
+    """One bot's requests to the Bot API. Use it inside its block.
 
-    Every method raises a `TelegramError` where the request was not fulfilled. Nothing is tried again here, as
-    it is the caller who knows the pace. Whatever was asked may safely be asked again, but for `send_message`,
-    which might then send twice: see `TelegramNetworkError.sent`.
+    Every method raises a `TelegramError` if the request failed. There are no retries here: the caller knows
+    the pace. Every request can safely be repeated except `send_message`, which might then send twice: see
+    `TelegramNetworkError.sent`.
 
     Args:
-        token: What BotFather gave for the bot: ``<number>:<letters>``.
-        base_url: A Bot API server of your own. Without TLS only on this machine.
-        client: Sends the requests, and is not closed; ``None``: a client of its own.
-        timeout: Seconds that a request may take; `get_updates` adds the time that it waits. `send_message`
-            may take three times as long: where it is given up, it is not known whether it has sent something.
+        token: The bot's token from BotFather: ``<number>:<letters>``.
+        base_url: Your own Bot API server. Plain HTTP only on this machine.
+        client: Sends the requests, and is not closed; ``None``: a new client.
+        timeout: Most seconds of a request; `get_updates` adds the time that it waits. `send_message` may
+            take three times as long: after a timeout, it is unknown whether the message was sent.
 
     Raises:
-        ValueError: The token has not the form of one, or the address cannot be used.
+        ValueError: The token or the address is malformed.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class TelegramApi:
         client: httpx.AsyncClient | None = None,
         timeout: float = 20.0,
     ) -> None:
-        if not timeout > 0:  # NaN is neither
+        if not timeout > 0:  # also refuses NaN
             raise ValueError(f"timeout={timeout!r}: it must be above 0")
         self._requests = Requests(token, base_url, client)
         self._timeout = timeout
@@ -91,18 +91,18 @@ class TelegramApi:
         return self._requests.bot_id
 
     async def get_me(self) -> BotUser:
-        """Return who the bot is (getMe)."""
+        """Return the bot's own user (getMe)."""
         return read("getMe", BotUser, await self._call("getMe"))
 
     async def get_updates(
         self, offset: int | None = None, *, wait: int = 0, limit: int = 100, allowed: Sequence[str] = ()
     ) -> list[Update]:
-        """Return what has happened, in order, and let Telegram forget what was before (getUpdates).
+        """Return updates in order, and acknowledge earlier ones (getUpdates).
 
         Args:
-            offset: The least number of an update to return. Those below it count as handled.
-            wait: Seconds to wait for an update where there is none; at most 50.
-            limit: How many updates to return, 1 to 100.
+            offset: The smallest id to return. Smaller ones count as handled.
+            wait: Seconds to wait if there is no update; at most 50.
+            limit: Most updates to return, 1 to 100.
             allowed: Kinds of updates; empty: as the last time.
         """
         result = await self._call(
@@ -129,12 +129,12 @@ class TelegramApi:
         """Send a message, and return its id (sendMessage). Links in it get no preview.
 
         Args:
-            chat: Where to.
-            text: 1 to 4,096 characters once its marks are read.
-            parse_mode: How marks are written; ``None``: there are none.
-            reply_markup: Buttons, or a request for an answer.
-            reply_to: The message that this one answers to, where it still exists.
-            quiet: Whether the person's device makes no sound.
+            chat: The chat to send to.
+            text: 1 to 4,096 characters without its marks.
+            parse_mode: The syntax of marks; ``None``: plain text.
+            reply_markup: Buttons, or a request for a reply.
+            reply_to: The message that this one replies to, if it still exists.
+            quiet: Whether to send without a notification sound.
         """
         result = await self._call(
             "sendMessage",
@@ -161,7 +161,7 @@ class TelegramApi:
         parse_mode: ParseMode | None = None,
         reply_markup: InlineKeyboard | None = None,
     ) -> bool:
-        """Replace a message, and return whether that changed it (editMessageText). No markup: buttons go."""
+        """Edit a message, and return whether that changed it (editMessageText). No markup removes buttons."""
         return await self._changes(
             "editMessageText",
             {
@@ -184,7 +184,7 @@ class TelegramApi:
         )
 
     async def delete_message(self, chat: ChatAddress, message_id: int) -> bool:
-        """Delete a message, and return whether it could be deleted (deleteMessage): for 48 hours, mostly."""
+        """Delete a message, and return whether that was possible (deleteMessage): mostly for 48 hours."""
         try:
             await self._call("deleteMessage", {"chat_id": chat.chat_id, "message_id": message_id})
         except TelegramRefused as exc:
@@ -194,12 +194,12 @@ class TelegramApi:
         return True
 
     async def answer_callback_query(self, query_id: str, text: str = "", *, alert: bool = False) -> bool:
-        """Tell that a button's press was noticed, and return whether that was in time (answerCallbackQuery).
+        """Acknowledge a button press, and return whether that was in time (answerCallbackQuery).
 
         Args:
             query_id: `CallbackQuery.id`.
-            text: Shown to the person: at most 200 characters.
-            alert: Whether it is shown as a box, and not as a line that goes by itself.
+            text: Shown to the user: at most 200 characters.
+            alert: Whether it is shown as a dialog, not as a line that disappears.
         """
         try:
             await self._call(
@@ -213,7 +213,7 @@ class TelegramApi:
         return True
 
     async def send_chat_action(self, chat: ChatAddress, action: str = "typing") -> None:
-        """Show for 5 s that the bot does something (sendChatAction)."""
+        """Show an activity of the bot for 5 s (sendChatAction)."""
         await self._call("sendChatAction", {**_to(chat), "action": action})
 
     async def set_my_commands(self, commands: Sequence[BotCommand]) -> None:
@@ -229,14 +229,14 @@ class TelegramApi:
         parse_mode: ParseMode | None = None,
         can_stop: bool = False,
     ) -> None:
-        """Show for 30 s a message that is being written, in a private chat (sendMessageDraft, Bot API 9.5).
+        """Show an unfinished message for 30 s, in a private chat (sendMessageDraft, Bot API 9.5).
 
         Args:
-            chat: Where to.
+            chat: The chat to show it in.
             draft_id: Not 0. Drafts of the same id replace each other.
-            text: At most 4,096 characters once its marks are read; empty: that the bot thinks.
-            parse_mode: How marks are written; ``None``: there are none.
-            can_stop: Whether there is a button that stops it; see `MessageGenerationStopped` (Bot API 10.3).
+            text: At most 4,096 characters without its marks; empty: the bot thinks.
+            parse_mode: The syntax of marks; ``None``: plain text.
+            can_stop: Whether to show a stop button; see `MessageGenerationStopped` (Bot API 10.3).
         """
         await self._call(
             "sendMessageDraft",
@@ -250,7 +250,7 @@ class TelegramApi:
         )
 
     async def _changes(self, method: str, parameters: dict[str, object]) -> bool:
-        """Call a method that edits, and return whether that changed anything."""
+        """Call an edit method, and return whether it changed anything."""
         try:
             await self._call(method, parameters)
         except TelegramRefused as exc:
@@ -275,5 +275,5 @@ def _to(chat: ChatAddress) -> dict[str, object]:
 def _encoded(parameters: dict[str, object]) -> bytes:
     try:
         return msgspec.json.encode(parameters)
-    except UnicodeEncodeError:  # half a surrogate pair, which no JSON of the Bot API may have
+    except UnicodeEncodeError:  # half a surrogate pair, which the Bot API refuses
         return mended(json.dumps(msgspec.to_builtins(parameters)).encode())

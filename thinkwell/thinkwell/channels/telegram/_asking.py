@@ -1,4 +1,4 @@
-"""Questions, put to people with buttons to answer with."""
+"""Questions to users, with buttons for the answers."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 __all__ = ("Questions",)
 
 GRACE: Final = 1.0
-"""Seconds in which a question's outcome is waited for, before its message says what is known without it."""
+"""Seconds to wait for a question's outcome before its message is finished without it."""
 
 TOKEN: Final = 12
-"""Random bytes in the data of a button."""
+"""Random bytes in a button's data."""
 
-NOT_OPEN: Final = "This question is not open any more."
+NOT_OPEN: Final = "This question is no longer open."
 
 NOTICE: Final = 200
-"""Characters of what is shown after a button was pressed (Bot API, answerCallbackQuery)."""
+"""Most characters of the notice after a button press (Bot API, answerCallbackQuery)."""
 
-WITHDRAWN: Final = "not open any more"
+WITHDRAWN: Final = "no longer open"
 
 
 class Questions:
-    """Puts questions to people, and takes their answers.
+    """Asks users questions, and takes their answers.
 
     Args:
-        open_line: Makes the way to a chat.
-        chats: What goes on in them.
-        tasks: Where a question is brought to its end when the caller has gone on.
+        open_line: Opens the line to a chat.
+        chats: The chats' states.
+        tasks: Tasks that finish a question's message after the caller has left.
     """
 
     def __init__(self, open_line: Callable[[ChatAddress], Line], chats: Chats, tasks: Tasks) -> None:
@@ -54,14 +54,14 @@ class Questions:
         self._chats = chats
         self._tasks = tasks
         self._asked: dict[str, _Asked] = {}
-        """All whose message has not got its last form, by their tokens, the oldest first."""
+        """All questions whose message is not in its last form, by token, oldest first."""
         self._changed = anyio.Event()
 
     def __len__(self) -> int:
         return len(self._asked)
 
     async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
-        """Ask, and return the id of what was chosen, or what was written.
+        """Ask, and return the id of a choice, or a text.
 
         Raises:
             TelegramError: The question could not be sent.
@@ -83,7 +83,7 @@ class Questions:
                     self._forget(one)
 
     def ended(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
-        """Handle the outcome of a question, or of the one that it was a part of."""
+        """Handle the outcome of a question, or of the form that it belongs to."""
         for one in self._asked.values():
             id_ = one.question.id
             if str(one.chat.address) == user_id and (id_ == question.id or id_.startswith(f"{question.id}.")):
@@ -91,7 +91,7 @@ class Questions:
                 one.told.set()
 
     def press(self, data: str, address: ChatAddress, by: Sender) -> str:
-        """Take the press of a button; return what to tell who has pressed it."""
+        """Handle a button press; return the notice for the user."""
         token, _, number = data.removeprefix(PRESS).rpartition(":")
         one = self._asked.get(token)
         if one is None or not one.is_open or one.answered.is_set() or one.line.address != address:
@@ -104,13 +104,13 @@ class Questions:
         return clean_line(choice.label, NOTICE)
 
     def take(self, message: Message, by: Sender) -> str | None:
-        """Take a message where it answers a question.
+        """Handle a message if it answers a question.
 
-        It does so where it is a reply to the question. In a private chat every text is an answer, save a
-        command, while a question waits for one.
+        A reply to the question does. In a private chat, every text except a command does while a question
+        accepts text.
 
         Returns:
-            ``None`` where it is none; else what to tell the person, which may be empty.
+            ``None`` if it is not an answer; else the notice for the user, which may be empty.
         """
         text = message.text or ""
         replied = None if message.reply_to_message is None else message.reply_to_message.message_id
@@ -134,7 +134,7 @@ class Questions:
                 yield one
 
     async def close(self) -> None:
-        """Withdraw what is open, and wait until all messages show the outcome."""
+        """Withdraw open questions, and wait until all messages show the outcome."""
         for one in self._asked.values():
             one.answered.set()
             one.told.set()
@@ -158,7 +158,7 @@ class Questions:
 
 
 class _Asked:
-    """A question that was put."""
+    """A question that was asked."""
 
     def __init__(self, question: ChannelQuestion, chat: Chat, line: Line) -> None:
         self.question: Final = question
@@ -193,7 +193,7 @@ class _Asked:
         if self.question.takes_text and not self.answered.is_set():
             await self.line.insist(self._send_prompt)
         if not self.layout.choices and not self.question.takes_text:
-            self.answered.set()  # there is nothing that anybody could answer
+            self.answered.set()  # no answer is possible
 
     async def _send(self, html: str) -> None:
         last = len(self.message_ids) == len(self.layout.messages) - 1
@@ -218,7 +218,7 @@ class _Asked:
         await self.line.landed()
         count = len(self.layout.messages)
         by = f" ({self._by})" if self._by else ""
-        with suppress(TelegramError):  # buttons that stay do nothing any more
+        with suppress(TelegramError):  # remaining buttons have no effect
             if len(self.message_ids) >= count:
                 last = self.layout.messages[-1]
                 html = f"{last}\n\n<b>→ {escape(f'{self.outcome}{by}', quote=False)}</b>"

@@ -1,4 +1,4 @@
-"""`serve`: a bot. What people write to it goes to a router, and the answers come back."""
+"""`serve`: run a bot. Messages go to a router, and the answers come back."""
 
 from __future__ import annotations
 
@@ -31,31 +31,30 @@ if TYPE_CHECKING:
 __all__ = ("CHANNEL_ID", "COMMANDS", "GREETING", "serve")
 
 CHANNEL_ID: Final = "telegram"
-"""What the router's events call the channel."""
+"""The channel's name in the router's events."""
 
 COMMANDS: Final = (
-    BotCommand("new", "Begin a new conversation"),
+    BotCommand("new", "Start a new conversation"),
     BotCommand("stop", "Stop the answer that I am writing"),
     BotCommand("id", "Show your number, and that of this chat"),
     BotCommand("help", "Show what you can do here"),
 )
-"""The menu of the bot. ``/start`` is not in it: Telegram sends that where a chat is begun."""
+"""The bot's menu. ``/start`` is not in it: Telegram sends it when a chat begins."""
 
 GREETING: Final = "Write to me, and an agent answers."
 
 PATIENCE: Final = 5.0
-"""Seconds in which the answers that are being written are brought to an end, when the bot ends. A service
-manager may kill it after ten."""
+"""Seconds to finish unfinished answers when the bot stops. A service manager may kill it after ten."""
 
 LATER: Final = 60.0
-"""Seconds until an answer is sent again that could not be delivered, when Telegram may be reached again."""
+"""Seconds between attempts to deliver an answer after Telegram could not be reached."""
 
 LATEST: Final = 60
-"""How often that is tried."""
+"""Most such attempts."""
 
-ANEW: Final = "What you write next begins a new conversation."
+ANEW: Final = "Your next message starts a new conversation."
 NOTHING_RUNS: Final = "There is nothing to stop."
-ENDING: Final = "I am being switched off, and did not get to what you wrote last. Please write again later."
+ENDING: Final = "I am shutting down, and could not answer your last message. Please write again later."
 FAILED: Final = "Something went wrong here, and your message was not answered. Please try again later."
 
 _COMMAND: Final = re.compile(r"/(?P<name>new|stop|id|help|start)(?:\s+(?P<rest>.*))?", re.DOTALL)
@@ -70,7 +69,7 @@ async def serve(
     greeting: str = GREETING,
     on_delivery: Callable[[Delivery], object] | None = None,
 ) -> None:
-    """Answer what people write to a bot, each chat in a conversation of its own, until it is cancelled.
+    """Answer messages to a bot, with one conversation for each chat, until this is cancelled.
 
         async with (
             TelegramChannel(allowed=[123456789]) as channel,
@@ -78,22 +77,22 @@ async def serve(
         ):
             await serve(channel, router)
 
-    The commands of its menu are ``/new``, ``/stop``, ``/id`` and ``/help``. Other commands go to the agent,
-    which may have some of its own; one of the same name is written with two slashes: ``//help``.
+    The menu's commands are ``/new``, ``/stop``, ``/id`` and ``/help``. Other commands go to the agent. To
+    send the agent a command with one of these names, write two slashes: ``//help``.
 
-    What goes wrong with a message is logged, and told to its author. Where this is cancelled, the runs
-    are stopped, and what they have written until then is delivered, for bounded time.
+    Errors with a message are logged, and reported to its author. On cancellation, runs are stopped and the
+    text so far is delivered, for bounded time.
 
     Args:
-        channel: The bot. Its block was entered.
-        router: Has the conversations. Its block was entered.
-        greeting: What ``/start`` and ``/help`` begin with.
-        on_delivery: Called with every answer, when it was delivered or could not be.
+        channel: The bot. Its block must be entered.
+        router: Has the conversations. Its block must be entered.
+        greeting: The beginning of the answer to ``/start`` and ``/help``.
+        on_delivery: Called with every delivery, successful or not.
 
     Raises:
-        TelegramUnauthorized: There is no bot with this token.
+        TelegramUnauthorized: No bot has this token.
         TelegramConflict: A webhook is set, or another program fetches the bot's messages.
-        TelegramRefused: Telegram does not give out the bot's messages.
+        TelegramRefused: Telegram refuses to return the bot's messages.
     """
     bot = _Bot(channel, router, greeting, on_delivery)
     raised: BaseException | None = None
@@ -101,7 +100,7 @@ async def serve(
         await tasks.start(bot.answering)
         try:
             await bot.listen()
-        except BaseException as exc:  # the group would put it into another exception
+        except BaseException as exc:  # the group would wrap it
             raised = exc
             bot.stop()
         finally:
@@ -125,12 +124,12 @@ class _Bot:
         self._greeting = greeting
         self._on_delivery = on_delivery
         self._open: dict[str, deque[anyio.CancelScope]] = {}
-        """The messages of each chat that have no answer yet, in their order. The first one has its turn."""
+        """The unanswered messages of each chat, in order. The first one has its turn."""
         self._scope = anyio.CancelScope(shield=True)
         self._tasks: TaskGroup | None = None
 
     async def listen(self) -> None:
-        """Take what people write, until there is no more."""
+        """Take messages until there are no more."""
         try:
             await self._channel.api.set_my_commands(COMMANDS)
         except TelegramUnauthorized:
@@ -141,19 +140,19 @@ class _Bot:
             await self._take(message)
 
     async def answering(self, *, task_status: TaskStatus[None]) -> None:
-        """Have answers written until no more messages are taken, and all have one.
+        """Write answers until no more messages are taken, and all are answered.
 
-        They are not cancelled from outside, so that they are brought to an end.
+        Answers are not cancelled from outside, so that they can be finished.
         """
         with self._scope:
             async with anyio.create_task_group() as self._tasks:
                 task_status.started()
                 await self.ended.wait()
         if self._scope.cancelled_caught:
-            logger.warning("The bot has ended, and not all of what it had to say was sent in %g s", PATIENCE)
+            logger.warning("The bot has stopped, and could not send everything within %g s", PATIENCE)
 
     def stop(self) -> None:
-        """Stop what runs, and refuse what waits."""
+        """Stop running turns, and refuse waiting messages."""
         assert self._tasks is not None
         for user_id, (_, *waiting) in self._open.items():
             self._router.cancel(user_id)
@@ -176,11 +175,11 @@ class _Bot:
         if text.strip():
             taken = anyio.Event()
             self._tasks.start_soon(self._deliver, message.user_id, text, taken)
-            with anyio.CancelScope(shield=True):  # it takes a moment
-                await taken.wait()  # tasks may begin in any order, and messages are answered in theirs
+            with anyio.CancelScope(shield=True):  # this wait is short
+                await taken.wait()  # tasks may begin in any order, but messages are answered in order
 
     async def _obey(self, message: IncomingMessage, command: str, rest: str) -> tuple[str, str]:
-        """Do what a command says. Return what to say to that, and what the agent is to answer."""
+        """Run a command. Return the bot's answer, and the prompt for the agent."""
         match command:
             case "new":
                 await self._router.reset(message.user_id)
@@ -194,14 +193,14 @@ class _Bot:
                 return "\n".join((self._greeting, "", *menu)), ""
 
     async def _deliver(self, user_id: str, text: str, taken: anyio.Event) -> None:
-        """Deliver the answer to a message, or say why there is none."""
+        """Deliver the answer to a message, or explain why it has none."""
         scope = anyio.CancelScope()
         scopes = self._open.setdefault(user_id, deque())
         scopes.append(scope)
         problem = ""
         try:
             with scope:
-                taken.set()  # who waits for that goes on when this does wait
+                taken.set()  # the waiting task continues at our next wait
                 problem = await self._answer(user_id, text)
         finally:
             scopes.remove(scope)
@@ -211,7 +210,7 @@ class _Bot:
             await self._notify(user_id, problem)
 
     async def _answer(self, user_id: str, text: str) -> str:
-        """Deliver the answer to a message, and return what else is to be said; most often nothing."""
+        """Deliver the answer to a message, and return a further notice, mostly empty."""
         try:
             delivery = await self._router.handle_user_message(
                 text, user_id, self._channel, channel_id=CHANNEL_ID
@@ -232,18 +231,18 @@ class _Bot:
             try:
                 self._on_delivery(delivery)
             except Exception:
-                logger.exception("What was to be told of a delivery has failed")
+                logger.exception("The on_delivery callback failed")
         return ""
 
     async def _deliver_later(self, user_id: str, text: str) -> None:
-        """Try again to send an answer, for an hour. It goes on where it was, if nothing was written since."""
+        """Retry an answer for an hour. It continues where it stopped, if nothing was written in between."""
         for _ in range(LATEST):
             with anyio.move_on_after(LATER):
                 await self.ended.wait()
             if self.ended.is_set():
                 return
             if user_id in self._open:
-                continue  # what is being written would end with it
+                continue  # it would end the answer that is being written
             try:
                 await self._channel.send(user_id, text)
             except TelegramError as exc:
@@ -252,10 +251,10 @@ class _Bot:
             else:
                 logger.warning("An answer was delivered to %s after all", user_id)
                 return
-        logger.error("An answer to %s is given up", user_id)
+        logger.error("Giving up an answer to %s", user_id)
 
     async def _notify(self, user_id: str, text: str) -> None:
         try:
             await self._channel.notify(user_id, text)
         except TelegramError as exc:
-            logger.warning("Something could not be said to %s: %s", user_id, exc)
+            logger.warning("A notice could not be sent to %s: %s", user_id, exc)

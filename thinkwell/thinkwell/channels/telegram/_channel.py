@@ -1,4 +1,4 @@
-"""`TelegramChannel`: runs, delivered to chats of Telegram."""
+"""`TelegramChannel`: deliver runs to Telegram chats."""
 
 from __future__ import annotations
 
@@ -40,52 +40,52 @@ __all__ = ("TelegramChannel",)
 T = TypeVar("T")
 
 TOKEN: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
-"""The environment variable that has the bot's token."""
+"""The environment variable with the bot's token."""
 
 CLOSING: Final = 5.0
-"""Seconds in which messages that are being written, and questions, are brought to a clean end on closing."""
+"""Seconds to finish unfinished messages and questions on closing."""
 
 MOST_COUNTED: Final = 1_000
-"""Users of whom it is known what the last delivery took."""
+"""Most users whose last delivery is remembered."""
 
 MOST_LEFT: Final = 100
-"""Users of whom an answer is kept that could not be brought to its end."""
+"""Most users of whom an unfinished answer is kept."""
 
 TOKEN_BYTES: Final = 12
-"""Random bytes in the data of a button."""
+"""Random bytes in a button's data."""
 
 
 class TelegramChannel(AsyncContextManagerMixin):
-    """Delivers runs to chats of Telegram, by a bot. Works inside of its block.
+    """Delivers runs to Telegram chats with a bot. Use it inside its block.
 
         async with TelegramChannel(allowed=[123456789]) as channel, anyio.create_task_group() as tasks:
             async for message in channel.messages():
                 stream = agent.think().text(message.text).stream()
                 tasks.start_soon(deliver, stream, channel, message.user_id)
 
-    A ``user_id`` is the number of a chat, or ``<chat>:<topic>``, as `IncomingMessage.user_id` has it.
+    A ``user_id`` is a chat's number, or ``<chat>:<topic>``, as in `IncomingMessage.user_id`.
 
-    While the agent writes, its message is edited as often as Telegram allows, and has a button that stops the
-    run. What it thinks stands in a quote above. A text that is too long for a message goes on in another one.
-    Questions have buttons; presses, and texts that answer a question, are taken while `messages` is iterated.
+    While the agent writes, its message is edited as often as Telegram allows, and has a stop button. The
+    thinking is in a quote above. A text that is too long for a message continues in another one. Questions
+    have buttons; presses and typed answers are handled while `messages` is iterated.
 
-    What is sent at the end is tried again, for bounded time, where the network or Telegram has a fault. Where
-    only the answer of Telegram was lost, a message may come twice; none is left out.
+    The final message is retried, for bounded time, after faults of the network or Telegram. If only
+    Telegram's answer was lost, a message may appear twice; none is left out.
 
     Args:
-        token: What BotFather gave for the bot; by default, the environment variable ``TELEGRAM_BOT_TOKEN``.
-        allowed: The numbers of the people who may write to the bot and press its buttons, in private chats
-            and in groups. Others who write are told the number that the owner has to add here.
-        settings: How runs are delivered, unless the caller of `deliver` says otherwise. The edit interval and
-            the least characters are always these: edits can be rarer than Telegram allows, not more frequent.
-        markdown: Whether texts are Markdown, and shown as what that means.
-        drafts: Whether an answer is shown as a draft while it is written, where the chat is private and
-            Telegram takes that (Bot API 9.5): it is animated, and only the finished message makes a sound.
-        base_url: A Bot API server of your own. Without TLS only on this machine.
-        client: Sends the requests, and is not closed; ``None``: a client of its own.
+        token: The bot's token from BotFather; by default, the environment variable ``TELEGRAM_BOT_TOKEN``.
+        allowed: The numbers of the users who may write to the bot and press its buttons, in private chats and
+            in groups. Other users are told the number that you need to add here.
+        settings: The settings of deliveries, unless the caller of `deliver` gives others. The edit interval
+            and the least characters always apply: edits can be rarer than Telegram allows, not more frequent.
+        markdown: Whether to render texts as Markdown.
+        drafts: Whether to show an unfinished answer as a draft, in private chats and if Telegram supports it
+            (Bot API 9.5). A draft is animated, and only the finished message makes a sound.
+        base_url: Your own Bot API server. Plain HTTP only on this machine.
+        client: Sends the requests, and is not closed; ``None``: a new client.
 
     Raises:
-        ValueError: There is no token, or it has not the form of one.
+        ValueError: The token is missing or malformed.
         TypeError: `allowed` has a value that is not a number.
     """
 
@@ -103,7 +103,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         token = os.environ.get(TOKEN) if token is None else token
         if not token:
             raise ValueError(
-                f"there is no token for the bot: set the environment variable {TOKEN} to what BotFather gave"
+                f"there is no token for the bot: set the environment variable {TOKEN} to BotFather's"
             )
         self._api = TelegramApi(token, base_url=base_url, client=client)
         self._people = People(allowed)
@@ -114,9 +114,9 @@ class TelegramChannel(AsyncContextManagerMixin):
         self._pacer = Pacer()
         self._chats = Chats()
         self._last: OrderedDict[str, Line] = OrderedDict()
-        """What the last delivery to each user took."""
+        """The counts of each user's last delivery."""
         self._left: OrderedDict[str, Answer] = OrderedDict()
-        """What could not be brought to its end, until that is tried again."""
+        """Answers that could not be finished, until they are retried."""
         self._bot: BotUser | None = None
         self._tasks: Tasks | None = None
         self._incoming: Incoming | None = None
@@ -141,7 +141,7 @@ class TelegramChannel(AsyncContextManagerMixin):
                 self._tasks = self._questions = self._incoming = None
 
     async def _close(self, questions: Questions, incoming: Incoming) -> None:
-        """Bring what is being written, and what is asked, to a clean end."""
+        """Finish the messages of answers and questions."""
         async with anyio.create_task_group() as tasks:
             for chat in self._chats:
                 answer = chat.take_answer()
@@ -154,21 +154,21 @@ class TelegramChannel(AsyncContextManagerMixin):
 
     @property
     def capabilities(self) -> ChannelCapabilities:
-        """What can be done with messages of Telegram."""
+        """What Telegram's messages can do."""
         return self._capabilities
 
     @property
     def settings(self) -> DeliverySettings:
-        """How runs are delivered, unless the caller of `deliver` says otherwise."""
+        """The settings of deliveries, unless the caller of `deliver` gives others."""
         return self._settings
 
     @property
     def api(self) -> TelegramApi:
-        """The Bot API, for what a channel does not do, such as to set the menu of commands."""
+        """The Bot API, for everything else, such as the menu of commands."""
         return self._api
 
     def counts(self, user_id: str) -> ChannelCounts:
-        """Return what was done for the delivery that runs, or for the last one."""
+        """Return the counts of the current delivery, or of the last one."""
         line = self._last.get(user_id)
         if line is None:
             return ChannelCounts()
@@ -177,26 +177,25 @@ class TelegramChannel(AsyncContextManagerMixin):
     # People
 
     async def bot(self) -> BotUser:
-        """Return who the bot is. Telegram is asked once.
+        """Return the bot's own user. Telegram is asked once.
 
         Raises:
-            TelegramError: It does not say so.
+            TelegramError: Telegram could not be asked.
         """
         if self._bot is None:
             self._bot = await self._api.get_me()
         return self._bot
 
     def messages(self) -> Messages:
-        """Return an iterator over what people write to the bot. It goes on until it is cancelled.
+        """Return an iterator over messages to the bot. It runs until it is cancelled.
 
-        Texts of those who are allowed count, and in groups only commands, replies to the bot and what
-        mentions it. What answers a question, and the presses of buttons, are taken meanwhile and are no
-        messages. Nothing is lost where one stops to iterate, and goes on later with another iterator; only
-        one can run at a time.
+        It yields texts of allowed users; in groups only commands, replies to the bot and mentions of it.
+        Answers to questions and button presses are handled meanwhile, and not yielded. You may stop
+        iterating, and continue later with another iterator: nothing is lost. Only one can run at a time.
 
-        Iterating raises, among what tells of a bot that cannot get messages:
+        Iterating raises, among the errors of a bot that cannot get messages:
 
-            TelegramUnauthorized: There is no bot with this token.
+            TelegramUnauthorized: No bot has this token.
             TelegramConflict: A webhook is set, or another program fetches the bot's messages.
         """
         if self._incoming is None:
@@ -206,11 +205,11 @@ class TelegramChannel(AsyncContextManagerMixin):
     # Sending
 
     async def send(self, user_id: str, text: str) -> None:
-        """Send a text as a message, or as several. Where a stream is open for the user, it ends with that.
+        """Send a text as one message or several. This ends the user's open stream, if there is one.
 
         Raises:
-            TelegramError: Something of it could not be sent. A call with the same text goes on there.
-            ValueError: `user_id` is no chat.
+            TelegramError: A part of it could not be sent. A call with the same text continues there.
+            ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
             answer = chat.take_answer()
@@ -227,13 +226,13 @@ class TelegramChannel(AsyncContextManagerMixin):
                 raise
 
     async def send_html(self, user_id: str, html: str) -> None:
-        """Send a message in Telegram's HTML. Where a stream is open for the user, it ends with that.
+        """Send a message in Telegram's HTML. This ends the user's open stream, if there is one.
 
-        What could not be brought to its end before is done so by the same messages.
+        The same messages finish an answer that could not be finished before.
 
         Raises:
             TelegramError: It could not be sent.
-            ValueError: `user_id` is no chat.
+            ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
             answer = chat.take_answer()
@@ -251,14 +250,14 @@ class TelegramChannel(AsyncContextManagerMixin):
                     self._leave(user_id, answer)
 
     async def notify(self, user_id: str, text: str) -> None:
-        """Send a text beside whatever is being written for the user, which `send` would end.
+        """Send a text beside the user's open stream, which `send` would end.
 
-        Where the same text is about to be sent there, it is not sent twice: a person who writes too much is
-        told so once, not a hundred times before the next answer.
+        The same text is not queued twice: a user who writes too much gets the notice once, not a hundred
+        times before the next answer.
 
         Raises:
             TelegramError: It could not be sent.
-            ValueError: `user_id` is no chat.
+            ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
             if text in chat.notes:
@@ -274,7 +273,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         """Show that the bot types, until this is cancelled.
 
         Raises:
-            ValueError: `user_id` is no chat.
+            ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
             await keep_typing(self._api, chat.address)
@@ -282,10 +281,10 @@ class TelegramChannel(AsyncContextManagerMixin):
     # While the agent works
 
     async def on_stream_start(self, user_id: str) -> None:
-        """Begin an answer. The first message is sent when there is something to show.
+        """Begin an answer. The first message is sent with the first text.
 
         Raises:
-            ValueError: `user_id` is no chat.
+            ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
             self._tidy_later(user_id, chat.take_answer())
@@ -298,21 +297,21 @@ class TelegramChannel(AsyncContextManagerMixin):
             chat.answer = answer
 
     async def on_stream_chunk(self, user_id: str, chunk: str) -> None:
-        """Add a piece of text; it is shown as soon as Telegram allows."""
+        """Add a piece of text. It is shown as soon as Telegram allows."""
         answer = self._open(user_id)
         if answer is not None and chunk:
             answer.writing.add(chunk)
             answer.wrote(len(chunk))
 
     async def on_stream_status(self, user_id: str, status: str) -> None:
-        """Tell what the agent does, below the text, and that the bot types."""
+        """Show the agent's status below the text, and that the bot types."""
         answer = self._open(user_id)
         if answer is not None:
             answer.writing.tell(status)
             answer.works()
 
     async def on_stream_thinking(self, user_id: str, chunk: str) -> None:
-        """Add a piece of thinking, of which the end is shown in a quote."""
+        """Add a piece of thinking. Its end is shown in a quote."""
         answer = self._open(user_id)
         if answer is not None and chunk:
             answer.writing.think(chunk)
@@ -326,21 +325,21 @@ class TelegramChannel(AsyncContextManagerMixin):
             answer.works()
 
     async def on_stream_end(self, user_id: str, full_text: str) -> None:
-        """End with the whole text; return when all of it is there.
+        """End with the whole text; return when all of it is sent.
 
         Raises:
-            TelegramError: Something of it could not be sent. `send` with the same text goes on there.
+            TelegramError: A part of it could not be sent. `send` with the same text continues there.
         """
         await self.send(user_id, full_text)
 
-    # The person
+    # The user
 
     async def ask(self, user_id: str, question: ChannelQuestion) -> str | None:
-        """Ask with buttons, or for a text, and return the answer; ``None`` where there can be none.
+        """Ask with buttons, or for a text, and return the answer, or ``None`` if none is possible.
 
         Raises:
             TelegramError: The question could not be sent.
-            ValueError: `user_id` is no chat.
+            ValueError: `user_id` is not a chat.
         """
         if self._questions is None:
             raise closed()
@@ -352,10 +351,10 @@ class TelegramChannel(AsyncContextManagerMixin):
             self._questions.ended(user_id, question, outcome)
 
     async def wait_stop(self, user_id: str) -> None:
-        """Return when the button that stops the run was pressed.
+        """Return when the stop button was pressed.
 
         Raises:
-            ValueError: `user_id` is no chat.
+            ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
             await chat.wait_stop()
@@ -372,7 +371,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         return Line(self._api, self._pacer, self._running, address)
 
     def _open(self, user_id: str) -> Answer | None:
-        """Return what is being written for a user; ``None`` where `send` has ended it."""
+        """Return a user's unfinished answer, or ``None`` if `send` has ended it."""
         with self._chats.use(user_id) as chat:
             return chat.answer
 
@@ -384,7 +383,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         return Answer(line, writing, chat, self._settings, token, draft_id)
 
     def _leave(self, user_id: str, answer: Answer) -> None:
-        """Keep what could not be brought to its end: the next try goes on there."""
+        """Keep an answer that could not be finished: the next attempt continues it."""
         _remember(self._left, user_id, answer, MOST_LEFT)
 
     def _tidy_later(self, user_id: str, answer: Answer | None) -> None:
@@ -397,7 +396,7 @@ class TelegramChannel(AsyncContextManagerMixin):
 
 
 def _remember(known: OrderedDict[str, T], user_id: str, value: T, most: int) -> None:
-    """Keep what is known last of a user, for a bounded number of them."""
+    """Keep the latest value of a user, for a bounded number of users."""
     known[user_id] = value
     known.move_to_end(user_id)
     if len(known) > most:

@@ -1,4 +1,4 @@
-"""What goes on in each chat: kept for as long as something does."""
+"""The state of active chats."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ("Chat", "Chats")
 
 
 class Chat:
-    """What goes on in a chat, or in a topic of one."""
+    """The state of a chat, or of a topic in one."""
 
     def __init__(self, address: ChatAddress) -> None:
         self.address = address
         self.lock: anyio.Lock = anyio.Lock()
-        """Held while something is written to it, so that no two texts of several messages get mixed up."""
+        """Held while something is written, so that texts of several messages do not mix."""
         self.answer: Answer | None = None
-        """What is being written."""
+        """The answer that is being written."""
         self.notes: set[str] = set()
-        """What is to be said beside it, and waits for its turn."""
+        """Notices that wait to be sent beside it."""
         self.questions = 0
-        """How many wait for the person."""
+        """The number of open questions."""
         self.users = 0
-        """How many calls and tasks have to do with it."""
+        """The number of calls and tasks that use the chat."""
         self._stop = anyio.Event()
         self._wait_for_stop = 0
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing of it has to be kept."""
+        """Whether the chat can be forgotten."""
         return self.answer is None and not self.users
 
     @property
@@ -51,14 +51,14 @@ class Chat:
         return self.questions > 0
 
     def take_answer(self) -> Answer | None:
-        """Return what is being written, which is about to end; it cannot be stopped any more."""
+        """Return the unfinished answer, which is about to end and cannot be stopped any more."""
         answer, self.answer = self.answer, None
         if self._stop.is_set():
             self._stop = anyio.Event()
         return answer
 
     def stop(self) -> bool:
-        """Tell the waiting task that the run is to be stopped; return whether that is news."""
+        """Let the waiting task stop the run; return whether this was the first request."""
         if not self.can_stop:
             return False
         self._stop.set()
@@ -66,7 +66,7 @@ class Chat:
         return True
 
     async def wait_stop(self) -> None:
-        """Wait until the run is to be stopped."""
+        """Wait for a request to stop the run."""
         self._wait_for_stop += 1
         self.look()
         try:
@@ -76,13 +76,13 @@ class Chat:
             self.look()
 
     def look(self) -> None:
-        """Let what is being written show what has changed."""
+        """Show changes of the chat's state in the answer."""
         if self.answer is not None:
             self.answer.look()
 
 
 class Chats:
-    """The chats in which something goes on, by the names that `thinkwell.channels.Channel` has for users."""
+    """The active chats, by the user ids of `thinkwell.channels.Channel`."""
 
     def __init__(self) -> None:
         self._chats: dict[str, Chat] = {}
@@ -94,15 +94,15 @@ class Chats:
         return iter(tuple(self._chats.values()))
 
     def find(self, address: ChatAddress) -> Chat | None:
-        """Return a chat, where something goes on there."""
+        """Return a chat if it is active."""
         return self._chats.get(str(address))
 
     @contextmanager
     def use(self, user_id: str) -> Generator[Chat]:
-        """Return a chat, which is kept for the time of the block.
+        """Return a chat, which is kept during the block.
 
         Raises:
-            ValueError: That is no address of a chat.
+            ValueError: The user id is not a chat.
         """
         address = ChatAddress.parse(user_id)
         name = str(address)

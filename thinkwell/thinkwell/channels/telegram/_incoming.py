@@ -1,4 +1,4 @@
-"""What people write to the bot, and the buttons that they press."""
+"""Messages to the bot, and button presses."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 __all__ = ("Incoming", "Messages")
 
 DRAFT_STOPPED: Final = "stopped_message_generation"
-"""The kind of update that tells of the stop button of a draft."""
+"""The kind of update for a draft's stop button."""
 
 MOST_ANSWERS: Final = 32
-"""Presses that are answered at the same time; more than that are taken, and not answered."""
+"""Presses that are answered at the same time. Further ones are handled, but not answered."""
 
 REMINDED: Final = 60.0
-"""Seconds between two reminders in a chat that only texts can be read: an album is many messages."""
+"""Seconds between two reminders in a chat that only texts can be read: an album has many messages."""
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds to wait where Telegram does not say who the bot is; twice as long after each further time."""
+"""Seconds before getMe is retried; doubled each time."""
 
 LONGEST_PAUSE: Final = 30.0
 
-ENDED: Final = "This has come to its end already."
+ENDED: Final = "This has already ended."
 
 TEXT_ONLY: Final = "Sorry, I can only read texts."
 
@@ -52,7 +52,7 @@ logger = logging.getLogger("thinkwell")
 
 
 class Speaker(Protocol):
-    """What is needed of the channel."""
+    """The parts of the channel that are needed."""
 
     @property
     def api(self) -> TelegramApi: ...
@@ -63,15 +63,15 @@ class Speaker(Protocol):
 
 
 class Incoming:
-    """Takes what comes: hands over messages, and does what the rest asks for.
+    """Takes updates: yields messages, and handles the rest.
 
     Args:
-        channel: Answers.
-        people: Who may write.
-        chats: What goes on in them.
-        questions: The open ones.
-        tasks: Where answers are sent, without being waited for.
-        drafts: Whether answers are shown by drafts, which may be stopped.
+        channel: Sends answers.
+        people: The allowed users.
+        chats: The chats' states.
+        questions: The open questions.
+        tasks: Tasks that send answers in the background.
+        drafts: Whether answers are shown as drafts, which may be stopped.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class Incoming:
                     return message
 
     async def close(self) -> None:
-        """Let Telegram forget what was handed over."""
+        """Acknowledge the yielded messages to Telegram."""
         await self._updates.aclose()
 
     async def _introduction(self) -> BotUser:
-        """Return who the bot is, once Telegram says so."""
+        """Return the bot's own user, with retries."""
         pause = FIRST_PAUSE
         while True:
             try:
@@ -122,7 +122,7 @@ class Incoming:
                 if not exc.temporary:
                     raise
                 seconds = max(pause, exc.retry_after or 0.0)
-                logger.warning("Asking who the bot is did not work; again in %.1f s: %s", seconds, exc)
+                logger.warning("getMe failed; retrying in %.1f s: %s", seconds, exc)
             await anyio.sleep(seconds)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -188,12 +188,12 @@ class Incoming:
             chat.stop()
 
     def _tell(self, address: ChatAddress, text: str | None) -> None:
-        """Answer, without waiting for it."""
+        """Send an answer in the background."""
         if text:
             self._tasks.start_soon(self._channel.notify, str(address), text)
 
     def _answer(self, query: CallbackQuery, text: str, *, alert: bool = False) -> None:
-        """Send the outcome to the user who pressed a button, without waiting for it."""
+        """Send the result of a button press to its user in the background."""
         if self._answering < MOST_ANSWERS:
             self._answering += 1
             self._tasks.start_soon(self._send_answer, query.id, text, alert)
@@ -206,7 +206,7 @@ class Incoming:
 
 
 class Messages:
-    """What people write to the bot: see `TelegramChannel.messages`."""
+    """An iterator over messages to the bot: see `TelegramChannel.messages`."""
 
     def __init__(self, incoming: Incoming) -> None:
         self._incoming = incoming

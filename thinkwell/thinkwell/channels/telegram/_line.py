@@ -1,4 +1,4 @@
-"""Requests to one chat: in the pace that Telegram allows, and again where one failed."""
+"""Requests to one chat: at Telegram's pace, with retries."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 __all__ = ("Line", "closed")
 
 ATTEMPTS: Final = 6
-"""How often a request that has to work is made, where the network or Telegram has a fault."""
+"""Most attempts of a required request after faults of the network or Telegram."""
 
 FIRST_PAUSE: Final = 0.5
-"""Seconds before the first repetition; each pause is twice as long as the one before."""
+"""Seconds before the first retry. Each pause is twice as long as the one before."""
 
 MOST_THROTTLED: Final = 20
-"""How often in a row such a request is put off by Telegram (429) before that, too, is a failure."""
+"""Most refusals of such a request in a row (429) before it fails."""
 
 LONG: Final = 60.0
-"""Seconds that Telegram may want to be waited without that anybody has to know."""
+"""Seconds of a pause that need no warning."""
 
 
 logger = logging.getLogger("thinkwell")
 
 
 def closed() -> RuntimeError:
-    """Return the error for using a channel outside of its block."""
-    return RuntimeError("the channel is closed; use it inside of its block: async with TelegramChannel(…)")
+    """Return the error for a channel that is used outside its block."""
+    return RuntimeError("the channel is closed; use it inside its block: async with TelegramChannel(…)")
 
 
 class Line:
     """Makes the requests of one answer, or of one question, to its chat, one after another.
 
-    A request that has begun goes on to its end even where its caller is cancelled. What it has sent is then
-    known, and is not sent twice. Where Telegram's answer is lost on the way, that cannot be known; such a
-    message is sent again, for one that comes twice does less harm than one that does not come.
+    A started request runs to its end even if its caller is cancelled. So its result is known, and it is not
+    sent twice. If Telegram's answer is lost on the way, the result is unknown; the message is then sent
+    again: two copies do less harm than none.
 
     Args:
         api: Sends the requests.
-        pacer: Knows when.
-        tasks: Where requests live.
+        pacer: Sets the pace.
+        tasks: The tasks of requests.
         address: The chat.
     """
 
@@ -59,23 +59,23 @@ class Line:
         self.pacer: Final = pacer
         self.address: ChatAddress = address
         self.edits = 0
-        """How often a message was edited."""
+        """The number of edits."""
         self.retries: int = 0
-        """How often a request was repeated."""
+        """The number of retries."""
         self.first_after: float | None = None
-        """Seconds until the first message was there; ``None`` before that."""
+        """Seconds until the first message was sent; ``None`` before that."""
         self._began = anyio.current_time()
         self._tasks = tasks
         self._flight: _Flight | None = None
 
     async def once(self, request: Callable[[], Awaitable[object]]) -> None:
-        """Make a request; a turn was taken for it.
+        """Make a request, whose turn was taken.
 
         Args:
-            request: Makes it, and keeps what comes of it.
+            request: Makes it, and keeps its result.
 
         Raises:
-            TelegramError: It was not fulfilled.
+            TelegramError: It failed.
             RuntimeError: The channel is closed.
         """
         flight = self._flight = _Flight()
@@ -88,7 +88,7 @@ class Line:
             return
         if isinstance(error, TelegramThrottled):
             self.pacer.throttled(self.address.chat_id, error.retry_after)
-            if (error.retry_after or 0.0) > LONG:  # then a delivery may fail by the time that it takes
+            if (error.retry_after or 0.0) > LONG:  # a delivery may then run out of time
                 about = "Nothing is sent to the chat %d for %g s: %s"
                 logger.warning(about, self.address.chat_id, error.retry_after, error)
         if isinstance(error, TelegramRefused) and error.migrated_to is not None:
@@ -96,15 +96,15 @@ class Line:
         raise error
 
     def showed(self) -> None:
-        """Know that a message is there."""
+        """Record that a message was sent."""
         if self.first_after is None:
             self.first_after = anyio.current_time() - self._began
 
     async def insist(self, request: Callable[[], Awaitable[object]]) -> None:
-        """Make a request when it is its turn, and again until it works, for bounded time.
+        """Make a request at its turn, and retry it, for bounded time.
 
         Raises:
-            TelegramError: It was refused, or has failed again and again.
+            TelegramError: It was refused, or failed repeatedly.
         """
         failed = throttled = 0
         while True:
@@ -123,14 +123,14 @@ class Line:
             self.retries += 1
 
     async def landed(self) -> None:
-        """Wait for the request that is on its way, no matter whose it is."""
+        """Wait for the request in progress."""
         if self._flight is not None:
             await self._flight.landed.wait()
             self._flight = None
 
 
 class _Flight:
-    """A request on its way."""
+    """A request in progress."""
 
     def __init__(self) -> None:
         self.landed = anyio.Event()

@@ -1,4 +1,4 @@
-"""The messages that an answer becomes: while it is written, and at the end."""
+"""The messages of an answer: while it is written, and at the end."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from thinkwell.channels._protocols import ChannelCapabilities
 __all__ = ("CAPABILITIES", "Part", "Writing")
 
 LIMIT: Final = 4_096
-"""Characters of a message, without its marks (Bot API, sendMessage)."""
+"""Most characters of a message, without its marks (Bot API, sendMessage)."""
 
 CAPABILITIES: Final = ChannelCapabilities(
     edits=True, max_length=LIMIT, html=True, expandable_quote=True, paced=True
 )
-"""What messages of Telegram can be (Bot API, "Formatting options")."""
+"""What Telegram's messages can do (Bot API, "Formatting options")."""
 
 STATUS: Final = 200
-"""Characters of a status."""
+"""Most characters of a status."""
 
 THINKING: Final = 8_000
-"""Characters of the thinking that are kept, the last ones. Less of it is ever shown."""
+"""Characters of the thinking that are kept, from its end. Less is ever shown."""
 
 QUOTE: Final = 1_100
-"""Characters that stand above an answer at most."""
+"""Most characters above an answer."""
 
 
 class Part(NamedTuple):
@@ -33,9 +33,9 @@ class Part(NamedTuple):
 
     html: str
     plain: str
-    """The same without marks; empty where it is known only as HTML."""
+    """The same without marks; empty if only its HTML is known."""
     stop: bool = False
-    """Whether it has a button that stops the run."""
+    """Whether it has a stop button."""
 
     def with_stop(self, stop: bool) -> Part:
         """Return the same message with or without that button."""
@@ -46,7 +46,7 @@ class Writing:
     """An answer that is being written.
 
     Args:
-        markdown: Whether the text is Markdown, and shown as what it means.
+        markdown: Whether to render the text as Markdown.
     """
 
     def __init__(self, *, markdown: bool) -> None:
@@ -54,17 +54,17 @@ class Writing:
         self._chunks: list[str] = []
         self._thinking = ""
         self._seconds: float | None = None
-        """How long the agent has thought; ``None`` while it does."""
+        """How long the agent has thought; ``None`` while it thinks."""
         self._thought_for = 0.0
         self._status = ""
         self._final: tuple[tuple[str, str, float], list[Part]] | None = None
-        """The messages of a whole answer, and what they were made of: they are asked for again and again."""
+        """The messages of the whole answer, and their text: they are requested repeatedly."""
         self._quote: tuple[str, float] | None = None
-        """The thinking above the answer, since it has its second message: what is finished stays as it is."""
+        """The thinking above the answer once it has a second message: finished messages stay unchanged."""
 
     @property
     def text(self) -> str:
-        """What was written so far."""
+        """The text so far."""
         self._chunks = ["".join(self._chunks)]
         return self._chunks[0]
 
@@ -80,15 +80,15 @@ class Writing:
         self._status = ""
 
     def stop_thinking(self, seconds: float) -> None:
-        """Know how long the agent has thought, in all."""
+        """End the thinking, which took so long in all."""
         self._seconds = self._thought_for = seconds
 
     def tell(self, status: str) -> None:
-        """Tell what the agent does now, until it goes on."""
+        """Show the agent's status until it continues to write."""
         self._status = line(status, STATUS)
 
     def parts(self) -> list[Part]:
-        """Return the messages of what there is. The last one is not finished."""
+        """Return the messages so far. The last one is not finished."""
         parts = self._live(*(self._quote or (self._thinking, self._seconds)))
         if self._quote is None and len(parts) > 1:
             self._quote = self._thinking, self._thought_for
@@ -110,7 +110,7 @@ class Writing:
         """Return the messages of the whole answer.
 
         Args:
-            text: All that is said, which may be more than what was written.
+            text: The whole text, which may be longer than the text so far.
         """
         thinking, seconds = self._quote or (self._thinking, self._thought_for)
         of = text, thinking, seconds

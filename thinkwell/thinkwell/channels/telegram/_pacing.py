@@ -1,8 +1,8 @@
-"""Says when the next message may be sent or edited, so that Telegram does not refuse it.
+"""Decides when the next message may be sent or edited, so that Telegram does not refuse it.
 
-Telegram tells no exact limits, but: no more than one message a second in a chat, 20 a minute in a group, 30 a
-second over all chats (Bots FAQ, "My bot is hitting limits"). Of edits it says nothing, so they count like
-messages here. Bursts may pass, and may have to be paid for later, so there are none.
+Telegram gives no exact limits, but: no more than one message a second in a chat, 20 a minute in a group, 30 a
+second over all chats (Bots FAQ, "My bot is hitting limits"). It gives none for edits, so they count as
+messages here. Bursts may pass, and be refused later, so there are none.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 __all__ = ("Pacer",)
 
 GROWTH: Final = 1.5
-"""What a chat's interval is multiplied by where Telegram refuses a request as one too many."""
+"""The factor by which a chat's interval grows when Telegram refuses a request (429)."""
 
 MOST: Final = 4.0
-"""What it is multiplied by at most."""
+"""The largest factor."""
 
 RECOVERY: Final = 120.0
-"""Seconds without a refusal in which that factor falls by one."""
+"""Seconds without a refusal after which the factor falls by one."""
 
 MANY: Final = 3
-"""How many chats are refused within a second where it seems to be the limit over all chats."""
+"""Chats refused within a second that indicate the limit over all chats."""
 
 HOLD: Final = 5.0
-"""Seconds at most, times that factor, for which nothing is sent to any chat then: to ask might prolong it."""
+"""Most seconds, times that factor, without requests to any chat then: requests might prolong the limit."""
 
 SLACK: Final = 1.1
-"""Many chats at once share less than what there is, so that messages find room."""
+"""The factor by which editing chats stay below the shared limit, so that messages find room."""
 
 RECENT: Final = 10.0
-"""Seconds after its last edit for which a chat counts as one that shares."""
+"""Seconds after its last edit for which a chat counts as editing."""
 
 SWEEP: Final = 256
-"""How many chats are known at least before those of which nothing has to be known are forgotten."""
+"""Known chats above which those without special state are forgotten."""
 
 
 class _Place:
@@ -57,7 +57,7 @@ class _Place:
 
 
 class _Line:
-    """Who waits for the same thing, in order, and those with final messages first."""
+    """Places waiting for the same thing, in order, final messages first."""
 
     def __init__(self) -> None:
         self._finals: deque[_Place] = deque()
@@ -68,7 +68,7 @@ class _Line:
 
     @property
     def first(self) -> _Place | None:
-        """Whose turn it is."""
+        """The place whose turn it is."""
         return next(iter(self._finals or self._others), None)
 
     @contextmanager
@@ -86,7 +86,7 @@ class _Line:
                 first.changed.set()
 
     async def wait_first(self, place: _Place) -> None:
-        """Wait until a place is the first. It may cease to be that, where a final message comes."""
+        """Wait until a place is the first. A final message may still overtake it."""
         while self.first is not place:
             place.changed = anyio.Event()
             await place.changed.wait()
@@ -96,7 +96,7 @@ class _Pace:
     """The pace of one chat, or of all together.
 
     Args:
-        base: Seconds between two requests where Telegram refuses none.
+        base: Seconds between two requests without refusals.
     """
 
     __slots__ = ("_base", "_factor", "_refused", "free", "line")
@@ -110,7 +110,7 @@ class _Pace:
         self._refused = -math.inf
 
     def factor(self, now: float) -> float:
-        """Return by how much it is slower than where Telegram refuses nothing."""
+        """Return the current factor of the interval."""
         return max(1.0, self._factor - (now - self._refused) / RECOVERY)
 
     def interval(self, now: float) -> float:
@@ -118,27 +118,27 @@ class _Pace:
         return self._base * self.factor(now)
 
     def take(self, now: float) -> None:
-        """Know that a request is sent."""
+        """Record that a request is sent."""
         self.free = now + self.interval(now)
 
     def slow_down(self, now: float) -> None:
-        """Know that a request was refused."""
+        """Record that a request was refused."""
         self._factor = min(self.factor(now) * GROWTH, MOST)
         self._refused = now
 
     def hold(self, until: float) -> None:
-        """Send nothing for some time."""
+        """Send nothing until a time."""
         self.free = max(self.free, until)
 
     def is_forgettable(self, now: float) -> bool:
-        """Return whether a new one would be as this one is."""
+        """Return whether it is in the state of a new one."""
         return not self.line and self.free <= now and self.factor(now) == 1.0
 
 
 class Pacer:
-    """The pace of messages and edits of one bot, over all of its chats.
+    """The pace of one bot's messages and edits, over all of its chats.
 
-    One `turn`, or one `try_turn` that returned 0, is for one request that sends or edits a message.
+    One `turn`, or one `try_turn` that returned 0, allows one request that sends or edits a message.
 
     Args:
         private: Seconds between two such requests to a private chat.
@@ -152,17 +152,17 @@ class Pacer:
         self._chats: dict[int, _Pace] = {}
         self._sweep_at = SWEEP
         self._all = _Pace(overall)
-        """In its line are those whose chat is free."""
+        """The line of places whose chat is free."""
         self._refused: deque[tuple[float, int]] = deque(maxlen=MANY)
         """When and where requests were refused last."""
         self._editing: dict[int, float] = {}
-        """Chats that edit, and when they last wanted to: the oldest first."""
+        """Editing chats, and the time of their last attempt, oldest first."""
 
     async def turn(self, chat_id: int, *, final: bool = False) -> None:
-        """Wait until a request may be sent to the chat. It is to be sent at once then.
+        """Wait until a request may be sent to the chat. Send it at once then.
 
-        Turns of a chat come in the order in which they were asked for, those for final messages first. A wait
-        that is cancelled takes no turn.
+        A chat's turns come in the order of the calls, those for final messages first. A cancelled wait takes
+        no turn.
         """
         await anyio.lowlevel.checkpoint()
         chat = self._chat(chat_id)
@@ -176,10 +176,10 @@ class Pacer:
                     return
 
     def try_turn(self, chat_id: int) -> float:
-        """Take a turn, if that makes no other wait, and return 0; else the seconds after which to ask again.
+        """Take a turn and return 0 if no other waits; else return the seconds after which to ask again.
 
-        For intermediate edits: they never come before a `turn` that is waited for. Where many chats want
-        more than there is in all, each gets the same share.
+        For intermediate edits: they never come before a waiting `turn`. If many chats want more than the
+        limit, each gets the same share.
         """
         now = anyio.current_time()
         chat = self._chat(chat_id)
@@ -194,10 +194,11 @@ class Pacer:
         return max(due - now, overall)
 
     def throttled(self, chat_id: int, retry_after: float | None = None) -> None:
-        """Know that Telegram has refused a request to the chat as one too many (429).
+        """Record that Telegram refused a request to the chat as one too many (429).
 
-        Nothing is sent to it for `retry_after` seconds, and its interval grows for some minutes. Where it is
-        so for many chats at once, as other programs write by the same bot, all of them pause and slow down.
+        Nothing is sent to it for `retry_after` seconds, and its interval grows for some minutes. If this
+        happens to many chats at once, because other programs use the same bot, all of them pause and slow
+        down.
         """
         now = anyio.current_time()
         chat = self._chat(chat_id)
@@ -210,11 +211,11 @@ class Pacer:
             self._all.hold(now + min(retry_after or 1.0, HOLD) * self._all.factor(now))
 
     def interval(self, chat_id: int) -> float:
-        """Return the seconds between two requests to the chat, as things are."""
+        """Return the current seconds between two requests to the chat."""
         return self._chat(chat_id).interval(anyio.current_time())
 
     async def _pass(self, chat: _Pace, place: _Place) -> bool:
-        """Take a turn among all chats, and return whether the chat was still free and the place the first."""
+        """Take a turn among all chats; return whether the chat was still free and the place the first."""
         with self._all.line.join(final=place.final) as ready:
             while True:
                 await self._all.line.wait_first(ready)
@@ -231,7 +232,7 @@ class Pacer:
         self._all.take(now)
 
     def _count_editing(self, chat_id: int, now: float) -> int:
-        """Return how many chats share what there is: this one, and those that wanted to edit just now."""
+        """Return how many chats share the limit: this one, and those that wanted to edit just now."""
         editing = self._editing
         editing.pop(chat_id, None)
         editing[chat_id] = now

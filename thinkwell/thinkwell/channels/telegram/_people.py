@@ -1,4 +1,4 @@
-"""Who may talk to the bot, and what of what they write is meant for it."""
+"""Users who may talk to the bot, and the messages that are meant for it."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 __all__ = ("IncomingMessage", "People", "Seldom", "Sender", "addressed", "sender")
 
 NAME: Final = 80
-"""Characters of a name that are kept."""
+"""Most characters of a name."""
 
 HOUR: Final = 3600.0
-"""Seconds between two refusals of the same person."""
+"""Seconds between two refusals of the same user."""
 
 MINUTE: Final = 60.0
-"""Seconds between two refusals in the same chat: answers to those who are allowed wait behind them there."""
+"""Seconds between two refusals in the same chat: answers to allowed users wait behind them there."""
 
 MOST: Final = 1_000
-"""People who are remembered at once. While there are so many, others get no answer at all."""
+"""Most users that are remembered at once. While there are so many, others get no answer."""
 
 _COMMAND: Final = re.compile(r"/\w+(?:@(?P<bot>\w+))?(?=\s|\Z)")
 
 
 class Sender(Struct, frozen=True, kw_only=True):
-    """Who wrote a message."""
+    """The author of a message."""
 
     id: int
-    """The person's number at Telegram, which never changes: what the allow list has."""
+    """The user's number at Telegram, which never changes: the number for the allow list."""
     name: str = ""
-    """What they call themselves: a clean line."""
+    """The name that they chose: a clean line."""
 
 
 class IncomingMessage(Struct, frozen=True, kw_only=True):
-    """A text that an allowed person wrote to the bot."""
+    """A text that an allowed user wrote to the bot."""
 
     text: str
-    """What they wrote, without the bot's name. A command begins with ``/`` and has no ``@``."""
+    """The text, without the bot's name. A command begins with ``/`` and has no ``@``."""
     user_id: str
-    """Where the answer belongs, and what to give to `deliver`: the chat, or the topic of a forum."""
+    """The user id to give to `deliver`: the chat, or the topic of a forum."""
     person: Sender
     chat: Literal["private", "group"]
     message_id: int
@@ -56,11 +56,11 @@ class IncomingMessage(Struct, frozen=True, kw_only=True):
 
 
 class Seldom:
-    """Says whether something may be done for a person again, for a bounded number of them.
+    """Limits how often something is done for a user, for a bounded number of users.
 
     Args:
-        seconds: Time between.
-        most: How many are remembered. Where there are more, it is not done for them.
+        seconds: Least seconds between two times.
+        most: Most users that are remembered. For others it is not done.
     """
 
     def __init__(self, seconds: float, most: int = MOST) -> None:
@@ -83,13 +83,13 @@ class Seldom:
 
 
 class People:
-    """Those who may talk to the bot.
+    """The users who may talk to the bot.
 
     Args:
-        allowed: Their numbers at Telegram. No one else is; an empty list lets no one in.
+        allowed: Their numbers at Telegram. An empty list allows no user.
 
     Raises:
-        TypeError: One of them is no number.
+        TypeError: One of them is not a number.
     """
 
     def __init__(self, allowed: Collection[int]) -> None:
@@ -97,41 +97,41 @@ class People:
             given = cast("object", each)
             if not isinstance(given, int) or isinstance(given, bool):
                 raise TypeError(
-                    f"TelegramChannel(allowed=[{given!r:.100}]): give numbers of people, not their names; "
-                    "people who write to the bot and are not allowed are told their number"
+                    f"TelegramChannel(allowed=[{given!r:.100}]): give users' numbers, not their names; "
+                    "users who write to the bot without being allowed are told their number"
                 )
         self._allowed = frozenset(allowed)
         self._refused = Seldom(HOUR)
         self._refused_in = Seldom(MINUTE)
 
     def allows(self, person: Person | None) -> bool:
-        """Return whether a person may talk to the bot."""
+        """Return whether a user may talk to the bot."""
         return person is not None and person.id in self._allowed
 
     def refusal(self, person: Person, where: ChatAddress) -> str | None:
-        """Return what to tell a person who is not allowed; ``None`` where there was that lately."""
+        """Return the answer to a user who is not allowed; ``None`` if there was one recently."""
         if not self._refused.is_time(person.id) or not self._refused_in.may(where):
             return None
         self._refused.may(person.id)
         return (
-            "Sorry, I answer only to people whom my owner has allowed. "
-            f"If you should be one of them, tell my owner your number: {person.id}"
+            "Sorry, I only answer users whom my owner has allowed. "
+            f"To become one of them, tell my owner your number: {person.id}"
         )
 
 
 def sender(person: Person) -> Sender:
-    """Return how the log names the author of a message."""
+    """Return the author of a message, as named in the log."""
     name = f"{person.first_name} {person.last_name}".strip() or person.username
     return Sender(id=person.id, name=line(name, NAME))
 
 
 def addressed(message: Message, me: BotUser) -> str | None:
-    """Return what of a message is meant for the bot: in groups, not everything is.
+    """Return the text of a message that is meant for the bot, or ``None``.
 
-    There it is commands, replies to the bot, and what mentions it. The mention is left out.
+    In groups, only commands, replies to the bot and mentions of it are. The mention is left out.
 
     Args:
-        message: A message. One without text may have a caption.
+        message: A message. If it has no text, it may have a caption.
         me: The bot.
     """
     text = message.text or message.caption or ""
@@ -151,7 +151,7 @@ def _replies_to(message: Message, me: BotUser) -> bool:
     replied = message.reply_to_message
     if replied is None or replied.from_ is None or replied.from_.id != me.id:
         return False
-    # In a topic, a message that is no reply names the message that has opened the topic.
+    # In a topic, a message that is not a reply refers to the message that opened the topic.
     return not (message.is_topic_message and replied.message_id == message.message_thread_id)
 
 

@@ -1,4 +1,4 @@
-"""Questions as messages: all of what would be done, exactly, and the buttons to answer with."""
+"""Questions as messages: the exact and complete action, and the buttons for the answers."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 __all__ = ("OUTCOME", "PRESS", "Layout", "lay_out", "prompt_for")
 
 PRESS: Final = "q:"
-"""What the data of an answer's button begins with; the question's token and the choice's number follow."""
+"""The start of a button's data; the question's token and the choice's number follow."""
 
 LIMIT: Final = 4_096
-"""Characters of a message, without its marks (Bot API, sendMessage)."""
+"""Most characters of a message, without its marks (Bot API, sendMessage)."""
 
 OUTCOME: Final = 300
-"""Characters that the last message leaves free for the outcome of the question."""
+"""Characters that the last message reserves for the question's outcome."""
 
 MOST_MESSAGES: Final = 16
-"""Messages of one question. Who is asked more than fits in cannot have read it, and can only say no."""
+"""Most messages of one question. A user cannot have read more than that, and can only refuse."""
 
 MOST_BUTTONS: Final = 96
-"""Buttons under a message: Telegram takes 100."""
+"""Most buttons under a message: Telegram accepts 100."""
 
 LABEL: Final = 40
-"""Characters of a label that fit on a button; longer ones are written out above."""
+"""Characters of a label that fit on a button. Longer labels are written out above."""
 
 ROW: Final = 24
-"""Characters of labels that stand side by side."""
+"""Most characters of labels side by side."""
 
 PLACEHOLDER: Final = 64
-"""Characters of what stands in an empty field for an answer (Bot API, ForceReply)."""
+"""Most characters of the placeholder in an empty field for an answer (Bot API, ForceReply)."""
 
 
 _STYLES: Final[dict[str, Literal["success", "danger"]]] = {"accept": "success", "reject": "danger"}
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
     messages: list[str]
     """HTML. The last one has the buttons, and room for `OUTCOME` more characters."""
     choices: tuple[ChannelChoice, ...]
-    """What the buttons stand for, by number."""
+    """The choices of the buttons, by number."""
     keyboard: InlineKeyboard | None
 
 
@@ -62,14 +62,14 @@ class _Block(NamedTuple):
     """Characters without marks."""
 
 
-_TOO_LONG: Final = _Block("⚠ This is too long to be shown here whole, so that it cannot be allowed here.", 80)
+_TOO_LONG: Final = _Block("⚠ This is too long to be shown completely, so it cannot be allowed here.", 80)
 
 
 def lay_out(question: ChannelQuestion, token: str) -> Layout:
     """Return a question as messages.
 
-    What was not shown whole cannot be allowed: where that takes too many messages, the choices that let the
-    agent go on are left out, and the last message says so.
+    An action that is not shown completely cannot be allowed: if it takes too many messages, the choices that
+    let the agent continue are left out, and the last message says so.
 
     Args:
         question: The question.
@@ -84,14 +84,14 @@ def lay_out(question: ChannelQuestion, token: str) -> Layout:
 
 
 def prompt_for(question: ChannelQuestion) -> tuple[str, ForceReply]:
-    """Return the message that lets a person write an answer, as HTML, and its markup."""
+    """Return the message that asks for a typed answer, as HTML, and its markup."""
     hint = f": {escape(question.hint, quote=False)}" if question.hint else ""
     placeholder = question.hint[:PLACEHOLDER] or None
     return f"✎ Write your answer{hint}", ForceReply(force_reply=True, input_field_placeholder=placeholder)
 
 
 def _messages(question: ChannelQuestion, choices: Sequence[ChannelChoice]) -> list[str]:
-    """Return a question as HTML, with all of it."""
+    """Return a complete question as HTML."""
     rows: list[list[_Block]] = [[]]
     for block in (*_text(question), *_code(exactly(visible(question.code))), *_footer(question, choices)):
         used = sum(each.length + 2 for each in rows[-1])
@@ -114,7 +114,7 @@ def _text(question: ChannelQuestion) -> Iterator[_Block]:
 
 
 def _code(code: str) -> Iterator[_Block]:
-    """Yield what would be done, cut behind a line where it has to be, and without anything left out."""
+    """Yield the action, cut after a line where necessary, with nothing left out."""
     if not code.strip():
         return
     room = LIMIT - OUTCOME

@@ -1,4 +1,4 @@
-"""Reads what the Bot API answers. Nothing of it is trusted to have the form that it should have."""
+"""Reads answers of the Bot API. Their form is not trusted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ("mended", "read", "result_of", "updates_of")
 T = TypeVar("T")
 
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
-"""What msgspec raises for bytes that are not what they should be."""
+"""What msgspec raises for malformed bytes."""
 
 _REASONS: Final[tuple[tuple[str, RefusalReason], ...]] = (
     ("parse entities", "entities"),
@@ -50,7 +50,7 @@ _REASONS: Final[tuple[tuple[str, RefusalReason], ...]] = (
     ("topic_deleted", "chat_gone"),
     ("topic_closed", "chat_gone"),
 )
-"""Parts of descriptions, in lower case. The Bot API has nothing else that tells these apart."""
+"""Parts of descriptions, in lower case. The Bot API has no other way to tell these apart."""
 
 _SURROGATES: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -66,7 +66,7 @@ class _Parameters(Struct, frozen=True):
 
 
 class _Envelope(Struct, frozen=True):
-    """What every answer is (Bot API, "Making requests")."""
+    """The form of every answer (Bot API, "Making requests")."""
 
     ok: bool
     result: Raw = Raw(b"null")
@@ -92,15 +92,15 @@ def mended(body: bytes) -> bytes:
 
 
 def result_of(method: str, answer: Answer, shown: Callable[[str], str]) -> Raw:
-    """Return what a request that was fulfilled has given.
+    """Return the result of a successful request.
 
     Args:
-        method: What was called.
-        answer: What came back.
-        shown: Makes a clean line of a text, without the token.
+        method: The method that was called.
+        answer: The HTTP answer.
+        shown: Makes a clean line from a text, without the token.
 
     Raises:
-        TelegramError: It was not fulfilled.
+        TelegramError: The request failed.
     """
     try:
         envelope = _envelope(answer.body)
@@ -126,24 +126,24 @@ def read(method: str, kind: type[T], result: Raw) -> T:
     """Return a result as a value.
 
     Raises:
-        TelegramAnswerInvalid: It is none.
+        TelegramAnswerInvalid: It has another form.
     """
     try:
         return msgspec.json.decode(result, type=kind)
     except UNREADABLE as exc:
-        raise TelegramAnswerInvalid(method, 200, f"the result is not what it should be: {exc}") from None
+        raise TelegramAnswerInvalid(method, 200, f"the result is malformed: {exc}") from None
 
 
 def updates_of(method: str, result: Raw) -> list[Update]:
-    """Return updates. Those that cannot be read have a `Update.fault`; those without a number are left out.
+    """Return updates. Malformed ones have a `Update.fault`; those without a number are left out.
 
     Raises:
-        TelegramAnswerInvalid: It is no list.
+        TelegramAnswerInvalid: It is not a list.
     """
     try:
         items = _ITEMS.decode(result)
     except UNREADABLE as exc:
-        raise TelegramAnswerInvalid(method, 200, f"the result is not what it should be: {exc}") from None
+        raise TelegramAnswerInvalid(method, 200, f"the result is malformed: {exc}") from None
     return [update for item in items if (update := _update(item)) is not None]
 
 
@@ -166,14 +166,14 @@ def _envelope(body: bytes) -> _Envelope:
 
 
 def _of_status(method: str, answer: Answer, fault: str) -> TelegramError:
-    """Return the error for an answer that is none of the Bot API's."""
+    """Return the error for an answer that is not the Bot API's."""
     if answer.status >= 500:  # a proxy on the way, mostly
         return TelegramServerError(method, answer.status, f"HTTP {answer.status} without a description")
     if answer.status == 429:
         seconds = _seconds(answer.retry_after)
         return TelegramThrottled(method, answer.status, "HTTP 429 without a description", seconds)
     return TelegramAnswerInvalid(
-        method, answer.status, f"the answer has not the form of the Bot API: {fault}"
+        method, answer.status, f"the answer is not in the form of the Bot API: {fault}"
     )
 
 
@@ -185,7 +185,7 @@ def _seconds(written: str) -> float | None:
 def _kind(code: int, description: str) -> type[TelegramError]:
     if code >= 500:
         return TelegramServerError
-    if code == 404 and "method not found" in description:  # a Bot API server that is older than the method
+    if code == 404 and "method not found" in description:  # a Bot API server older than the method
         return TelegramRefused
     return {
         401: TelegramUnauthorized,

@@ -1,8 +1,8 @@
-"""Requests to the Bot API as bytes: where they go, what may come back, and how the token stays out of sight.
+"""HTTP requests to the Bot API: addresses, size limits, and how the token is kept secret.
 
-The token is a part of every address. httpx writes addresses to its log and keeps them in its exceptions, so
-requests have an address that shows itself without the token, and no exception of httpx leaves this module,
-nor any other in which a client of the caller's names the token.
+The token is a part of every address. httpx logs addresses and keeps them in its exceptions, so requests have
+an address whose text hides the token, and no exception of httpx leaves this module, nor any other exception
+in which the caller's client names the token.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 __all__ = ("Answer", "Requests")
 
 MAX_ANSWER: Final = 32 * 1024 * 1024
-"""Bytes of an answer. A hundred updates with long texts come to less."""
+"""Most bytes of an answer. A hundred updates with long texts are smaller."""
 
 CONNECT: Final = 10.0
-"""Seconds in which a connection has to come about."""
+"""Seconds to connect."""
 
 _TOKEN: Final = re.compile(r"([1-9][0-9]{0,15}):([A-Za-z0-9_-]{1,72})", re.ASCII)
 
 _ADDRESS_OF_BOT: Final = re.compile(r"/bot[0-9]+:", re.ASCII)
 
 _LOGGERS: Final = ("hpack.hpack", "hpack.table")
-"""Libraries below httpx that write the path to their log: a client of the caller's may speak HTTP/2."""
+"""Libraries below httpx that log the path: the caller's client may use HTTP/2."""
 
 _NOT_SENT: Final = (
     httpx.ConnectError,
@@ -47,11 +47,11 @@ _NOT_SENT: Final = (
     httpx.UnsupportedProtocol,
     httpx.LocalProtocolError,
 )
-"""What says that Telegram cannot have got the request."""
+"""Exceptions after which Telegram cannot have received the request."""
 
 
 class _HiddenUrl(httpx.URL):
-    """An address that goes to the server as it is, and shows itself without the token."""
+    """An address whose text hides the token, and that is sent unchanged."""
 
     def __init__(self, url: str, shown: str) -> None:
         super().__init__(url)
@@ -65,7 +65,7 @@ class _HiddenUrl(httpx.URL):
 
 
 class _WithoutToken(logging.Filter):
-    """Takes the token out of records."""
+    """Removes the token from log records."""
 
     def __init__(self, secret: str) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class _WithoutToken(logging.Filter):
 
 
 class Answer:
-    """What came back: the status of HTTP, the body, and the seconds to wait, where the server says so."""
+    """An HTTP answer: the status, the body, and the seconds to wait, if the server says so."""
 
     __slots__ = ("body", "retry_after", "status")
 
@@ -90,26 +90,26 @@ class Answer:
 
 
 class Requests:
-    """Sends requests of one bot, inside of its block.
+    """Sends requests of one bot, inside its block.
 
     Raises:
-        ValueError: The token has not the form of one, or the address cannot be used.
+        ValueError: The token or the address is malformed.
     """
 
     def __init__(self, token: str, base_url: str, client: httpx.AsyncClient | None) -> None:
-        token = token.strip()  # files and variables end with a line feed at times
+        token = token.strip()  # files and variables may end with a line feed
         found = _TOKEN.fullmatch(token)
         if found is None:
             raise ValueError(
-                "the token is not of the form <number>:<letters and digits>; take it from BotFather as it is"
+                "the token is not of the form <number>:<letters and digits>; copy it from BotFather unchanged"
             )
         self.bot_id = int(found[1])
         self._token = token
         self._secret = found[2]
         if _ADDRESS_OF_BOT.search(base_url):
-            raise ValueError("base_url has a token in it, and would show it; take only what is before /bot")
+            raise ValueError("base_url contains a token, and would show it; use only the part before /bot")
         self._base, local = _checked(base_url)
-        self._direct = local  # a proxy would be told the token, and has nothing to do here
+        self._direct = local  # a proxy would learn the token, and is not needed here
         self._client = client
         self._own: httpx.AsyncClient | None = None
         self._filter = _WithoutToken(self._secret)
@@ -135,14 +135,14 @@ class Requests:
             await own.aclose()
 
     async def send(self, method: str, body: bytes, seconds: float) -> Answer:
-        """Send a request, and return what came back.
+        """Send a request, and return the answer.
 
         Raises:
             TelegramNetworkError: There was no answer in time.
             TelegramAnswerInvalid: The answer is far too large.
         """
         if self._client is None:
-            raise RuntimeError("use TelegramApi inside of its block: async with TelegramApi(…) as api")
+            raise RuntimeError("use TelegramApi inside its block: async with TelegramApi(…) as api")
         request = self._client.build_request(
             "POST",
             self._base,
@@ -162,7 +162,8 @@ class Requests:
                     raise
                 fault = self.shown(f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__)
                 sent = not isinstance(exc, _NOT_SENT)
-        # Outside of the handler: else the exception of httpx, which holds the request, would be the context.
+        # Outside the handler: otherwise the exception of httpx, which holds the request, would be the
+        # context.
         error = TelegramNetworkError(method, 0, fault)
         error.sent = sent
         raise error
@@ -183,13 +184,13 @@ class Requests:
 
 
 async def _body(response: httpx.Response) -> bytes | None:
-    """Read a body; ``None``: it is too long."""
+    """Read a body; ``None`` if it is too long."""
     length = response.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MAX_ANSWER:
         return None
     taken = bytearray()
     fits = True
-    async for chunk in response.aiter_bytes():  # to its end: nothing else closes what it iterates over
+    async for chunk in response.aiter_bytes():  # to its end: nothing else closes the inner iterator
         fits = fits and len(taken) + len(chunk) <= MAX_ANSWER
         if fits:
             taken += chunk
@@ -199,7 +200,7 @@ async def _body(response: httpx.Response) -> bytes | None:
 
 
 def _checked(base_url: str) -> tuple[str, bool]:
-    """Return an address without a slash at its end, and whether it is of this machine and without TLS.
+    """Return an address without a final slash, and whether it is plain HTTP on this machine.
 
     Raises:
         ValueError: It cannot be used.
@@ -207,16 +208,14 @@ def _checked(base_url: str) -> tuple[str, bool]:
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL as exc:
-        raise ValueError(f"base_url is no address: {exc}") from None
-    if url.userinfo or url.query or url.fragment:  # which may be secret, so the error does not repeat them
+        raise ValueError(f"base_url is not an address: {exc}") from None
+    if url.userinfo or url.query or url.fragment:  # they may be secret, so the error does not repeat them
         raise ValueError("base_url may have a path, but no user, query or fragment")
     if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError(f"base_url={base_url!r:.200}: it has to begin with https:// and the name of a host")
+        raise ValueError(f"base_url={base_url!r:.200}: it must begin with https:// and the name of a host")
     plain = url.scheme == "http"
     if plain and not _is_loopback(url.host):
-        raise ValueError(
-            f"base_url={base_url!r:.200}: the token would go over the network in the clear; take https://"
-        )
+        raise ValueError(f"base_url={base_url!r:.200}: the token would be sent unencrypted; use https://")
     return str(url).rstrip("/"), plain
 
 

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 __all__ = ("STOP", "Shown")
 
 STOP: Final = "s:"
-"""What the data of a stop button begins with; the answer's token follows."""
+"""The start of a stop button's data; the answer's token follows."""
 
 
 class Shown:
-    """Messages that show the parts of an answer, in their order.
+    """Messages that show the parts of an answer, in order.
 
-    Where one of them was deleted, those behind it move up, and show what it did.
+    If one of them was deleted, those after it move up and show its part.
 
     Args:
-        line: The way to the chat.
-        token: Tells the stop button from those of other answers.
+        line: Sends requests to the chat.
+        token: Identifies the answer's stop button.
     """
 
     def __init__(self, line: Line, token: str) -> None:
@@ -35,33 +35,33 @@ class Shown:
         self._token = token
         self._messages: list[_Message] = []
         self._plainly = False
-        """Whether Telegram cannot read our marks, which should never be seen."""
+        """Whether Telegram cannot read our marks, which should never happen."""
 
     def __len__(self) -> int:
         return len(self._messages)
 
     def shows(self, index: int, part: Part) -> bool:
-        """Return whether a message shows a part already."""
+        """Return whether a message already shows a part."""
         return index < len(self._messages) and self._messages[index].part == part
 
     async def show(self, index: int, part: Part) -> None:
-        """Make a message show a part, or send the next one. A turn was taken for it.
+        """Let a message show a part, or send the next one. Its turn was taken.
 
         Raises:
-            TelegramError: That did not work.
+            TelegramError: The request failed.
         """
         await self._line.once(partial(self._put, index, part))
 
     async def settle(self, index: int, part: Part, *, send: bool = True) -> None:
-        """Make a message show a part, for bounded time until that works.
+        """Let a message show a part, with retries for bounded time.
 
         Args:
-            index: Which one it is.
-            part: What it shows.
+            index: The message's number.
+            part: The part.
             send: Whether to send it if it is missing.
 
         Raises:
-            TelegramError: That did not work.
+            TelegramError: The request failed.
         """
         while (index < len(self._messages) or send) and not self.shows(index, part):
             try:
@@ -71,15 +71,15 @@ class Shown:
                     raise
 
     async def remove(self, index: int) -> None:
-        """Delete the messages from one on: there is nothing left to be shown in them."""
+        """Delete the messages from one on: no parts are left for them."""
         while len(self._messages) > index:
             message = self._messages.pop()
-            with suppress(TelegramError):  # then it stays, as it is
+            with suppress(TelegramError):  # it then stays as it is
                 delete = self._line.api.delete_message
                 await self._line.insist(partial(delete, self._line.address, message.id))
 
     def mended(self, error: TelegramError) -> bool:
-        """Return whether the same request, made again, would be another one."""
+        """Return whether a repeated request would be different."""
         if not isinstance(error, TelegramRefused):
             return False
         if error.reason == "entities" and not self._plainly:
@@ -124,5 +124,5 @@ class _Message:
 
 
 def _is_gone(error: TelegramRefused) -> bool:
-    """Return whether the message that was to be edited was deleted."""
+    """Return whether the message to edit was deleted."""
     return error.reason == "message_gone" and error.method == "editMessageText"

@@ -1,4 +1,4 @@
-"""What a channel does beside the calls that are made of it."""
+"""Background tasks of a channel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger("thinkwell")
 
 
 class Tasks:
-    """Starts tasks; made by `open_tasks`. What one of them raises is logged, and does no harm to others."""
+    """Starts tasks; made by `open_tasks`. An exception in a task is logged, and does not affect others."""
 
     def __init__(self, group: TaskGroup) -> None:
         self._group = group
@@ -48,14 +48,15 @@ class Tasks:
             except TelegramError as exc:
                 logger.info("%s", exc)
             except Exception as exc:
-                # No text of it: the HTTP client may name the address of a request, which holds the token.
+                # Without its text: the HTTP client may put the address of a request into it, which contains
+                # the token.
                 kinds = ", ".join(type(each).__name__ for each in _leaves(exc))
-                logger.warning("A task of a Telegram channel has failed: %s", kinds)
+                logger.warning("A task of a Telegram channel failed: %s", kinds)
             finally:
                 self._scopes.discard(scope)
 
     def cancel(self) -> None:
-        """Cancel the tasks; none begins any more."""
+        """Cancel the tasks. No more can begin."""
         self._ended = True
         for scope in self._scopes:
             scope.cancel()
@@ -63,10 +64,10 @@ class Tasks:
 
 @asynccontextmanager
 async def open_tasks() -> AsyncGenerator[Tasks]:
-    """Run tasks for the time of a block; they are cancelled when it ends.
+    """Run tasks during a block. They are cancelled when it ends.
 
-    An exception of the block passes as it is, not in a group. A cancellation from outside reaches the block
-    only: what that does to end well still has its tasks at work.
+    An exception of the block is raised unchanged, not in a group. A cancellation from outside reaches the
+    block only, which can still use its tasks to end cleanly.
     """
     raised: BaseException | None = None
     try:
@@ -87,7 +88,7 @@ async def open_tasks() -> AsyncGenerator[Tasks]:
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
-    """Return the exceptions in nested groups: trio copies the groups, but not what they hold."""
+    """Return the exceptions in nested groups: trio copies the groups, but not their members."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
     group = cast("BaseExceptionGroup[BaseException]", error)

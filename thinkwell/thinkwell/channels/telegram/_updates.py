@@ -1,4 +1,4 @@
-"""What people write to the bot, as it comes."""
+"""The stream of updates from Telegram."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ __all__ = ("ALLOWED", "Updates")
 ALLOWED: Final = ("message", "callback_query")
 
 POLL: Final = 50
-"""Seconds that Telegram lets a request wait at most (telegram-bot-api, LONG_POLL_MAX_TIMEOUT)."""
+"""Most seconds that Telegram lets a request wait (telegram-bot-api, LONG_POLL_MAX_TIMEOUT)."""
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds to wait after a fault; twice as long after each further one."""
+"""Seconds to wait after a fault; doubled after each further one."""
 
 LONGEST_PAUSE: Final = 30.0
 
 CONFLICTS: Final = 5
-"""How often another program may come between. One that is being replaced by this one does for a while."""
+"""Most interruptions by another program. One that this program replaces still polls for a while."""
 
 CONFLICTS_FORGOTTEN: Final = 120.0
-"""Seconds without such a conflict after which earlier ones count no more: two polls and some."""
+"""Seconds without such a conflict after which earlier ones are forgotten: a little over two polls."""
 
 REMEMBERED: Final = 1000
-"""Updates that are known by their number, so that none is handed over twice. Their order tells nothing: after
-a week of silence Telegram starts over with a random number (Bot API, Update), and a server of your own counts
-from where it likes."""
+"""Update ids that are remembered so that none is yielded twice. Their order says nothing: after a week of
+silence Telegram starts over with a random id (Bot API, Update), and your own server may count from
+anywhere."""
 
 LAST_WORD: Final = 2.0
 """Seconds for the acknowledgement at the end."""
@@ -50,22 +50,22 @@ logger = logging.getLogger("thinkwell")
 
 
 class Updates:
-    """Everything that happens to the bot, each once, until it is cancelled (getUpdates, long polling).
+    """All updates of the bot, each once, until it is cancelled (getUpdates, long polling).
 
-    An update is acknowledged to Telegram by the poll after it was handed over, or by `aclose`: what was not
-    handed over comes again the next time. What cannot be read is skipped, and a warning is logged.
+    An update is acknowledged by the poll after it was yielded, or by `aclose`: updates that were not yielded
+    come again the next time. Malformed ones are skipped with a warning in the log.
 
-    It waits and tries again where the network or Telegram has a fault. Iterating raises:
+    After faults of the network or Telegram, it waits and retries. Iterating raises:
 
-        TelegramUnauthorized: There is no bot with this token.
-        TelegramConflict: A webhook is set, or another program polls and does not give up.
-        TelegramRefused: Telegram does not take the request, as where a kind of update is unknown.
+        TelegramUnauthorized: No bot has this token.
+        TelegramConflict: A webhook is set, or another program keeps polling.
+        TelegramRefused: Telegram refuses the request, for example an unknown kind of update.
 
     Args:
-        api: The bot's.
+        api: The bot's API.
         allowed: Kinds of updates.
         poll: Seconds that a request waits for updates, at most 50.
-        dice: Where the jitter of pauses comes from.
+        dice: The source of the pauses' jitter.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Updates:
             raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Acknowledge what was handed over, if that works at once. Nothing comes after it."""
+        """Acknowledge the yielded updates, if that works at once. No more are yielded."""
         self._closed = True
         if self._offset == self._acknowledged:
             return
@@ -114,12 +114,12 @@ class Updates:
             try:
                 await self._api.get_updates(self._offset, limit=1, allowed=self._allowed)
             except TelegramError as exc:
-                logger.info("What the bot has handled last will come again: %s", exc)
+                logger.info("The bot's last updates will come again: %s", exc)
             else:
                 self._acknowledged = self._offset
 
     def _is_new(self, update: Update) -> bool:
-        """Take note of an update, and return whether it is to be handed over."""
+        """Record an update, and return whether to yield it."""
         self._offset = update.update_id + 1
         if update.update_id in self._seen:
             return False
@@ -127,14 +127,14 @@ class Updates:
         if len(self._seen) > REMEMBERED:
             del self._seen[next(iter(self._seen))]
         if update.fault is not None:
-            logger.warning("Telegram sent an update that cannot be read; it is skipped: %s", update.fault)
+            logger.warning("Telegram sent a malformed update; it is skipped: %s", update.fault)
         return update.fault is None
 
     async def _fetch(self) -> None:
-        """Poll once, and wait where that did not work.
+        """Poll once, and wait after a fault.
 
         Raises:
-            TelegramError: It will not work.
+            TelegramError: A retry cannot help.
         """
         began = anyio.current_time()
         offset = self._offset
@@ -152,17 +152,18 @@ class Updates:
         self._acknowledged = offset
         if self._faults:
             self._faults = 0
-            logger.info("Telegram can be reached again")
+            logger.info("Telegram is reachable again")
         self._waiting.extend(fetched)
         if all(update.update_id in self._seen for update in fetched) and anyio.current_time() - began < 1.0:
-            # Nothing new, and no wait: a server that knows no waiting must not be asked without end.
+            # Nothing new without a wait: a server that does not support waiting must not be polled without
+            # pause.
             await anyio.sleep(FIRST_PAUSE)
 
     def _conflict(self, exc: TelegramConflict) -> None:
-        """Take note that another program polls, or a webhook is set.
+        """Record that another program polls, or a webhook is set.
 
         Raises:
-            TelegramConflict: It will not go by itself.
+            TelegramConflict: It is permanent.
         """
         now = anyio.current_time()
         if now - self._last_conflict > CONFLICTS_FORGOTTEN:
@@ -173,10 +174,10 @@ class Updates:
             raise exc
 
     async def _pause(self, exc: TelegramError) -> None:
-        """Wait before the next try: longer with every fault, and never quite as long."""
+        """Wait before the next attempt: longer after every fault, with jitter."""
         log = logger.info if self._faults else logger.warning  # one warning for a row of them
         seconds = min(FIRST_PAUSE * 2.0**self._faults, LONGEST_PAUSE)
         self._faults = min(self._faults + 1, 30)
         pause = (exc.retry_after or 0.0) + seconds * self._dice.uniform(0.5, 1.0)
-        log("Fetching updates did not work; trying again in %.1f s: %s", pause, exc)
+        log("Fetching updates failed; retrying in %.1f s: %s", pause, exc)
         await anyio.sleep(pause)

@@ -1,4 +1,4 @@
-"""Values of the Bot API: what is read of its answers, and what goes into requests."""
+"""Values of the Bot API: parts of its answers, and of requests."""
 
 from __future__ import annotations
 
@@ -41,13 +41,11 @@ class ChatAddress(Struct, frozen=True):
         """Read ``"<chat>"`` or ``"<chat>:<topic>"``, as `str` writes it.
 
         Raises:
-            ValueError: It is neither.
+            ValueError: It has another form.
         """
         found = _ADDRESS.fullmatch(text)
         if found is None:
-            raise ValueError(
-                f"{text!r:.100} is no chat: take '<chat>' or '<chat>:<topic>', both of them numbers"
-            )
+            raise ValueError(f"{text!r:.100} is not a chat: use '<chat>' or '<chat>:<topic>', both numbers")
         return cls(int(found[1]), int(found[2]) if found[2] else None)
 
     def __str__(self) -> str:
@@ -63,7 +61,7 @@ class BotUser(Struct, frozen=True, kw_only=True):
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """Who wrote a message or pressed a button (Bot API, User). They may call themselves anything."""
+    """The author of a message or button press (Bot API, User). They may choose any name."""
 
     id: int
     is_bot: bool = False
@@ -73,7 +71,7 @@ class Person(Struct, frozen=True, kw_only=True):
 
 
 class Chat(Struct, frozen=True, kw_only=True):
-    """Where a message is (Bot API, Chat)."""
+    """The chat of a message (Bot API, Chat)."""
 
     id: int
     type: str = ""
@@ -83,7 +81,7 @@ class Chat(Struct, frozen=True, kw_only=True):
 
 
 class RepliedMessage(Struct, frozen=True, kw_only=True):
-    """The message that another one answers to."""
+    """The message that another one replies to."""
 
     message_id: int
     from_: Person | None = field(default=None, name="from")
@@ -100,16 +98,16 @@ class Message(Struct, frozen=True, kw_only=True):
     """``None``: a channel, or an anonymous administrator, wrote it."""
     text: str | None = None
     caption: str | None = None
-    """What was written to a picture or a file."""
+    """The text of a picture or a file."""
     message_thread_id: int | None = None
     is_topic_message: bool = False
     reply_to_message: RepliedMessage | None = None
 
     @property
     def address(self) -> ChatAddress:
-        """Where an answer to it belongs.
+        """The address of an answer to it.
 
-        A thread is more than a topic: in groups without topics, every chain of replies has a number.
+        A thread is not always a topic: in groups without topics, every chain of replies has a number.
         """
         return ChatAddress(self.chat.id, self.message_thread_id if self.is_topic_message else None)
 
@@ -120,13 +118,13 @@ class CallbackQuery(Struct, frozen=True, kw_only=True):
     id: str
     from_: Person = field(name="from")
     message: Message | None = None
-    """The message with the button; without text where it is too old."""
+    """The message with the button; without text if it is too old."""
     data: str | None = None
-    """`InlineButton.callback_data`, where it was not tampered with."""
+    """`InlineButton.callback_data`, unless it was tampered with."""
 
 
 class MessageGenerationStopped(Struct, frozen=True, kw_only=True):
-    """The person wants no more of a draft (Bot API 10.3, MessageGenerationStopped)."""
+    """The user stopped a draft (Bot API 10.3, MessageGenerationStopped)."""
 
     chat: Chat
     draft_id: int
@@ -134,19 +132,19 @@ class MessageGenerationStopped(Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> ChatAddress:
-        """Where the draft is."""
+        """The draft's chat."""
         return ChatAddress(self.chat.id, self.message_thread_id)
 
 
 class Update(Struct, frozen=True, kw_only=True):
-    """Something that has happened (Bot API, Update). Of the kinds that we do not know, only the number is."""
+    """An update (Bot API, Update). Of unknown kinds, only the number is kept."""
 
     update_id: Annotated[int, Meta(ge=0)]  # an offset below 0 would make Telegram forget updates
     message: Message | None = None
     callback_query: CallbackQuery | None = None
     stopped_message_generation: MessageGenerationStopped | None = None
     fault: str | None = None
-    """Why it could not be read: nothing else is set then."""
+    """Why it could not be read; then nothing else is set."""
 
 
 class InlineButton(Struct, frozen=True, omit_defaults=True):
@@ -167,17 +165,17 @@ class InlineKeyboard(Struct, frozen=True):
 
 
 class ForceReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Lets the person's application answer to the message (Bot API, ForceReply)."""
+    """Asks the user's application to reply to the message (Bot API, ForceReply)."""
 
     force_reply: Literal[True]
     input_field_placeholder: str | None = None
     """1 to 64 characters."""
     selective: bool = False
-    """Whether only those who are answered to, or are named in the text, are meant."""
+    """Whether it concerns only users who are replied to, or mentioned in the text."""
 
 
 class BotCommand(Struct, frozen=True):
-    """A command, as the menu of the bot shows it (Bot API, BotCommand)."""
+    """A command in the bot's menu (Bot API, BotCommand)."""
 
     command: str
     """1 to 32 of a-z, 0-9 and _."""

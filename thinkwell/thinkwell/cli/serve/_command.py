@@ -1,6 +1,6 @@
 """The options of ``thinkwell serve``.
 
-What serves takes long to import, and needs the extra ``web``; it is imported when it begins.
+The server takes long to import, and needs the extra ``web``; it is imported when it begins.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from thinkwell.cli._errors import needing, told
 from thinkwell.cli._options import ConfigOption, CwdOption, ModelOption, agent_names, permissions_option
 
 EXTRAS: Final = {"starlette": "web", "uvicorn": "web", "redis": "redis"}
-"""What has to be installed for what is missing."""
+"""The extra that installs each missing package."""
 
 
 def serve(

@@ -1,4 +1,4 @@
-"""The file that ``thinkwell serve`` can be given."""
+"""The configuration file of ``thinkwell serve``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thinkwell.web import Limits
 T = TypeVar("T", bound=Struct)
 
 _AGENT_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
-"""What can stand in an address as it is."""
+"""Characters that need no escape in an address."""
 
 _LARGEST_NUMBER: Final = 2**53
 
@@ -30,13 +30,13 @@ _TERMS: Final = {
     "float": "a number",
     "bool": "true or false",
 }
-"""What msgspec calls what."""
+"""Our names for msgspec's types."""
 
 WORDS: Final = ("deny", "ask", "allow")
-"""Permissions that are no file."""
+"""Permissions that are not a file."""
 
 JOURNALS: Final = ("memory", "redis")
-"""Journals that are no file."""
+"""Journals that are not a file."""
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1, max_length=10_000)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=1e10)]
@@ -45,69 +45,69 @@ SecondsOrNever: TypeAlias = Seconds | bool
 
 
 class AgentSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An agent that callers may use. ``None``: the file does not say."""
+    """An agent for callers. ``None``: not in the file."""
 
     agent: Text | None = None
-    """Its name, where that is another than callers know; with a version, if wanted."""
+    """Its name, if callers use another one; with a version, if wanted."""
     command: Text | None = None
-    """Or the line that starts it."""
+    """Or its command."""
     title: str = ""
-    """What people call it."""
+    """Its title for people."""
     folders: dict[str, Text] = {}
-    """Where it may work, by the names that callers know."""
+    """Its folders, by the names for callers."""
     permissions: list[str] | None = None
-    """What it may be allowed, by the names that callers know."""
+    """Its permissions, by the names for callers."""
     models: list[Text] = []
-    """The models that callers may choose."""
+    """The models for callers."""
     timeout: SecondsOrNever | None = None
-    """That a run may take."""
+    """For a run."""
     idle_timeout: SecondsOrNever | None = None
-    """That it may be silent."""
+    """Of silence."""
     question_timeout: Seconds | None = None
-    """After which an unanswered question is denied."""
+    """Until an unanswered question is denied."""
     max_tokens: Annotated[int, Meta(gt=0)] | None = None
-    """That a run may use."""
+    """For a run."""
     max_cost: Annotated[float, Meta(gt=0, le=1e10)] | None = None
-    """That a run may cost, in dollars."""
+    """For a run, in dollars."""
 
 
 class CallerSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A caller that may use the server, and where its tokens are."""
+    """A caller, and where its tokens are."""
 
     token_env: Text | None = None
     token_file: Text | None = None
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the file says. ``None``: nothing."""
+    """The content of the file. ``None``: not in the file."""
 
     host: Text | None = None
     """Where to listen."""
     port: Annotated[int, Meta(ge=0, le=65_535)] | None = None
     journal: Text | None = None
-    """Where runs are kept: a file, ``memory`` or ``redis``."""
+    """Where to store runs: a file, ``memory`` or ``redis``."""
     redis_env: Text | None = None
     """The environment variable with the address of Redis."""
     token_env: Text | None = None
-    """The environment variable with the token, where there is one caller."""
+    """The environment variable with the token, if there is one caller."""
     token_file: Text | None = None
-    """Or the file that has it."""
+    """Or the file with the token."""
     hosts: list[Text] = []
-    """Names of the server; this, and what follows, as of `Access`."""
+    """Names of the server; this, and what follows, as in `Access`."""
     origins: list[Text] = []
     proxies: list[Text] = []
     session_age: Seconds | None = None
     page: bool = True
     """Whether to serve the page."""
     letta: bool = True
-    """Whether to serve clients of Letta."""
+    """Whether to serve Letta clients."""
     idle_after: SecondsOrNever | None = None
-    """After which an unused conversation ends."""
+    """Until an unused conversation ends."""
     abandoned_after: Seconds | None = None
-    """After which a run without watchers is cancelled."""
+    """Until a run without watchers is cancelled."""
     agents: dict[str, AgentSection] = {}
     permissions: dict[str, Text] = {}
-    """Words or files of rules, by names."""
+    """Modes or files of rules, by name."""
     callers: dict[str, CallerSection] = {}
     limits: Limits | None = None
     retention: Retention | None = None
@@ -125,7 +125,7 @@ def _checked(table: dict[str, object], folder: Path) -> Config:
 
 
 def _read(table: dict[str, object]) -> Config:
-    """Convert section by section, so that an error can say which it is in."""
+    """Convert section by section, so that an error can name the section."""
     agents = {
         name: _convert(section, AgentSection, f"agents.{name}.")
         for name, section in _section(table, "agents").items()
@@ -187,10 +187,10 @@ def _unknown(key: str, kind: type[Struct], prefix: str) -> str:
 
 
 def _check(config: Config) -> None:
-    """Look for what each key allows, and all of them together do not.
+    """Check what msgspec does not: combinations of keys.
 
     Raises:
-        ValueError: There is something.
+        ValueError: They are invalid.
     """
     for name in config.permissions:
         if name in WORDS:
@@ -220,7 +220,7 @@ def _check_agent(name: str, agent: AgentSection, permissions: set[str]) -> None:
 
 
 def _with_paths(config: Config, folder: Path) -> Config:
-    """Say where the files and folders are that a file in a folder names."""
+    """Resolve the paths in the file from its folder."""
 
     def found(key: str, name: str | None) -> str | None:
         return None if name is None else str(found_from(folder, key, name))

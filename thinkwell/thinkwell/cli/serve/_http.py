@@ -1,7 +1,7 @@
-"""The HTTP server of ``thinkwell serve``: its port, its connections, its end, and what it notes of requests.
+"""The HTTP server of ``thinkwell serve``: its port, its connections, its end, and its log of requests.
 
-uvicorn answers connections that are too many, and waits for as long as it takes: by itself it never lets go
-of clients that say nothing, or each header a minute later (slow loris).
+uvicorn answers when there are too many connections, and has no time limit: by itself it never drops clients
+that send nothing, or one header per minute (slow loris).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 __all__ = ("HttpServer", "ListenError", "http_server", "listen", "make_room")
 
 HEAD_TIME: Final = 20.0
-"""Seconds until the head of a request has to be there, since the connection or the last answer. How long its
-body may take is looked after behind that."""
+"""Seconds from the connection, or the last answer, until the head of a request must have come. The limit for
+its body comes later."""
 
 TOLD: Final = 64
-"""Connections that are told that there are too many, while there are. More are closed as they come: each is
-an open file, and agents need some."""
+"""Most connections that get the answer that there are too many. More are closed at once: each is an open
+file, and agents need some."""
 
 
 ANSWERING: Final = 2.0
@@ -52,27 +52,27 @@ RESERVE: Final = 256
 """Files that are needed for other things than connections: agents, the journal, modules."""
 
 BACKLOG: Final = 1024
-"""Connections that wait until they are taken."""
+"""Most connections that wait to be accepted."""
 
 _ABSENT: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
-"""What is said of an address that this machine does not have, such as one of IPv6 where there is none."""
+"""The message about an address that this machine does not have, such as one of IPv6 without IPv6."""
 
 logger = logging.getLogger("thinkwell")
 
 
 class ListenError(OSError):
-    """It cannot be listened there. The text says why, and what to do."""
+    """Listening is not possible there. The message says why, and what to do."""
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen on a port: one for each address that a name has on this machine.
+    """Return sockets that listen on a port: one for each address of a name on this machine.
 
     Args:
         host: A name or an address.
         port: The port; 0: any that is free.
 
     Raises:
-        ListenError: There is no such place, or it is taken.
+        ListenError: The address does not exist, or the port is taken.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -83,8 +83,8 @@ def listen(host: str, port: int) -> list[socket.socket]:
     with ExitStack() as opened:
         for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
             try:
-                # Said to be of TCP: only then does asyncio send what is written at once (TCP_NODELAY), and
-                # not wait for some 40 ms whether there is more.
+                # Marked as TCP: only then does asyncio send data at once (TCP_NODELAY), without waiting some
+                # 40 ms for more.
                 own = opened.enter_context(socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP))
                 _prepare(own)
                 own.bind((address[0], port, *address[2:]))
@@ -94,7 +94,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
                     raise ListenError(_words(exc, host, port)) from None
                 absent = exc
                 continue
-            port = own.getsockname()[1]  # the same for all of them
+            port = own.getsockname()[1]  # the same for all addresses
             sockets.append(own)
         if absent is not None and not sockets:
             raise ListenError(f"this machine has no address {host}; give --host one that it has") from None
@@ -104,9 +104,9 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 def _prepare(own: socket.socket) -> None:
     if sys.platform == "win32":
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)  # there, reuse means to share
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)  # on Windows, reuse means sharing
     else:
-        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of one that has just ended
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # despite connections that just ended
     if own.family == socket.AF_INET6:
         own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     own.setblocking(False)
@@ -129,7 +129,7 @@ def _words(error: OSError, host: str, port: int) -> str:
 
 
 def make_room(connections: int) -> int:
-    """Let this process have as many connections as that, and return how many it can have."""
+    """Raise this process's limit of open files for so many connections; return how many it can have."""
     if sys.platform == "win32":
         return connections
     import resource
@@ -144,13 +144,13 @@ def make_room(connections: int) -> int:
 
 
 def http_server(app: ASGIApp, connections: int, ready: Callable[[], None], *, noted: bool) -> HttpServer:
-    """Return a server of an application.
+    """Return a server for an application.
 
     Args:
         app: The application.
-        connections: How many it may have.
-        ready: Called when it takes connections.
-        noted: Whether each request is noted.
+        connections: The limit of connections.
+        ready: Called once it takes connections.
+        noted: Whether to log each request.
     """
     config = uvicorn.Config(
         _Noted(app) if noted else app,
@@ -158,8 +158,8 @@ def http_server(app: ASGIApp, connections: int, ready: Callable[[], None], *, no
         lifespan="off",  # the server of runs is entered already
         ws="none",
         log_config=None,
-        access_log=False,  # it has queries in it
-        proxy_headers=False,  # the guard believes the proxies that were named, and no others
+        access_log=False,  # it contains queries
+        proxy_headers=False,  # the guard trusts only the configured proxies
         server_header=False,
         limit_concurrency=connections,
     )
@@ -171,16 +171,16 @@ class HttpServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self.servers = []  # set by nothing else before it listens
+        self.servers = []  # unset until it listens
         self._ready = ready
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Capture none: see `Ending`."""
+        """Capture no signals: see `Ending`."""
         yield
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until the end. Where that is not waited for, no client stays connected all the same."""
+        """Serve until the end. If the wait for the end is cancelled, all clients are still disconnected."""
         try:
             await super().serve(sockets)
         finally:
@@ -192,12 +192,12 @@ class HttpServer(uvicorn.Server):
                     await asyncio.wait(self.server_state.tasks, timeout=LETTING_GO)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to take connections."""
+        """Start to take connections."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End, after what was asked is answered."""
+        """End after the current requests are answered."""
         async with background_tasks() as tasks:
             tasks.start_soon(self._break_off_late)
             await super().shutdown(sockets)
@@ -207,13 +207,13 @@ class HttpServer(uvicorn.Server):
         self._break_off()
 
     def _break_off(self) -> None:
-        """Disconnect all clients. What is being done for them learns that, and ends."""
+        """Disconnect all clients. Their requests are told, and end."""
         for connection in tuple(self.server_state.connections):
             connection.transport.abort()
 
 
 class _Noted:
-    """Notes each request, without its query and without what was sent. It is an ASGI middleware."""
+    """Logs each request, without its query and body. It is an ASGI middleware."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -221,7 +221,7 @@ class _Noted:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                path = line(scope["path"], LONGEST_PATH)  # it may have ends of lines in it
+                path = line(scope["path"], LONGEST_PATH)  # it may contain line ends
                 logger.info("%s %s: %s", scope["method"], path, message["status"])
             await send(message)
 
@@ -229,7 +229,7 @@ class _Noted:
 
 
 class _Connection(H11Protocol):
-    """One connection. It reads HTTP with h11 whatever else is installed: what is refused is known of that."""
+    """One connection. It reads HTTP with h11 whatever else is installed: its limits are known."""
 
     head_time = HEAD_TIME
 
@@ -244,7 +244,7 @@ class _Connection(H11Protocol):
         self._waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request, where there is room for one more."""
+        """Start to wait for a request, if there is room for one more connection."""
         super().connection_made(transport)
         most = self.config.limit_concurrency
         if most is not None and len(self.connections) > most + TOLD:
@@ -253,27 +253,27 @@ class _Connection(H11Protocol):
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop the wait."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Wait no more where that was all of a head."""
+        """Stop the wait if the head is complete."""
         super().data_received(data)
         if self._is_asked:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        super().on_response_complete()  # which may begin what has come meanwhile
+        super().on_response_complete()  # which may start a request that came meanwhile
         self._stop_waiting()
         if not self._is_asked:
             self._wait()
 
     @property
     def _is_asked(self) -> bool:
-        """Whether something is being answered."""
-        cycle = cast("RequestResponseCycle | None", self.cycle)  # there is none before the first request
+        """Whether a request is being answered."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
         return cycle is not None and not cycle.response_complete
 
     def _wait(self) -> None:

@@ -1,4 +1,4 @@
-"""What ``thinkwell serve`` was asked for: which agents for whom, where, and where runs are kept."""
+"""The plan of ``thinkwell serve``: the agents for callers, their folders, and the storage of runs."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from thinkwell.agents import AgentProfile
 
 TOKEN_VARIABLE: Final = "THINKWELL_SERVE_TOKEN"  # noqa: S105 - the name of a variable
-"""Where the token is, where there is one caller."""
+"""The variable with the token, if there is one caller."""
 
 REDIS_VARIABLE: Final = "THINKWELL_SERVE_REDIS"
-"""Where the address of Redis is, unless the file says something else."""
+"""The variable with the address of Redis, unless the file names another."""
 
 OPERATOR: Final = "operator"
-"""What the caller is called where there is one."""
+"""The name of the caller, if there is one."""
 
 HOST: Final = "127.0.0.1"
 
 PORT: Final = 8283
-"""Where a self-hosted server of Letta's listens: their clients look there."""
+"""The port of a self-hosted Letta server: their clients look there."""
 
 RUN_TIMEOUT: Final = 3600.0
-"""Seconds that a run may take, unless the file says something else."""
+"""Default seconds for a run."""
 
 RUN_IDLE_TIMEOUT: Final = 600.0
 
 IDLE_AFTER: Final = 3600.0
-"""Seconds after which an unused conversation ends."""
+"""Default seconds until an unused conversation ends."""
 
 GOOD_TOKEN: Final = 'this makes a good one: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'  # noqa: S105
 
@@ -61,17 +61,17 @@ NO_TOKEN: Final = (
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What is to be served, and how. Everything in it can be used."""
+    """What to serve, and how. Everything in it is valid."""
 
     agents: Mapping[str, ServedAgent]
     missing: tuple[str, ...]
     """Why some of them cannot be started, such as a missing program."""
     access: Access
     secret: str | None
-    """The token that was made, and has to be told."""
+    """The generated token, which must be printed."""
     journal: Journal
     kept: str
-    """Where runs are kept, in words."""
+    """Where runs are stored, in words."""
     host: str
     port: int
     page: bool
@@ -96,13 +96,13 @@ def read_plan(
     no_letta: bool,
     verbose: bool,
 ) -> Plan:
-    """Return what was asked for. No secret of it is in the environment any more, which agents inherit.
+    """Return the plan. Afterwards its secrets are not in the environment any more, which agents inherit.
 
     Raises:
-        typer.BadParameter: Something cannot be used.
-        AgentNotFound: There is no such agent.
-        ProfileError: What is known of one cannot be read.
-        ImportError: What keeps runs in Redis is not installed.
+        typer.BadParameter: A value cannot be used.
+        AgentNotFound: An agent does not exist.
+        ProfileError: A profile cannot be read.
+        ImportError: The package for Redis is not installed.
     """
     config = None if config is None else at_home(config)
     file = read_config(config)
@@ -126,7 +126,7 @@ def read_plan(
         access = _access(tokens, place, file)
         kept, where = _journal(journal, file)
     return Plan(
-        # Where it makes the only secret itself, it is the operator who reads.
+        # If it generates the only secret itself, the reader is the operator.
         agents={each.name: replace(each.agent, show_stderr=secret is not None) for each in served},
         missing=tuple(each.missing for each in served if each.missing is not None),
         access=access,
@@ -144,7 +144,7 @@ def read_plan(
 
 @contextmanager
 def _told_of(config: Path | None) -> Generator[None]:
-    """Say of what the file cannot have in which file it stands, too."""
+    """Add the name of the file to errors about its contents."""
     try:
         yield
     except typer.BadParameter as exc:
@@ -157,12 +157,12 @@ def _told_of(config: Path | None) -> Generator[None]:
 
 
 class _Served(Struct, frozen=True):
-    """An agent that callers may use."""
+    """An agent for callers."""
 
     name: str
     agent: ServedAgent
     missing: str | None
-    """Why it cannot be started as things are."""
+    """Why it cannot be started now."""
 
 
 def _agents_of_options(
@@ -226,7 +226,7 @@ def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Served:
 
 
 def _missing(profile: AgentProfile, folder: Path) -> str | None:
-    """Return why an agent cannot be started as things are, as far as that can be seen without starting it."""
+    """Return why an agent cannot be started now, as far as this can be seen without starting it."""
     try:
         find_starter(profile, folder)
     except ThinkwellError as exc:
@@ -256,11 +256,11 @@ def _budget(agent: AgentSection) -> Callable[[], Budget] | None:
     return lambda: Budget(max_tokens=agent.max_tokens, max_cost=agent.max_cost)
 
 
-# Who may
+# Callers
 
 
 def _tokens(file: Config, token_file: Path | None) -> dict[str, str]:
-    """Return the names of the callers by their tokens."""
+    """Return the names of the callers, by token."""
     tokens: dict[str, str] = {}
 
     def add(caller: str, token: str, source: str, key: str = "", hint: str | None = "--config") -> None:
@@ -298,8 +298,8 @@ def _taken(variable: str, key: str = "") -> str:
     """Take a secret out of the environment.
 
     Args:
-        variable: Where it is.
-        key: What in the file says that it has to be there.
+        variable: The variable.
+        key: The key of the file that names the variable.
     """
     secret = os.environ.pop(variable, "").strip()
     if key and not secret:
@@ -330,7 +330,7 @@ def _is_address(host: str) -> bool:
 
 
 def _is_name(host: str) -> bool:
-    """Return whether a host is a name by which the server can be asked."""
+    """Return whether a host is a name for requests to the server."""
     return read_authority(host) is not None and not _is_address(host)
 
 
@@ -338,11 +338,11 @@ def is_loopback(host: str) -> bool:
     return ipaddress.ip_address(host).is_loopback if _is_address(host) else host.lower() == "localhost"
 
 
-# Where runs are kept
+# Storage of runs
 
 
 def _journal(given: str | None, file: Config) -> tuple[Journal, str]:
-    """Return where runs are kept, also in words."""
+    """Return the journal, and where it is in words."""
     where = str(at_home(Path(given))) if given else file.journal or str(state_folder() / "runs.db")
     variable = file.redis_env or REDIS_VARIABLE
     address = _taken(variable)

@@ -1,4 +1,4 @@
-"""Runs behind a port, until a signal comes, and an end for all of them."""
+"""Serves runs on a port until a signal comes, and ends all of them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
     from thinkwell.cli.serve._plan import Plan
 
 PR_SET_DUMPABLE: Final = 4
-"""What to tell the kernel (Linux, prctl(2))."""
+"""The option for the kernel (Linux, prctl(2))."""
 
 PATIENCE: Final = 4.0
-"""Seconds from a signal until agents are killed that have not stopped. Service managers wait for ten and
-more."""
+"""Seconds after a signal until agents are killed that have not ended. Service managers wait ten or more."""
 
 LAST: Final = 2.0
-"""Seconds after that until the rest is given up."""
+"""More seconds until the rest is given up."""
 
 SPARE: Final = 512
-"""Connections besides those that watch."""
+"""Connections in addition to the watchers'."""
 
 NAMES: Final = ("thinkwell", "uvicorn.error")
-"""Loggers that are read."""
+"""Loggers that are shown."""
 
 OPEN: Final = """\
 Warning: Anyone who can reach this port can try tokens, and nothing on the way to it is encrypted.
@@ -53,7 +52,7 @@ def run_plan(plan: Plan) -> int:
     """Serve until a signal comes, and return the exit code.
 
     Raises:
-        JournalError: Runs cannot be kept.
+        JournalError: Runs cannot be stored.
     """
     _keep_private()
     for name in NAMES:
@@ -118,7 +117,7 @@ def _counted(
     opener: Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]],
     agents: set[Agent],
 ) -> Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]]:
-    """Return what opens an agent, and has it among others as long as it is open."""
+    """Return a function that opens an agent, and keeps it in a set while it is open."""
     return lambda permissions: counted(opener(permissions), agents)
 
 
@@ -139,7 +138,7 @@ def _tell_ready(plan: Plan, port: int) -> None:
 
 
 def _shown_host(plan: Plan) -> str:
-    """Return a host by which the server can be asked."""
+    """Return a host name or address for requests to the server."""
     host = plan.host
     if host in ("0.0.0.0", "::"):  # noqa: S104 - all addresses have none of their own
         if plan.config.hosts:
@@ -149,15 +148,15 @@ def _shown_host(plan: Plan) -> str:
 
 
 def _keep_private() -> None:
-    """Let no process of the same user read the memory of this one, where the system can do that.
+    """Let no process of the same user read this one's memory, if the system supports that.
 
-    A variable that was taken out of the environment still stands where the process has begun, and Linux shows
-    that to all of the user's processes: ``/proc/PID/environ``. Programs that are started are as they always
-    are, as that ends with ``execve``.
+    A variable that was taken out of the environment is still in the process's initial memory, which Linux
+    shows to all processes of the user: ``/proc/PID/environ``. Started programs are not affected, as this ends
+    with ``execve``.
     """
     if sys.platform != "linux":  # pragma: no cover - the tests run on Linux
         return
-    with suppress(ImportError, OSError, AttributeError):  # a Python or a system without
+    with suppress(ImportError, OSError, AttributeError):  # a Python or a system without it
         import ctypes
 
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""``thinkwell telegram``: a bot in Telegram, with an agent behind it."""
+"""``thinkwell telegram``: a Telegram bot for an agent."""
 
 from __future__ import annotations
 

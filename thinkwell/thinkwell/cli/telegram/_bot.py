@@ -1,4 +1,4 @@
-"""A bot in Telegram, an agent behind it, and an end for both."""
+"""Runs a Telegram bot and its agent until a signal comes."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from thinkwell.cli.telegram._config import Config
 
 PATIENCE: Final = 4.0
-"""Seconds that agents get after a signal: answers are ended before, and they leave by themselves after it.
-Service managers wait for ten and more."""
+"""Seconds that agents get after a signal: answers are ended first, and agents leave by themselves after it.
+Service managers wait ten or more."""
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds until Telegram is tried again, where it cannot be reached; twice as long after each further try."""
+"""Seconds until the next try if Telegram cannot be reached; doubled after each try."""
 
 LONGEST_PAUSE: Final = 30.0
 
@@ -45,7 +45,7 @@ IDLE_AFTER: Final = 3600.0
 """Seconds after which an unused conversation ends."""
 
 MAX_WAITING: Final = 8
-"""Messages of a chat that wait, unless something else is said."""
+"""Default number of waiting messages in a chat."""
 
 NO_USERS: Final = """\
 No user is allowed yet. Write to the bot in Telegram: it replies with your number.
@@ -63,18 +63,18 @@ def run_bot(
     *,
     verbose: bool,
 ) -> int:
-    """Answer what people write until a signal comes, and return the exit code.
+    """Answer messages until a signal comes, and return the exit code.
 
-    The token is not in the environment any more then.
+    The token must not be in the environment any more.
 
     Args:
-        config: What the file says.
-        allowed: Who may talk to the bot.
+        config: The content of the file.
+        allowed: The users who may talk to the bot.
         opened: Opens the agent.
-        verbose: Whether to tell more.
+        verbose: Whether to log more.
 
     Raises:
-        typer.BadParameter: There is no token, or the file has something that cannot be used.
+        typer.BadParameter: There is no token, or a value in the file cannot be used.
         TelegramError: The bot cannot get messages any more.
     """
     channel = _channel(config, allowed)
@@ -97,7 +97,7 @@ def _channel(config: Config, allowed: frozenset[int]) -> TelegramChannel:
             drafts=config.drafts,
             **server,
         )
-    except ValueError as exc:  # of the token, or of the address
+    except ValueError as exc:  # about the token, or the address
         raise typer.BadParameter(str(exc)) from None
 
 
@@ -110,7 +110,7 @@ async def _run(
     ending = Ending()
     agents: set[Agent] = set()
     everything = anyio.CancelScope()
-    router = MessageRouter(  # it opens the agent with the first message, and again where it has died
+    router = MessageRouter(  # opens the agent with the first message, and again after it died
         lambda: counted(opened(), agents),
         idle_after=(IDLE_AFTER if config.idle_after is None else config.idle_after) or None,
         busy=config.busy,
@@ -149,10 +149,10 @@ async def _serve(channel: TelegramChannel, router: MessageRouter, config: Config
 
 
 async def _introduction(channel: TelegramChannel) -> BotUser:
-    """Return who the bot is, as soon as Telegram can be reached.
+    """Return the bot's own user, once Telegram can be reached.
 
     Raises:
-        _Unknown: There is no such bot.
+        _Unknown: The bot does not exist.
     """
     pause = FIRST_PAUSE
     while True:
@@ -170,14 +170,14 @@ async def _introduction(channel: TelegramChannel) -> BotUser:
 
 
 class _Unknown(Exception):  # noqa: N818 - it goes no further
-    """Nothing was begun, as Telegram does not know the token."""
+    """Nothing was started, as Telegram does not know the token."""
 
     def __init__(self, error: TelegramUnauthorized) -> None:
         self.error = error
 
 
 def _tell_delivery(delivery: Delivery) -> None:
-    """Say what was delivered, but nothing of what was said."""
+    """Log a delivery, but nothing of its text."""
     took = delivery.metrics
     words = [
         delivery.status,

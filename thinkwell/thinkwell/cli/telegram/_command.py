@@ -1,6 +1,6 @@
-"""The options of ``thinkwell telegram``, and what is made of them.
+"""The options of ``thinkwell telegram``.
 
-What serves the bot takes long to import, and needs httpx; it is imported when it begins.
+The bot takes long to import, and needs httpx; it is imported when it begins.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from thinkwell.cli.telegram._config import Config, read_config
 
 
 def _people(numbers: list[int] | None) -> list[int] | None:
-    """Check the numbers of people that were given."""
+    """Check the users' numbers."""
     for number in numbers or ():
         if number <= 0:
             raise typer.BadParameter(
@@ -90,7 +90,7 @@ def telegram(
             open_agent,
             profile,
             cwd=cwd or _folder(file),
-            # As rules: they leave questions of other kinds than permissions to the chat.
+            # As rules: so the chat gets all questions except permissions.
             permissions=PermissionPolicy(otherwise="deny") if policy == "deny" else policy,
             on_question=wait_for_answer,  # which is given in the chat
             question_timeout=file.question_timeout or QUESTION_TIMEOUT,

@@ -1,4 +1,4 @@
-"""The file that ``thinkwell telegram`` can be given, and where the bot's token comes from."""
+"""The configuration file of ``thinkwell telegram``, and the source of the bot's token."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from thinkwell._core.schema.json_schema import is_array
 from thinkwell.cli._config_files import found_from, read_secret, read_settings, unknown_key
 
 TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
-"""Where the token is, unless something else is said."""
+"""The default variable with the token."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says. Times are in seconds; ``False`` for a time: never. ``None``: it does not say."""
+    """The content of the file, times in seconds. ``False`` for a time: never. ``None``: not in the file."""
 
     agent: str | None = None
     """The agent's name."""
     command: str | None = None
-    """Or the line that starts it."""
+    """Or its command."""
     cwd: str | None = None
-    """The folder that it works in."""
+    """Its folder."""
     permissions: str | None = None
-    """What it may do: ``deny``, ``ask``, ``allow``, or a file of rules."""
+    """Its permissions: ``deny``, ``ask``, ``allow``, or a file of rules."""
     question_timeout: float | None = None
-    """After which an unanswered question is denied."""
+    """Until an unanswered question is denied."""
     allow: tuple[int, ...] = ()
-    """The numbers of the people who may talk to the bot."""
+    """The numbers of the users who may talk to the bot."""
     token_env: str | None = None
-    """The environment variable that has the token."""
+    """The environment variable with the token."""
     token_file: str | None = None
-    """Or the file that has it, which no other user can read."""
+    """Or the file with the token, which no other user can read."""
     base_url: str | None = None
     """A Bot API server of your own."""
     greeting: str | None = None
-    """What ``/start`` and ``/help`` begin with."""
+    """The beginning of ``/start`` and ``/help``."""
     markdown: bool = True
-    """Whether what the agent writes is Markdown."""
+    """Whether the agent writes Markdown."""
     streaming: bool = True
     """Whether answers are shown while they are written."""
     thinking: bool = True
-    """Whether what the agent thinks is shown."""
+    """Whether the agent's thoughts are shown."""
     drafts: bool = False
     """Whether answers in private chats are drafts while they are written."""
     stalled_after: float | bool | None = None
-    """After which a run is given up that says nothing and does nothing."""
+    """Until a run without any news is given up."""
     timeout: float | None = None
-    """That a run may take."""
+    """For a run."""
     idle_after: float | bool | None = None
     """After which an unused conversation ends."""
     busy: Literal["steer", "queue", "refuse"] = "steer"
@@ -89,7 +89,7 @@ _WANTED: Final = {
     "busy": _BUSY,
     "max_waiting": _COUNT,
 }
-"""What each key may be."""
+"""The valid values of each key."""
 
 _RULES: Final = tuple(("permissions", rule) for rule in ("deny", "ask", "allow"))
 """Values that are not a path."""
@@ -147,7 +147,7 @@ def take_token(config: Config) -> str:
     """Return the bot's token, and take it out of the environment, which the agent inherits.
 
     Raises:
-        typer.BadParameter: There is none, or others can read it.
+        typer.BadParameter: There is no token, or others can read it.
     """
     in_environment = os.environ.pop(TOKEN_VARIABLE, "")
     if config.token_file is not None:
