@@ -61,7 +61,8 @@ def test_agents_are_listed(home: Path) -> None:
     assert json.loads(run_command("agents", "list", "--json").out) == listed
 
 
-def test_one_agent(home: Path) -> None:
+def test_one_agent(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("npm_config_cache", str(home / "npm"))  # else an installed one would be started
     assert run_command("agents", "show", "claude").out.startswith("claude: ")
     assert json.loads(run_command("agents", "show", "claude", "--json").out)[0]["name"] == "claude"
     done = run_command("agents", "show", "nobody")

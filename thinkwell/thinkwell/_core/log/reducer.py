@@ -5,32 +5,22 @@ Each event costs a bounded amount of work, and none is done before an access.
 
 from __future__ import annotations
 
-import dataclasses
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec.structs import replace
-
 from thinkwell import events as ev
-from thinkwell._display.calls import is_denied, is_result_title
+from thinkwell._core.log.run_state import Plans, Questions, ResultCall, State
 from thinkwell._display.changes import (
     ToolEvent,
-    answered_question,
     merged_tool,
-    open_question,
-    with_tokens,
 )
-from thinkwell._values.session_options import chosen_model
 from thinkwell.view import (
     NO_TOOLS,
     AgentView,
-    AnswerView,
     PhaseView,
-    QuestionView,
     RunView,
     TimelineItem,
-    TokenCounts,
     ToolView,
 )
 
@@ -63,102 +53,6 @@ PACKED: Final = 24
 """How many of them are joined to one: fewer, because long ones stay separate."""
 
 
-class _Questions:
-    """The questions of a run, open and answered."""
-
-    def __init__(self) -> None:
-        self.answers: list[AnswerView] = []
-        self.denied: list[str] = []
-        """Titles of denied questions."""
-        self._open: dict[str, QuestionView] = {}
-        self._verdicts: dict[str, list[ev.QuestionVerdict]] = {}
-        """Verdicts on the open questions."""
-
-    def take(self, event: ev.QuestionAsked | ev.QuestionVerdict | ev.QuestionAnswered) -> None:
-        """Handle an event of a question."""
-        if isinstance(event, ev.QuestionAsked):
-            self._open[event.id] = open_question(event)
-        elif isinstance(event, ev.QuestionVerdict):
-            self._verdicts.setdefault(event.id, []).append(event)
-        else:
-            self._answered(event)
-
-    def _answered(self, event: ev.QuestionAnswered) -> None:
-        asked = self._open.pop(event.id, None)
-        if asked is not None:
-            answer = answered_question(self._with_verdicts(asked), event)
-            if is_denied(answer):
-                self.denied.append(asked.title)
-            self.answers.append(answer)
-        self._verdicts.pop(event.id, None)
-
-    def open(self) -> tuple[QuestionView, ...]:
-        """Return the open ones, with their verdicts so far."""
-        return tuple(map(self._with_verdicts, self._open.values()))
-
-    def _with_verdicts(self, question: QuestionView) -> QuestionView:
-        verdicts = self._verdicts.get(question.id)
-        return dataclasses.replace(question, verdicts=tuple(verdicts)) if verdicts else question
-
-
-class _State:
-    """The state of a run besides its conversation, questions and plans."""
-
-    def __init__(self, session: ev.SessionOpened) -> None:
-        self.session = session
-        self.phases: list[ev.PhaseChanged] = []
-        self.usage: ev.UsageUpdate | None = None
-        self.tokens: TokenCounts | None = None
-        self.attempts: list[ev.ResultAttempt] = []
-        self.notices: list[ev.Notice] = []
-        self.stalled: ev.Stalled | None = None
-        self.mode: str | None = None
-        self.commands: tuple[ev.Command, ...] = ()
-        self.turns = 0
-        self.dropped = 0
-        self.stop_reason: str | None = None
-        self.background: tuple[str, ...] = ()
-
-    def take(self, event: ev.ThoughtEvent) -> None:  # noqa: C901 - one table
-        """Handle an event; most do not concern this state."""
-        match event:
-            case ev.UsageUpdate():
-                known = None if self.usage is None else self.usage.cost
-                self.usage = event if event.cost is not None else replace(event, cost=known)
-            case ev.SessionOpened():
-                self.session = event
-                self.mode = event.mode
-            case ev.ConfigUpdate():
-                model = (
-                    chosen_model(event.options) or self.session.model
-                )  # older agents have no option for it
-                self.session = replace(self.session, model=model)
-            case ev.ModeUpdate():
-                self.mode = event.mode_id
-            case ev.CommandsUpdate():
-                self.commands = event.commands
-            case ev.PhaseChanged():
-                self.phases.append(event)
-            case ev.TurnStarted():
-                self.turns = event.number
-            case ev.TurnEnded():
-                self.stop_reason = event.stop_reason
-                if event.usage is not None:
-                    self.tokens = with_tokens(self.tokens or TokenCounts(), event.usage)
-            case ev.ResultAttempt():
-                self.attempts.append(event)
-            case ev.Notice():
-                self.notices.append(event)
-            case ev.BackgroundWork():
-                self.background = event.tools
-            case ev.Stalled():
-                self.stalled = event
-            case ev.Dropped():
-                self.dropped += event.count
-            case _:
-                pass  # not shown
-
-
 class ViewReducer:
     """Reduce events to a `RunView`, for instance from a file, or from the event stream of a server.
 
@@ -178,8 +72,8 @@ class ViewReducer:
 
     def __init__(self, *, agent: str = "", cwd: str = "", drafts: DraftKind = "end") -> None:
         self._drafts: DraftKind = drafts
-        self._state = _State(ev.SessionOpened(agent=agent, cwd=cwd, session_id=""))
-        self._questions = _Questions()
+        self._state = State(ev.SessionOpened(agent=agent, cwd=cwd, session_id=""))
+        self._questions = Questions()
         self._messages: list[list[str]] = []
         """The pieces of each message."""
         self._thoughts: list[list[str]] = []
@@ -205,11 +99,8 @@ class ViewReducer:
         """The pieces of what each sub-agent says, and of what it thinks."""
         self._shown_agents: Mapping[str, AgentView] | None = None
         """As `_shown_tools`."""
-        self._plans: dict[str, ev.PlanUpdate] = {}
-        self._result_call: str | None = None
-        """The id of the last call that seems to return the result, unless that was refused."""
-        self._refused_call: str | None = None
-        self._plan_changes = 0
+        self._plans = Plans()
+        self._result = ResultCall()
         self._heard_at = 0.0
         """The time of the last event."""
 
@@ -273,7 +164,7 @@ class ViewReducer:
             self._shown_agents = None
         else:
             if isinstance(event, ev.ResultAttempt) and not event.accepted:
-                self._refused_call, self._result_call = self._result_call, None
+                self._result.refused()
             self._state.take(event)
         return False
 
@@ -319,13 +210,8 @@ class ViewReducer:
                 item = TimelineItem(kind="user", index=len(self._users), at=event.at, steered=told)
                 self._timeline.append(item)
                 self._users.append([event.text])
-        elif event.removed:
-            self._plans.pop(event.id, None)
         else:
-            known = self._plans.get(event.id)
-            if known is not None and _steps(known) != _steps(event):
-                self._plan_changes += 1
-            self._plans[event.id] = event
+            self._plans.take(event)
 
     def _tool(self, event: ToolEvent) -> None:
         news = self._tool_news.get(event.id)
@@ -335,23 +221,17 @@ class ViewReducer:
                 self._tools[event.id] = ToolView(id=event.id, started_at=event.at)  # keeps its place
                 self._timeline.append(TimelineItem(kind="tool", id=event.id, at=event.at))
         news.append(event)
-        self._note_result(event)
+        self._result.take(event)
         if len(news) >= MERGE_AT or (event.content and len(news) >= CONTENTS_AT):
             self._merge_tool(event.id, news)
 
-    def _note_result(self, event: ToolEvent) -> None:
-        if isinstance(event, ev.ToolStart) and event.id == self._refused_call:
-            self._refused_call = None  # the id is used again
-        named = event.title if isinstance(event, ev.ToolDone) else event.name or event.title
-        if named is not None and is_result_title(named) and event.id != self._refused_call:
-            self._result_call = event.id
-
     def result_call(self) -> ToolView | None:
         """Return the last call that seems to return the result, unless that was refused."""
-        if self._result_call is None:
+        id_ = self._result.id
+        if id_ is None:
             return None
-        self._merge_tool(self._result_call, self._tool_news.pop(self._result_call, []))
-        return self._tools[self._result_call]
+        self._merge_tool(id_, self._tool_news.pop(id_, []))
+        return self._tools[id_]
 
     def _merge_tool(self, id_: str, news: list[ToolEvent]) -> None:
         view = self._tools[id_]
@@ -412,7 +292,6 @@ class ViewReducer:
         thoughts = tuple(map(_joined, self._thoughts))
         if self._shown_tools is None:
             self._shown_tools = MappingProxyType(self._tools.copy())
-        main = self._plans.get("main") or next(iter(self._plans.values()), None)
         state = self._state
         session, stalled = state.session, state.stalled
         return RunView(
@@ -430,9 +309,9 @@ class ViewReducer:
             timeline=tuple(self._timeline),
             tools=self._shown_tools,
             agents=self._agents(),
-            plan=main.entries if main else (),
-            plans=MappingProxyType(self._plans.copy()),
-            plan_changes=self._plan_changes,
+            plan=self._plans.main(),
+            plans=MappingProxyType(self._plans.known.copy()),
+            plan_changes=self._plans.changes,
             usage=state.usage,
             tokens=state.tokens,
             questions=self._questions.open(),
@@ -484,10 +363,6 @@ def _last_unnamed(events: Sequence[ev.ThoughtEvent]) -> str:
 def _is_said(event: ev.ThoughtEvent) -> bool:
     """Return whether an event is part of the conversation of this run, if its kind is."""
     return not isinstance(event, ev.Steered) or event.outcome in ("injected", "interrupted")
-
-
-def _steps(plan: ev.PlanUpdate) -> tuple[object, ...]:
-    return plan.markdown, plan.uri, *(entry.content for entry in plan.entries)
 
 
 def _phase_view(event: ev.PhaseChanged, next_: ev.PhaseChanged | None) -> PhaseView:
