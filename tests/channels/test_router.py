@@ -397,7 +397,7 @@ async def test_a_router_is_used_in_its_block_and_once() -> None:
         ({"idle_timeout": -1}, ValueError, "idle_timeout=-1 must be positive"),
         ({"max_waiting": -1}, ValueError, "max_waiting=-1 must not be negative"),
         ({"busy": "drop"}, ValueError, r"busy='drop'\): choose \"queue\", \"steer\" or \"refuse\""),
-        ({"cwd": ".", "session": open_agent}, ValueError, "give one of them"),
+        ({"cwd": ".", "session": open_agent}, ValueError, "give only one"),
     ],
 )
 async def test_what_a_router_is_made_with_is_checked(

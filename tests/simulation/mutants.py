@@ -166,7 +166,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an agent that ignores SIGTERM is not killed",
-        '    signal("kill")  # what the process has left in its group too\n'
+        '    signal("kill")  # also kills the rest of its group\n'
         "    return ending if await set_within(exited, graces.kill) else None\n",
         "    return ending if exited.is_set() else None\n",
     ),

@@ -52,7 +52,12 @@ class Recorder(RecordingWriter, Observer):
         with self.guarded():
             self.write(
                 rec.RunBegun(
-                    at=self.now(), run=facts.name, include=include, text=facts.text, wrapped=facts.wrapped
+                    at=self.now(),
+                    run=facts.name,
+                    include=include,
+                    text=facts.text,
+                    wrapped=facts.wrapped,
+                    own_fields=facts.own_fields,
                 )
             )
         return RecordedRun(self, facts.name)

@@ -82,6 +82,8 @@ class RunBegun(_Record, frozen=True, kw_only=True, tag="run"):
     """Whether its result is the text of the last message."""
     wrapped: bool = False
     """Whether ``return_result`` takes the value under the key ``result``."""
+    own_fields: bool = False
+    """Whether it takes the fields of this value, or it alone: only then does the result have drafts."""
 
 
 class RunSession(_Record, frozen=True, kw_only=True, tag="run_session"):

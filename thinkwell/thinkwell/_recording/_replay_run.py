@@ -176,7 +176,7 @@ class _Replay(Generic[T]):
         self._advancing = False
         partial = PartialResult(
             output_of(str) if begun.text else output,
-            own_fields=output is not None and begun.wrapped is output.wrapped,
+            own_fields=begun.own_fields,
         )
         self._log = _ReplayLog(self, recording.header, include, buffer, partial)
         self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
