@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final
 
 from cli.command import run_with
@@ -84,6 +85,19 @@ class Person:
                 if re.search(pattern, self._text):
                     break
         return self.sees(pattern)
+
+    def resizes_until(self, columns: int, lines: int, pattern: str) -> None:
+        """Make the terminal so wide until this stands there.
+
+        A program that is not in the main thread looks at the size now and then, and not before it has begun.
+        """
+        for width in islice(cycle((columns + 1, columns)), round(PATIENCE)):
+            self.screen.resize(width, lines)
+            with self.screen.written:
+                if self.screen.written.wait_for(lambda: re.search(pattern, self._text), 1.0):
+                    self.screen.resize(columns, lines)
+                    return
+        raise AssertionError(f"{pattern!r} was never seen, but:\n{self._text}")
 
     def _wait(self, condition: Callable[[str], bool], what: str) -> str:
         with self.screen.written:

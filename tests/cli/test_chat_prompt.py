@@ -269,8 +269,7 @@ def test_the_terminal_becomes_narrower() -> None:
     with chat() as person:
         person.type(f"usage{ENTER}")
         person.sees("Small · ask · 1% of")
-        person.screen.resize(40, 24)
-        person.sees(r"remembering_agent.py · 1% of 200k used")
+        person.resizes_until(40, 24, r"remembering_agent.py · 1% of 200k used")
         person.type(f"Hello.{ENTER}")
         person.sees("You said: 'Hello.'")
         assert all(row.strip("─") for row in person.screen.scrolled)
@@ -375,9 +374,9 @@ def test_ctrl_c_cancels_a_turn(scripted_agent: ScriptedAgentFactory, style: str)
         person.sees("Look")
         person.type(f"And now?{ENTER}")
         person.sees("waits  And now")
-        person.type(f"Not this{ENTER}yet{CTRL_C}")
+        person.type(f"/usage{ENTER}Not this{ENTER}yet{CTRL_C}")
         person.sees("\nCancelled")
-        person.sees("> And now\\?\n  Not this\n  yet")  # what waited can be edited
+        person.sees("> And now\\?\n  Not this\n  yet")  # what waited can be edited; a command is no text
         person.types_until(CTRL_C, "exit leaves")
         person.type(f"Well?{ENTER}")
         person.sees("Here again.")
@@ -440,12 +439,30 @@ def test_messages_that_wait_are_sent_in_order(scripted_agent: ScriptedAgentFacto
         person.sees(r"\[y\] once")
         person.type(ESCAPE)
         person.sees("Esc goes to the question")
-        person.type(f"yes{ENTER}and{ENTER}{CTRL_D}")  # it leaves when all that is done
+        person.type(f"yes{ENTER}and{ENTER}{CTRL_D}")
+        person.sees("leaves when this is done; Ctrl-C cancels it")
         person.sees("waits  yes\n +waits  and")
         person.type(ESCAPE)
         person.sees("Esc goes to the message")
         person.types_until("y", "Gone.")
         person.sees("> yes\n Again.\n ✔ done in .*\n> and\n And again.")
+    assert person.code == 0
+
+
+def test_a_text_that_is_pasted_at_a_question_is_a_message(scripted_agent: ScriptedAgentFactory) -> None:
+    with chat(agent=asking(scripted_agent)) as person:
+        person.type(f"Clean up.{ENTER}")
+        person.sees("the keys answer the question")
+        person.type(f"{ESCAPE}[200~yes please{ESCAPE}[201~")
+        person.sees("Esc goes to the question")
+        person.sees("> yes please")
+        person.type(ENTER)
+        person.sees("waits  yes please")
+        person.type(ESCAPE)
+        person.sees("Esc goes to the message")
+        person.types_until("y", "Gone.")
+        person.sees("> yes please\n Again.")
+        leave(person)
     assert person.code == 0
 
 

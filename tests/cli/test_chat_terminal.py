@@ -84,6 +84,23 @@ def test_a_chat(chat: Chat) -> None:
     assert shown.process.returncode == 0
 
 
+def test_what_is_typed_while_the_agent_starts_is_done_line_by_line(chat: Chat, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waits = f"until [ -e {shlex.quote(str(go))} ]; do sleep 0.05; done; exec {remembering(*EVERYTHING)}"
+    with chat(agent=shlex.join(["sh", "-c", waits]), style="live") as shown:
+        shown.expect("starting", START)
+        shown.type("Hello.\r\r/usage\rAnd you")
+        go.touch()
+        shown.expect(r"You said: 'Hello\.'", START)
+        shown.expect("done in")
+        shown.expect("> /usage")
+        shown.type("?\r")
+        shown.expect(r"You said: 'And you\?'")
+        shown.expect("done in")
+        shown.type(CTRL_D)
+        shown.expect("To go on another time")
+
+
 @pytest.mark.parametrize(("signal_", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_leaves_the_terminal_as_it_was(chat: Chat, signal_: signal.Signals, code: int) -> None:
     with chat() as shown:

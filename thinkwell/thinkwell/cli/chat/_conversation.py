@@ -34,7 +34,7 @@ from thinkwell.cli.chat._commands import (
     Unknown,
     UsageError,
 )
-from thinkwell.cli.chat._entries import Lines, read_entry
+from thinkwell.cli.chat._entries import Lines, read_entry, typed_ahead
 from thinkwell.errors import (
     AgentClosed,
     AgentError,
@@ -168,6 +168,7 @@ async def _prompted(options: ChatOptions) -> int:
                 interrupt=chat.interrupt,
             )
             chat.shows_at(prompt)
+            prompt.waiting.extend(filter(str.strip, typed_ahead()))
             async with anyio.create_task_group() as tasks:
                 with prompt.beside():
                     tasks.start_soon(prompt.run)

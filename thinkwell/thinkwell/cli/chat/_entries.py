@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ("BACKSLASH", "Lines", "begins_block", "read_entry", "unquoted")
+__all__ = ("BACKSLASH", "Lines", "begins_block", "read_entry", "typed_ahead", "unquoted")
 
 FIRST: Final = "> "
 MORE: Final = ". "
@@ -27,6 +30,19 @@ def unquoted(text: str) -> str:
     """Return the lines of a block, or a text that is none as it is."""
     first, *lines = text.split("\n")
     return "\n".join(lines[:-1]) if first.strip() == QUOTES and lines else text
+
+
+def typed_ahead() -> list[str]:
+    """Return the lines that were typed before the prompt was there. A line without an end stays for it."""
+    typed = b""
+    if sys.platform != "win32":  # pragma: no branch - consoles keep their keys
+        import select
+
+        with suppress(OSError):  # standard input is not a file of the system
+            terminal = sys.stdin.fileno()
+            while select.select([terminal], [], [], 0)[0] and (read := os.read(terminal, 4096)):
+                typed += read
+    return typed.decode(errors="replace").splitlines()
 
 
 def read_entry(lines: Lines) -> str:

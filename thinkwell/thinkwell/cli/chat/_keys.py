@@ -87,6 +87,10 @@ class _Does:
     def press(self, event: KeyPressEvent) -> None:
         """Answer a question with a key."""
         key = event.key_sequence[0].key
+        if key is Keys.BracketedPaste:  # a text is for the agent
+            self._prompt.on_question = False
+            self._prompt.buffer.insert_text(event.data)
+            return
         name = {"c-m": "enter", **_NAMES}.get(str(getattr(key, "value", key)), event.data)
         if name in _NAMES.values() or (len(name) == 1 and name.isprintable()):
             self._prompt.answers.press(name)

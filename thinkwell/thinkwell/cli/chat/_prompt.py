@@ -132,6 +132,8 @@ class Prompt:
         """What was entered, and the agent is being told in its turn."""
         self._interrupted = False
         self._left = False
+        self._idle = False
+        """Whether nothing goes on, and the next entry is waited for."""
         self._closed = False
         self._draft = ""
         """What was being typed when a line was wanted for a question."""
@@ -183,8 +185,9 @@ class Prompt:
         while not self.waiting:
             if self._left:
                 raise EOFError
-            self._news = anyio.Event()
+            self._news, self._idle = anyio.Event(), True
             await self._news.wait()
+        self._idle = False
         entry = self.waiting.popleft()
         rows = clean(entry).split("\n")
         self.terminal.write("".join(f"{MORE if number else FIRST}{row}\n" for number, row in enumerate(rows)))
@@ -248,12 +251,18 @@ class Prompt:
             return
         self._left = True
         self._news.set()
+        if not self._idle:
+            self.terminal.write("(leaves when this is done; Ctrl-C cancels it)\n")
 
     def interrupt(self) -> None:
-        """Cancel what goes on, and put what waits back into the input area; or clear that."""
+        """Cancel what goes on, and put the messages that wait back into the input area; or clear that.
+
+        Commands that wait are dropped: what the arrow up brings back has them.
+        """
         if self._interrupt():
             self._interrupted = True
-            texts = [*self.waiting, *filter(None, (self.buffer.text,))]
+            messages = (each for each in self.waiting if not each.startswith("/"))
+            texts = [*messages, *filter(None, (self.buffer.text,))]
             self.waiting.clear()
             self._put("\n".join(texts))
             return
