@@ -136,8 +136,12 @@ def test_async_code_over_the_blocking_api_says_so() -> None:
         with pytest.raises(TypeError, match="write `for event in stream`"):
             anyio.run(looped, agent.think().text("Go").stream())
         task: Any = agent.think()
-        shows = (sync_progress.show, sync_progress.Live)
-        for call in (*shows, lambda task: thinkwell.sync.listen(task, Handlers())):
+        calls: list[Callable[[Any], object]] = [
+            sync_progress.show,
+            sync_progress.Live,
+            lambda it: thinkwell.sync.listen(it, Handlers()),
+        ]
+        for call in calls:
             with pytest.raises(TypeError, match="takes a run that has begun, not a ThinkBuilder"):
                 call(task)
 

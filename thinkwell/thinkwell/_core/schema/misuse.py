@@ -75,10 +75,10 @@ def check_run(given: object, call: str, *kinds: type) -> None:
         TypeError: It is none.
     """
     if not isinstance(given, kinds):
+        name, kind = call.partition("(")[0], type(given).__name__
+        begun = call.format('agent.think().text("…").stream()')
         if isinstance(given, Coroutine):
             given.close()  # it would warn that it was never awaited
-        name, begun = call.partition("(")[0], call.format('agent.think().text("…").stream()')
-        kind = type(given).__name__
         raise TypeError(
             f"{name}() takes a run that has begun, not a {kind}: begin one by .stream(), as in {begun}"
         )
