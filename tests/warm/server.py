@@ -60,6 +60,10 @@ OTHERS: Final = (
 )
 
 
+left: Final[dict[str, object]] = {}
+"""The names of a program that has ended: as in a module ``__main__``, they live until the interpreter ends."""
+
+
 class Request(NamedTuple):
     """A program that is asked for."""
 
@@ -86,7 +90,7 @@ def main() -> None:
     if request := Server(listening).run():
         _become(request)
         if not request.is_module:
-            runpy.run_path(request.program, run_name="__main__")
+            left.update(runpy.run_path(request.program, run_name="__main__"))
             return
         try:
             runpy.run_module(request.program, run_name="__main__", alter_sys=True)
