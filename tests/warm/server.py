@@ -61,7 +61,7 @@ OTHERS: Final = (
 
 
 left: Final[dict[str, object]] = {}
-"""The names of a program that has ended: as in a module ``__main__``, they live until the interpreter ends."""
+"""The names of a program that has ended: as in ``__main__``, they live until the interpreter ends."""
 
 
 class Request(NamedTuple):
