@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.from_thread
 import pytest
 from daemons import DAEMON, ON_LINUX, ends, number_in, number_told_in
 from lines.program import PRELUDE, started
@@ -43,13 +44,13 @@ async def test_an_agents_daemon_without_async(tmp_path: Path, keep_daemons: bool
     program = tmp_path / "program.py"
     program.write_text(PRELUDE + leaves_a_daemon(tmp_path / "daemon") + "hear()")
 
-    def opens() -> None:
+    def opens() -> int:
         command = [sys.executable, str(program)]
         with sync.open_agent(command=command, protocol="ndjson", keep_daemons=keep_daemons) as agent:
             agent.think().text("Go").run()
+            return anyio.from_thread.run(number_in, tmp_path / "daemon")
 
-    await anyio.to_thread.run_sync(opens)
-    daemon = int((tmp_path / "daemon").read_text())
+    daemon = await anyio.to_thread.run_sync(opens)
     assert await ends(daemon) is not keep_daemons
 
 
