@@ -102,6 +102,7 @@ EXAMPLES: tuple[ThinkwellError, ...] = (
     errors.ProfileError("claude", "give exactly one of npx, uvx"),
     errors.RecordingError("run.ndjson", "it is empty"),
     errors.RecordingCut("run.ndjson", "it ends with line 3"),
+    errors.ResultStoreError("jobs.sqlite", "job-17", "it is another program's database; name another file"),
     errors.RecordedFailure("ValueError", "no"),
     errors.RegistryError("registry.json", "it is no JSON"),
     errors.SkillError("notes", "it has no description"),

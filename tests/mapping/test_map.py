@@ -127,7 +127,7 @@ async def test_tasks_with_and_without_an_agent() -> None:
 
         tasks: list[ThinkBuilder[str] | Callable[[int], ThinkBuilder[str]]] = [
             agent.think().text("a"),
-            thinkwell.think().text("a"),
+            thinkwell.think().text("a").fallback("codex"),
             numbered,
         ]
         for task in tasks:

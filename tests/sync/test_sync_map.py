@@ -14,6 +14,8 @@ from thinkwell.sync.progress import Live
 from thinkwell.testing import script
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from thinkwell.sync import ThinkBuilder
 
 TASK = thinkwell.think().text("Count ")
@@ -45,6 +47,12 @@ def test_outcomes_are_read_after_the_agent_was_closed(capfd: pytest.CaptureFixtu
                 time.sleep(0.001)
     assert [each.result for each in outcomes] == ["yes"]
     assert "a: [" in capfd.readouterr().err
+
+
+def test_a_result_is_kept(tmp_path: Path) -> None:
+    with playing(script.says("once").stops()) as agent:
+        for _ in range(2):
+            assert agent.think().text("Go").run(key="job", store=tmp_path / "jobs.sqlite") == "once"
 
 
 def test_cancelling_and_leaving_the_block() -> None:

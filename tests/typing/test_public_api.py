@@ -31,8 +31,8 @@ THINKWELL = """
     PermissionPolicy PermissionQuestion PhaseView PlanEntry PlanUpdate PolicyError ProfileError Provider
     Question QuestionHandler QuestionNotOpen QuestionView QuestionsStopped Queued QuotaExhausted
     RecordedFailure RecordingCut RecordingError Refused RegistryError Reply ResultError ResultInvalid
-    ResultMissing ResultRefused Retry Rule RunEnded RunOptions RunStatistics RunView Session
-    SessionClosed SessionIdReused SessionInUse SessionInfo SessionMode SessionNotOpened
+    ResultMissing ResultRefused ResultStoreError Retry Rule RunEnded RunOptions RunStatistics RunView
+    Session SessionClosed SessionIdReused SessionInUse SessionInfo SessionMode SessionNotOpened
     SessionOpenTimeout SessionOption SessionUnusable SessionUsage Skill SkillError Spent
     SteeringUnsupported StopRun Supervisor ThinkBuilder ThinkwellError Thought ThoughtCancelled
     ThoughtEvent ThoughtResult ThoughtStream ThoughtTimeout TimelineItem TokenCounts Tool ToolContext

@@ -43,6 +43,7 @@
     ├── BufferOverflow          the run's buffer is full, and its policy is "error"
     ├── RecordingError          a file cannot be replayed
     │   └── RecordingCut            a recording ends before its run does
+    ├── ResultStoreError        the file of kept results cannot be used
     ├── RegistryError           a registry of agents cannot be used
     ├── RecordedFailure         the recorded run failed with an error of another class
     ├── McpServerError          an MCP server, or a file of them, cannot be used
@@ -105,6 +106,7 @@ __all__ = (
     "ResultInvalid",
     "ResultMissing",
     "ResultRefused",
+    "ResultStoreError",
     "RunEnded",
     "SessionClosed",
     "SessionIdReused",
@@ -959,6 +961,24 @@ class RecordingError(ThinkwellError):
 
     def __str__(self) -> str:
         return f"{self.path} cannot be replayed: {self.reason}"
+
+
+@dataclass(eq=False, repr=False)
+class ResultStoreError(ThinkwellError):
+    """The file of ``run(key=…, store=…)`` cannot be used, or what is in it is not of the task's type.
+
+    Attributes:
+        path: The file.
+        key: The key of the result.
+        reason: The problem.
+    """
+
+    path: str
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"The results in {self.path}: {self.reason}"
 
 
 class RecordingCut(RecordingError):

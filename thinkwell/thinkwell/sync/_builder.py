@@ -11,6 +11,7 @@ from thinkwell.sync._listening import hear
 from thinkwell.sync._stream import ThoughtStream
 
 if TYPE_CHECKING:
+    import os
     from typing import Never
 
     from thinkwell import Budget, Buffer, Explanation, Retry
@@ -129,15 +130,25 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
         retry: Retry | None = None,
+        key: str | None = None,
+        store: str | os.PathLike[str] | None = None,
     ) -> T:
         """Run the task and return the result as soon as it arrives.
 
         Ctrl-C cancels the run; a second one kills the agent.
 
+        Its arguments are those of `stream`, without `include`. With `key`, a name of the task, and `store`,
+        the path of an SQLite file, the result is kept: if there is one under that key, it is returned, and
+        nothing runs. Of several runs at once, the first result counts.
+
         Raises:
+            ResultStoreError: The file cannot be used, or the result in it is not of this type.
             ThinkwellError: The run failed.
         """
         refuse_prompt(prompt, "run")
+        kept = self._kept(key, store)
+        if kept is not None and (found := kept.find()):
+            return found[0]
         stream = self.stream(
             buffer=buffer,
             timeout=timeout,
@@ -149,11 +160,12 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             retry=retry,
         )
         try:
-            return stream.result()
+            result = stream.result()
         except BaseException:
             if not stream.done():  # the exception is not the run's: Ctrl-C, or a signal handler's
                 stream._end()
             raise
+        return result if kept is None else kept.keep(stream._stream.result._outcome)
 
     def listen(
         self,

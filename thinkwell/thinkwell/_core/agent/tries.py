@@ -186,7 +186,8 @@ class Tries(Generic[T]):
     def settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
         """Take the result of a try, or an error after which there is no other."""
         if error is None:
-            self._outcome.set(self._current.outcome.value[0], raw)
+            outcome = self._current.outcome
+            self._outcome.set(outcome.value[0], raw, wrapped=outcome.wrapped)
         elif not (isinstance(error, self._retried) or another_may_help(error)):
             self._fail(error)
 

@@ -37,6 +37,10 @@ class Outcome(Generic[T]):
         self._settled = anyio.Event()
         self.value: list[T] = []
         """The result, once it is there."""
+        self.raw: JsonValue = None
+        """The result as the agent gave it."""
+        self.wrapped: bool = False
+        """Whether the value is under a key of its own in it."""
         self.error: Exception | None = None
         self.seen: bool = False
         """Whether anybody looked at the error, or was told of it."""
@@ -55,14 +59,16 @@ class Outcome(Generic[T]):
             self._owner.check()
         await self._settled.wait()
 
-    def set(self, value: T, raw: JsonValue) -> None:
+    def set(self, value: T, raw: JsonValue, *, wrapped: bool = False) -> None:
         """Settle with a value; it must not be settled yet.
 
         Args:
             value: The result.
             raw: What the agent gave.
+            wrapped: Whether the value is under a key of its own in that.
         """
         assert not self.done()
+        self.raw, self.wrapped = raw, wrapped
         self.value.append(value)
         self._settle(raw)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVa
 
 import anyio
 import msgspec
+from anyio import to_thread
 
 from thinkwell import events as ev
 from thinkwell._core.log.budget import Budget
@@ -16,6 +17,7 @@ from thinkwell._core.schema.arguments import check_count, check_seconds, checked
 from thinkwell._core.schema.misuse import hints, refuse_prompt
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._core.task import prompt
+from thinkwell._core.task.kept_result import kept_result
 from thinkwell._core.task.retry import Retry
 from thinkwell._core.task.system_prompt import SystemPrompt, as_system_prompt
 from thinkwell._core.tools.signature import label
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import Output
+    from thinkwell._core.task.kept_result import KeptResult
     from thinkwell.agents import AgentProfile
     from thinkwell.agents._names import AgentName
 
@@ -368,6 +371,10 @@ class PromptBuilder(Generic[T, A]):
         """
         return self._starter.explain(self._spec)
 
+    def _kept(self, key: str | None, store: str | os.PathLike[str] | None) -> KeptResult[T] | None:
+        """Return where the result is kept, if anywhere."""
+        return kept_result(key, store, self._spec.output)
+
     def _options(
         self,
         include: ev.Include,
@@ -494,9 +501,23 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         background_wait: float = 30.0,
         budget: Budget | None = None,
         retry: Retry | None = None,
+        key: str | None = None,
+        store: str | os.PathLike[str] | None = None,
     ) -> T:
-        """Run the task and return the result as soon as it arrives. Cancelling this call cancels the run."""
+        """Run the task and return the result as soon as it arrives. Cancelling this call cancels the run.
+
+        Its arguments are those of `stream`, without `include`. With `key`, a name of the task, and `store`,
+        the path of an SQLite file, the result is kept: if there is one under that key, it is returned, and
+        nothing runs. Of several runs at once, the first result counts.
+
+        Raises:
+            ResultStoreError: The file cannot be used, or the result in it is not of this type.
+            ThinkwellError: The run failed.
+        """
         refuse_prompt(prompt, "run")
+        kept = self._kept(key, store)
+        if kept is not None and (found := await to_thread.run_sync(kept.find)):
+            return found[0]
         stream = self.stream(
             buffer=buffer,
             timeout=timeout,
@@ -508,12 +529,16 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             retry=retry,
         )
         try:
-            return await stream.result
+            result = await stream.result
         except anyio.get_cancelled_exc_class():
             stream.cancel()
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
                 await stream.wait()
             raise
+        if kept is not None:
+            with anyio.CancelScope(shield=True):  # the work is done: it must not be lost
+                result = await to_thread.run_sync(kept.keep, stream.result._outcome)
+        return result
 
     async def listen(
         self,

@@ -64,7 +64,7 @@ class ResultTaker(Generic[T]):
             return self._refuse(arguments, exc.errors)
         self._log.add(ev.ResultAttempt, accepted=True, value=arguments)
         self._log.publish()
-        self._outcome.set(value, arguments)
+        self._outcome.set(value, arguments, wrapped=wrapped)
         return ToolOutput.text("The result was accepted. You can end your turn.")
 
     def take_fields(self, fields: dict[str, ev.JsonValue]) -> None:
