@@ -31,6 +31,7 @@ from thinkwell import (
     open_agent,
 )
 from thinkwell.agents import AgentProfile, Program, find_agent
+from thinkwell.journal import SqliteJournal
 from thinkwell.testing import ScriptedAgent as ScriptedPlay
 from thinkwell.testing import script
 from thinkwell.web import served_agent
@@ -73,12 +74,19 @@ async def test_a_current_folder_that_was_deleted(tmp_path: Path, monkeypatch: py
         lambda: open_agent(command=odd("fine"), cwd="sub"),
         lambda: Workspace(".", write=True),
         lambda: served_agent(command=odd("fine")),
+        lambda: SqliteJournal("runs.db"),
     ]
     for call in needed:
         with pytest.raises(NotADirectoryError, match=r"\): the current folder .* has been deleted"):
             call()
     async with ScriptedPlay(script.says("Hi.")).open(cwd=tmp_path) as agent:
         assert await agent.think().text("Go").run() == "Hi."
+        with pytest.raises(NotADirectoryError, match="has been deleted"):
+            await agent.list_sessions("sub")
+    for program, code in (("agents", 1), ("doctor", 2)):
+        ran = await anyio.run_process([sys.executable, "-m", f"thinkwell.{program}"], check=False)
+        assert ran.returncode == code
+        assert b"has been deleted" in ran.stderr
 
 
 class Marked:

@@ -60,8 +60,9 @@ def main(
         else:
             found = anyio.run(_find_installed, [find_agent("builtin"), *known_agents()])
             print(_json(found) if given.json else _table(found))
-    except ThinkwellError as exc:
-        print(exc, file=sys.stderr)
+    except (ThinkwellError, FileNotFoundError) as exc:
+        gone = "the current folder has been deleted; change to one that exists"
+        print(exc if isinstance(exc, ThinkwellError) else gone, file=sys.stderr)
         return 1
     return 0
 

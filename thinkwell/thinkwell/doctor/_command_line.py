@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thinkwell._core.exit import OPEN_TIMEOUT
+from thinkwell._core.exit import OPEN_TIMEOUT, existing_folder
 from thinkwell.agents import choose, find_agent, known_agents
 from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
 from thinkwell.doctor._servers import Servers
@@ -140,7 +140,10 @@ def _command(line: str) -> list[str]:
 def _folder(path: str) -> str:
     if not Path(path).is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {path}")
-    return os.path.normpath(Path(path).absolute())
+    try:
+        return existing_folder(path, "the doctor")
+    except NotADirectoryError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from None
 
 
 def _seconds(text: str) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.log.log_lines import log_fields
 from thinkwell._core.session.state import as_info
+from thinkwell._values.folders import absolute_path
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
@@ -47,4 +48,4 @@ async def listed_sessions(agent: RunningAgent, cwd: str | os.PathLike[str] | Non
 
 def _absolute(folder: str | os.PathLike[str]) -> str:
     """Return the absolute form of a path. The folder may no longer exist."""
-    return os.path.abspath(folder)  # noqa: PTH100 - pathlib keeps `..`
+    return os.path.normpath(absolute_path(folder, "list_sessions(cwd=…)"))
