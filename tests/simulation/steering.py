@@ -83,7 +83,10 @@ class Worker:
         match message.get("method"):
             case "initialize":
                 meta = {} if self._manner == "deaf" else {"steering": {"supported": True}}
-                await self._answer(message, {"protocolVersion": 1, "agentCapabilities": {}, "_meta": meta})
+                flags = {
+                    "mcpCapabilities": {"acp": True}
+                }  # else a path of this machine would be in the trace
+                await self._answer(message, {"protocolVersion": 1, "agentCapabilities": flags, "_meta": meta})
             case "session/new":
                 await self._answer(message, {"sessionId": "s"})
             case "session/prompt":

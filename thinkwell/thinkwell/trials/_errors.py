@@ -50,7 +50,7 @@ class DirtyTree(WorktreeError):
             'Worktree(…, dirty="copy")',
         )
         self.args: tuple[object, ...] = (repository, tuple(files))
-        self.files = tuple(files)
+        self.files: tuple[str, ...] = tuple(files)
 
 
 class ChangesConflict(WorktreeError):
@@ -68,7 +68,7 @@ class ChangesConflict(WorktreeError):
             detail,
         )
         self.args: tuple[object, ...] = (repository, tuple(files), detail)
-        self.files = tuple(files)
+        self.files: tuple[str, ...] = tuple(files)
 
 
 def _some(files: Sequence[str]) -> str:

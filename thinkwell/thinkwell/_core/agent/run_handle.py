@@ -53,7 +53,7 @@ class RunHandle(Generic[T]):
         self._start = start
         self._host = host
         self._run = run
-        self.id = run.id
+        self.id: str = run.id
 
     def stream(self) -> ThoughtStream[T]:
         """Return what users get of the run."""
