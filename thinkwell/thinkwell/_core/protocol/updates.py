@@ -242,7 +242,7 @@ class Mapper:
             content=content,
             locations=locations,
         )
-        call.parent = self._parent(start.meta, id_)
+        call.parent = None if start.meta is None else self._parent(start.meta, id_)
         call.started_in, call.done, call.runs = self.log, False, True
         ended = start.status in ("completed", "failed")
         self.log.append(
@@ -288,7 +288,8 @@ class Mapper:
     def _patch(self, id_: str, call: ToolCall, patch: s.ToolCallPatch) -> None:
         content = None if patch.content is None else tool_contents(patch.content)
         locations = None if patch.locations is None else tool_locations(patch.locations)
-        call.parent = call.parent or self._parent(patch.meta, id_)
+        if patch.meta is not None and call.parent is None:
+            call.parent = self._parent(patch.meta, id_)
         if patch.title is not None:
             call.title = patch.title
         if not call.done:
