@@ -264,6 +264,19 @@ def test_each_row_says_where_it_is_from_and_finds_its_examples(plain: Redactor, 
         assert plain.text(text) == text
 
 
+@pytest.mark.parametrize("row", TABLE["name"], ids=lambda row: row["true"][0])
+def test_each_row_of_names_says_where_it_is_from_and_fits_its_examples(
+    plain: Redactor, row: dict[str, Any]
+) -> None:
+    assert row["source"]
+    assert isinstance(row["date"], date)
+    assert len(row["true"]) >= 2 <= len(row["false"])
+    promises = row["kind"] != "plain"
+    for name, fits in [*((name, True) for name in row["true"]), *((name, False) for name in row["false"])]:
+        assignment = f"{name}={'sid=' * (row['kind'] == 'cookie')}Qm7xV2pLr9sT4"
+        assert (plain.text(assignment) != assignment) is (fits is promises), name
+
+
 @by_row
 def test_the_examples_are_found_in_pieces_too(plain: Redactor, row: dict[str, Any]) -> None:
     for text in row["true"]:
