@@ -154,7 +154,6 @@ async def test_numbers_are_whole_when_the_next_begins() -> None:
     async with ScriptedAgent(script.returns([1, 23, 456], streamed=True)).open() as agent:
         drafts = [draft async for draft in agent.think(list[int]).text("Count").stream().drafts()]
     assert all(draft.value == [1, 23, 456][: len(draft.value)] for draft in drafts)
-    assert len(drafts) > 1
 
 
 @pytest.mark.parametrize("include", ["default", {"plan"}])

@@ -42,7 +42,13 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = PROG) -> int:
         arguments: By default those of this process.
         prog: The program's name in messages.
     """
-    given = read_command_line(arguments, prog=prog)
+    try:
+        given = read_command_line(arguments, prog=prog)
+    except NotADirectoryError as exc:  # the current folder has been deleted
+        if prog != PROG:
+            raise  # the command has words of its own for that
+        sys.stderr.write(f"{exc}\n")
+        return 1
     logger = logging.getLogger("thinkwell")
     logger.addHandler(logging.NullHandler())  # the checks have its messages
     out = cast("io.TextIOWrapper", sys.stdout)

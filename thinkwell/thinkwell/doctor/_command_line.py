@@ -140,10 +140,7 @@ def _command(line: str) -> list[str]:
 def _folder(path: str) -> str:
     if not Path(path).is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {path}")
-    try:
-        return existing_folder(path, "the doctor")
-    except NotADirectoryError as exc:
-        raise argparse.ArgumentTypeError(str(exc)) from None
+    return existing_folder(path, "the doctor")
 
 
 def _seconds(text: str) -> float:
