@@ -12,7 +12,6 @@ import anyio.to_thread
 import msgspec
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from thinkwell._core.exit import existing_folder
 from thinkwell.journal import _sqlite_reading as reading
 from thinkwell.journal._errors import JournalError
 from thinkwell.journal._local import LocalJournal
@@ -65,9 +64,13 @@ class SqliteJournal(LocalJournal):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        given = Path(path)
-        folder = "/" if given.is_absolute() else existing_folder(".", "SqliteJournal(…)")
-        self.path: Path = Path(folder, given)
+        try:
+            self.path: Path = Path(path).absolute()
+        except FileNotFoundError:
+            told = (
+                "SqliteJournal(…): the current folder of this program has been deleted; give an absolute path"
+            )
+            raise NotADirectoryError(told) from None
         """The file."""
         super().__init__(f"the journal {self.path}")
         self._opening = False
