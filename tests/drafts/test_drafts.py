@@ -151,9 +151,9 @@ async def test_a_list_has_its_finished_items() -> None:
 
 
 async def test_numbers_are_whole_when_the_next_begins() -> None:
-    async with ScriptedAgent(script.returns([1, 23, 456], streamed=True)).open() as agent:
-        drafts = [draft async for draft in agent.think(list[int]).text("Count").stream().drafts()]
-    assert all(draft.value == [1, 23, 456][: len(draft.value)] for draft in drafts)
+    shown = [{"result": numbers} for numbers in ([], [1], [1, 2], [1, 23], [1, 23, 4])]
+    drafts = await drafts_of(list[int], *shown, returns={"result": [1, 23, 456]})
+    assert told(drafts) == [([1], set(), 1), ([1, 23], set(), 1), ([1, 23, 456], set(), 1)]
 
 
 @pytest.mark.parametrize("include", ["default", {"plan"}])

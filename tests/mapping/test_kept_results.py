@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -102,6 +103,29 @@ async def test_a_result_of_another_type(store: Path) -> None:
     async with scripted(says) as agent:
         with pytest.raises(ResultStoreError, match="cannot be read"):
             await agent.think().text("Go").run(key="job", store=store)
+
+
+async def test_a_result_that_cannot_be_kept_is_not_lost(store: Path) -> None:
+    async with scripted(says) as agent:
+        await agent.think().text("Go").run(key="first", store=store)
+        with sqlite3.connect(store) as file:
+            file.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON results BEGIN SELECT RAISE(ABORT, 'full'); END"
+            )
+        file.close()
+        with pytest.raises(ResultStoreError, match=r"cannot be used \(full\)") as caught:
+            await agent.think().text("Go").run(key="job", store=store)
+    assert caught.value.result == "said Go"
+
+
+async def test_many_may_make_the_file_at_once(store: Path) -> None:
+    async with scripted(says) as agent, anyio.create_task_group() as tasks:
+        for number in range(20):
+            run = partial(agent.think().text("Go").run, key=str(number), store=store)
+            tasks.start_soon(run)
+    with sqlite3.connect(store) as file:
+        assert file.execute("SELECT count(*) FROM results").fetchone() == (20,)
+    file.close()
 
 
 @pytest.mark.parametrize(

@@ -971,11 +971,13 @@ class ResultStoreError(ThinkwellError):
         path: The file.
         key: The key of the result.
         reason: The problem.
+        result: The result that could not be kept; ``None`` if nothing has run.
     """
 
     path: str
     key: str
     reason: str
+    result: object = None
 
     def __str__(self) -> str:
         return f"The results in {self.path}: {self.reason}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
@@ -15,6 +15,8 @@ from thinkwell._core.schema.output import Output, OutputInvalid
 from thinkwell.errors import ResultStoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from thinkwell._core.log.outcome import Outcome
     from thinkwell.events import JsonValue
 
@@ -59,27 +61,45 @@ class KeptResult(Generic[T]):
         """Keep the result of a run, unless there is one, and return the one that is kept.
 
         Raises:
-            ResultStoreError: The file cannot be used, or the result in it is not of this type.
+            ResultStoreError: The file cannot be used, or the result in it is not of this type. The error has
+                the result of the run.
         """
         result = msgspec.json.encode({"wrapped": outcome.wrapped, "raw": outcome.raw})
-        with self._opened() as file, file:
-            row = (self._key, self._output.name, result)
-            kept = file.execute("INSERT OR IGNORE INTO results (key, type, result) VALUES (?, ?, ?)", row)
-        return outcome.value[0] if kept.rowcount else self.find()[0]
-
-    def _opened(self) -> closing[sqlite3.Connection]:
+        row = (self._key, self._output.name, result)
         try:
-            file = sqlite3.connect(self._path, timeout=PATIENCE)
-            try:
+            with self._opened() as file, file:
+                kept = file.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?)", row)
+            return outcome.value[0] if kept.rowcount else self.find()[0]
+        except ResultStoreError as exc:
+            exc.result = outcome.value[0]
+            raise
+
+    @contextmanager
+    def _opened(self) -> Generator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._path, timeout=PATIENCE)) as file:
                 self._prepare(file)
-            except BaseException:
-                file.close()
-                raise
+                yield file
         except sqlite3.Error as exc:
             raise self._error(f"it cannot be used ({exc}); check the path, or name another file") from exc
-        return closing(file)
 
     def _prepare(self, file: sqlite3.Connection) -> None:
+        """Check that the file is ours, or make it so."""
+        if self._is_ours(file):
+            return
+        file.execute("BEGIN IMMEDIATE")  # of several that find it new, one makes the table
+        if not self._is_ours(file):
+            file.execute("CREATE TABLE results (key TEXT PRIMARY KEY, type TEXT, result BLOB)")
+            file.execute(f"PRAGMA user_version = {VERSION}")
+            file.execute(f"PRAGMA application_id = {APPLICATION}")
+        file.commit()
+
+    def _is_ours(self, file: sqlite3.Connection) -> bool:
+        """Return whether the file is ours; else it is new.
+
+        Raises:
+            ResultStoreError: It is neither.
+        """
         (mark,) = file.execute("PRAGMA application_id").fetchone()
         (version,) = file.execute("PRAGMA user_version").fetchone()
         (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -87,13 +107,7 @@ class KeptResult(Generic[T]):
             raise self._error("a newer version of thinkwell has written it; use that version")
         if mark != APPLICATION and (mark or tables):
             raise self._error("it is another program's database; name another file")
-        if mark != APPLICATION or not tables:
-            with file:
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, type TEXT, result BLOB) STRICT"
-                )
-                file.execute(f"PRAGMA user_version = {VERSION}")
-                file.execute(f"PRAGMA application_id = {APPLICATION}")
+        return bool(tables)
 
     def _read(self, result: bytes) -> T:
         output = self._output
