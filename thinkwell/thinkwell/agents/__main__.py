@@ -60,9 +60,8 @@ def main(
         else:
             found = anyio.run(_find_installed, [find_agent("builtin"), *known_agents()])
             print(_json(found) if given.json else _table(found))
-    except (ThinkwellError, FileNotFoundError) as exc:
-        gone = "the current folder has been deleted; change to one that exists"
-        print(exc if isinstance(exc, ThinkwellError) else gone, file=sys.stderr)
+    except (ThinkwellError, NotADirectoryError) as exc:
+        print(exc, file=sys.stderr)
         return 1
     return 0
 
@@ -94,7 +93,11 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 async def _find_installed(profiles: Sequence[AgentProfile]) -> list[_Facts]:
     """Look for all agents at once: for some, another program is started."""
-    here, found = str(Path.cwd()), dict[str, bool]()
+    try:
+        here, found = str(Path.cwd()), dict[str, bool]()
+    except FileNotFoundError:
+        gone = "the current folder has been deleted; change to one that exists"
+        raise NotADirectoryError(gone) from None
 
     async def look(profile: AgentProfile) -> None:
         found[profile.name] = await is_installed(profile, here)

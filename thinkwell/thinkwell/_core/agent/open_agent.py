@@ -278,7 +278,9 @@ def _asker(
 ) -> Asker:
     handlers = question_handlers(permissions, on_question)
     check_seconds("question_timeout", timeout)
-    return Asker(policy=permissions or ("ask" if handlers else None), handlers=handlers, timeout=timeout)
+    if permissions is None and handlers:
+        permissions = "ask"
+    return Asker(policy=permissions, handlers=handlers, timeout=timeout)
 
 
 class _Beside(AbstractAsyncContextManager[str]):

@@ -231,14 +231,11 @@ class Outcomes(Generic[In_co, T_co]):
     async def _room(self) -> bool:
         """Wait until another run may start; return whether to start it."""
         while not self._cancelled:
-            if len(self._running) < self._limit and self._unread < 2 * self._limit:
+            running = len(self._running)
+            if running < self._limit and running + len(self._waiting) < 2 * self._limit:
                 return True
             await self._changed.wait()
         return False
-
-    @property
-    def _unread(self) -> int:
-        return len(self._running) + len(self._waiting)
 
     async def _watch(self, index: int) -> None:
         given, stream = self._running[index]

@@ -84,30 +84,23 @@ class KeptResult(Generic[T]):
             raise self._error(f"it cannot be used ({exc}); check the path, or name another file") from exc
 
     def _prepare(self, file: sqlite3.Connection) -> None:
-        """Check that the file is ours, or make it so."""
-        if self._is_ours(file):
+        """Check that the file is ours, or make it so.
+
+        Raises:
+            ResultStoreError: It is neither ours nor new.
+        """
+        if _number(file, "application_id") == APPLICATION:
+            if _number(file, "user_version") > VERSION:
+                raise self._error("a newer version of thinkwell has written it; use that version")
             return
         file.execute("BEGIN IMMEDIATE")  # of several that find it new, one makes the table
-        if not self._is_ours(file):
+        if (mark := _number(file, "application_id")) != APPLICATION:
+            if mark or file.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+                raise self._error("it is another program's database; name another file")
             file.execute("CREATE TABLE results (key TEXT PRIMARY KEY, type TEXT, result BLOB)")
             file.execute(f"PRAGMA user_version = {VERSION}")
             file.execute(f"PRAGMA application_id = {APPLICATION}")
         file.commit()
-
-    def _is_ours(self, file: sqlite3.Connection) -> bool:
-        """Return whether the file is ours; else it is new.
-
-        Raises:
-            ResultStoreError: It is neither.
-        """
-        (mark,) = file.execute("PRAGMA application_id").fetchone()
-        (version,) = file.execute("PRAGMA user_version").fetchone()
-        (tables,) = file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if mark == APPLICATION and version > VERSION:
-            raise self._error("a newer version of thinkwell has written it; use that version")
-        if mark != APPLICATION and (mark or tables):
-            raise self._error("it is another program's database; name another file")
-        return bool(tables)
 
     def _read(self, result: bytes) -> T:
         output = self._output
@@ -129,6 +122,11 @@ class KeptResult(Generic[T]):
 
     def _error(self, reason: str) -> ResultStoreError:
         return ResultStoreError(self._path, self._key, reason)
+
+
+def _number(file: sqlite3.Connection, pragma: str) -> int:
+    number: int = file.execute(f"PRAGMA {pragma}").fetchone()[0]
+    return number
 
 
 def kept_result(
