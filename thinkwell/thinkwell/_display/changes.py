@@ -15,23 +15,6 @@ from msgspec.structs import replace
 from thinkwell import events as ev
 from thinkwell.view import AnswerView, QuestionView, TokenCounts, ToolView
 
-__all__ = (
-    "Block",
-    "BlockBegun",
-    "BlockEnded",
-    "BlockGrown",
-    "BlockKind",
-    "CallBegun",
-    "CallChanged",
-    "CallEnded",
-    "Change",
-    "ChangeReader",
-    "Media",
-    "ToolEvent",
-    "merged_tool",
-    "with_tokens",
-)
-
 ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
 """Events of tool calls."""
 

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from thinkwell.channels._protocols import Channel
     from thinkwell.view import RunView
 
-__all__ = ("deliver",)
-
 T = TypeVar("T")
 V = TypeVar("V")
 

@@ -12,8 +12,6 @@ from thinkwell._display.numbers import plural
 if TYPE_CHECKING:
     from thinkwell.channels._outcome import Delivery
 
-__all__ = ("DeliveryFailed",)
-
 
 class DeliveryFailed(DeliveryError):
     """The final text could not be delivered. The exception has all of it.

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
 
-__all__ = ("explain", "refuse", "tell_anew", "tell_steered", "typing_shown")
-
 STEERED: Final = "I read this while I work on what you wrote before."
 """Sent where a message is read in the turn of another one."""
 

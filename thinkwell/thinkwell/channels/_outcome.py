@@ -6,8 +6,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-__all__ = ("Delivery", "DeliveryMetrics", "DeliveryStatus")
-
 DeliveryStatus: TypeAlias = Literal["completed", "failed", "cancelled", "stalled"]
 """How a delivered run ended. ``stalled``: it was given up because the agent was silent."""
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from thinkwell.questions import FormField, FormValue
     from thinkwell.view import QuestionView, RunView
 
-__all__ = ("Asking",)
-
 SKIP: Final = ":skip"
 """The id of the choice that declines a form. A user never types such an id by chance."""
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
     StrPath: TypeAlias = str | os.PathLike[str]
 
-__all__ = ("Busy", "MessageRouter", "Middleware")
-
 Busy: TypeAlias = Literal["queue", "steer", "refuse"]
 """What to do with a message while another one is answered."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
 
-__all__ = ("Showing", "showing")
-
 EDIT_INTERVAL: Final = 1.0
 """Seconds between edits, if neither the channel nor its settings set them."""
 

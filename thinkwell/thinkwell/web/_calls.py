@@ -20,8 +20,6 @@ from thinkwell.web._refusals import (
 if TYPE_CHECKING:
     from thinkwell.questions import Answer
 
-__all__ = ("Asked", "Replied", "asked_answer")
-
 VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
 
 

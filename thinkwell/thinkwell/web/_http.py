@@ -32,19 +32,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = (
-    "Failures",
-    "Resource",
-    "caller_of",
-    "check_depth",
-    "http_exception",
-    "json_answer",
-    "read_body",
-    "read_json",
-    "read_query",
-    "refusal_answer",
-)
-
 X = TypeVar("X", bound=msgspec.Struct)
 
 BODY_TIME: Final = 60.0

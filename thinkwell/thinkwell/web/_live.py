@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
     from thinkwell.web._threads import Threads
 
-__all__ = ("LiveRun", "replied")
-
 T = TypeVar("T")
 
 STEER_TIMEOUT: Final = 8.0

@@ -14,32 +14,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import JournalError
 
-__all__ = (
-    "AnswerRefused",
-    "Forbidden",
-    "MessageNotTaken",
-    "NotJson",
-    "QuestionClosed",
-    "Refusal",
-    "Refused",
-    "RequestInvalid",
-    "RequestMalformed",
-    "RequestTooLarge",
-    "RequestTooSlow",
-    "RunNotFound",
-    "RunStillRunning",
-    "ServerFailed",
-    "ServerUnavailable",
-    "StorageFull",
-    "TooManyAttempts",
-    "TooManyRuns",
-    "TooManyWatchers",
-    "Unauthorized",
-    "WhyRefused",
-    "WrongHost",
-    "refusal_of",
-)
-
 
 class WhyRefused(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why something was not done."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 
-__all__ = ("answer_words", "closed_words", "no_such", "schema_words", "type_words")
-
 LONGEST: Final = 100
 """Characters that are repeated of what a client has sent."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._message import Writing
     from thinkwell.channels.telegram._values import ChatAddress
 
-__all__ = ("Answer", "Surroundings", "keep_typing")
-
 TYPING: Final = 4.5
 """Seconds between two chat actions: each shows for 5 s (Bot API, sendChatAction)."""
 

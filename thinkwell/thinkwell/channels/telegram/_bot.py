@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._channel import TelegramChannel
     from thinkwell.channels.telegram._people import IncomingMessage
 
-__all__ = ("CHANNEL_ID", "COMMANDS", "GREETING", "serve")
-
 CHANNEL_ID: Final = "telegram"
 """The channel's name in the router's events."""
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._tasks import Tasks
     from thinkwell.channels.telegram._values import BotUser, ChatAddress
 
-__all__ = ("TelegramChannel",)
-
 T = TypeVar("T")
 
 TOKEN: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable

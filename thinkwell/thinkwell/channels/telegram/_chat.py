@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from thinkwell.channels.telegram._answer import Answer
 
-__all__ = ("Chat", "Chats")
-
 
 class Chat:
     """The state of a chat, or of a topic in one."""

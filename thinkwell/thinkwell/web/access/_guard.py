@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from thinkwell.web.access._access import Access
     from thinkwell.web.access._head import Asked
 
-__all__ = ("PUBLIC", "AccessGuard")
-
 PUBLIC: Final = frozenset({*PATHS, "/healthz"})
 """What everybody may get: the page, which asks for the secret, and whether the server is there."""
 

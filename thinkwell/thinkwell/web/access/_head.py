@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web.access._access import Access
 
-__all__ = ("Asked", "HeadReader", "path_below")
-
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing (RFC 9110, section 9.2.1)."""
 

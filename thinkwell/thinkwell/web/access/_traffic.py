@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from thinkwell.web._requests import Limits
     from thinkwell.web.access._head import Asked
 
-__all__ = ("Body", "Outgoing", "Watchers")
-
 PATIENCE: Final = 30.0
 """Seconds that the body of a request may take, whatever its length."""
 

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
     from thinkwell.web.front_ends._tools import FrontEndCall
 
-__all__ = ("PROTOCOL", "AgUiFormat", "Point", "read_point")
-
 PROTOCOL: Final = "1.0"
 """The version of the protocol that is spoken."""
 

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
 
-__all__ = ("AI_SDK_HEADERS", "AiSdkFormat", "question_of_call")
-
 AI_SDK_HEADERS: Final[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
 """What a client knows the stream by."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._shown_run import ShownRun, Told
 
-__all__ = ("FrontEndFormat",)
-
 
 class FrontEndFormat(ABC):
     """A format that front ends speak: takes the entries of a run, and returns what is sent for each.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from thinkwell.web._records import LogEntry
     from thinkwell.web.items._rows import Row
 
-__all__ = ("RunItems",)
-
 WORK: Final = 0.2
 """Seconds after which those rows wait that are not drawn yet; the newest ones come first."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from thinkwell.web._watching import Watcher
     from thinkwell.web.items._feed import ItemFeed, ItemFeeds
 
-__all__ = ("ItemStream",)
-
 FORMAT: Final = 1
 """The version of the format of items."""
 

@@ -14,21 +14,6 @@ from thinkwell.web._wording import type_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = (
-    "CancelMessages",
-    "Chosen",
-    "ClientSkill",
-    "ClientTool",
-    "CreateAgent",
-    "CreateConversation",
-    "Name",
-    "Otid",
-    "Resume",
-    "SendMessages",
-    "UpdateAgent",
-    "read_chosen",
-)
-
 Name: TypeAlias = Annotated[str, Meta(max_length=500)]
 """A name that a client gives."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell.web.front_ends import FrontEndCall
 
-__all__ = ("FORM_TOOL", "URL_TOOL", "carried", "client_call")
-
 FORM_TOOL: Final = "fill_in_form"
 """What the call is named as that a form is carried as."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.web._serving import RunServer
 
-__all__ = ("Conversing",)
-
 X = TypeVar("X", bound=Struct)
 
 CANCEL_TIME: Final = 10.0

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._incoming import Decision
     from thinkwell.web.letta._mapping import Asked
 
-__all__ = ("answer_of", "matched")
-
 
 def matched(pending: list[Asked], decisions: Sequence[Decision]) -> list[tuple[Asked, Decision]]:
     """Return the questions that are decided, in order.

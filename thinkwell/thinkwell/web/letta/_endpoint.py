@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 
-__all__ = ("Endpoint", "read_struct")
-
 X = TypeVar("X", bound=Struct)
 
 logger = logging.getLogger("thinkwell")

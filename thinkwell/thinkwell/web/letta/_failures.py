@@ -10,16 +10,6 @@ from thinkwell.web._refusals import Refusal
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = (
-    "BadRequest",
-    "Busy",
-    "MethodUnknown",
-    "NotKnown",
-    "NothingToCancel",
-    "RunFailed",
-    "detail_answer",
-)
-
 NO_RETRY: Final = {"x-should-retry": "false"}
 """Without it, clients send a request three times that has met a conflict or a failure of the server's."""
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._store import KeptAgent, ListedAgent
 
-__all__ = ("Keeping",)
-
 X = TypeVar("X", bound=Struct)
 
 

@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from thinkwell.web._records import LogEntry
     from thinkwell.web.letta._messages import Message
 
-__all__ = (
-    "PLAN_TOOL",
-    "Asked",
-    "Mapper",
-    "date_of",
-    "otid_of",
-    "waits",
-)
-
 PLAN_TOOL: Final = "update_plan"
 """What the call is named as that a plan is carried as."""
 

@@ -13,8 +13,6 @@ from thinkwell.web.letta._keeping import Keeping
 if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
 
-__all__ = ("routes",)
-
 
 def routes(server: RunServer) -> list[Route]:
     """Return the routes of Letta's API, all below ``/v1``, with a slash at their ends or without.

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._incoming import Incoming
     from thinkwell.web.letta._store import KeptAgent, Store
 
-__all__ = ("Place", "Sender")
-
 LATEST: Final = 100
 """Runs of a conversation among which a request is looked for that was sent again."""
 

@@ -28,16 +28,6 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import Chosen, CreateAgent, CreateConversation, UpdateAgent
 
-__all__ = (
-    "CONTEXT_WINDOW",
-    "Conversation",
-    "KeptAgent",
-    "ListedAgent",
-    "Store",
-    "agent_state",
-    "model_of",
-)
-
 X = TypeVar("X", "ListedAgent", "Conversation")
 
 MOST_AGENTS: Final = 1000

@@ -60,9 +60,6 @@ if TYPE_CHECKING:
     from thinkwell.web._watching import Watcher
     from thinkwell.web.front_ends import FormatName
 
-__all__ = ("routes",)
-
-
 # The routes
 
 

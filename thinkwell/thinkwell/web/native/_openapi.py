@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from thinkwell.web._requests import ServedAgent
     from thinkwell.web._serving import RunServer
 
-__all__ = ("document", "routes")
-
 ABOUT: Final = (
     "Runs of agents: started by one request, watched by any number of others. A run goes on whether or not "
     "anybody watches; only cancelling ends it."

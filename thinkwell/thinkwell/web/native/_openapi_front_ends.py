@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web.front_ends import FormatName
 
-__all__ = ("front_end_paths", "refine")
-
 _CHAT: Final = """What `DefaultChatTransport` of npm's `ai` posts, and its UI message stream, version 1.
 
 The last message is the user's, and a run is started for it; or it is the assistant's, with answers to what a

@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-__all__ = (
-    "GUARD",
-    "REF",
-    "Json",
-    "answered",
-    "in_query",
-    "operation",
-    "parameter",
-    "refusals",
-    "refuse",
-    "streamed",
-)
-
 Json: TypeAlias = dict[str, Any]
 
 REF: Final = "#/components/schemas/"

@@ -11,8 +11,6 @@ from thinkwell.web.native._types import KEY
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("paths", "session")
-
 _WATCHING: Final = """The events of a run as server-sent events, from the first one that was not seen on.
 
 Each has the event's number as its `id`, and a `LogEntry` in JSON as its `data`. The last one has the name
