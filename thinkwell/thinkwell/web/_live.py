@@ -373,14 +373,8 @@ async def replied(asked: Asked, live: LiveRun | None) -> Replied:
             raise QuestionClosed("the run has ended; nothing of it is open")
         elif asked.what == "steer":
             raise MessageNotTaken(OVER)
-    except QuestionClosed as exc:
-        return Replied(refused="question", message=str(exc))
-    except AnswerRefused as exc:
-        return Replied(refused="answer", message=str(exc))
-    except MessageNotTaken as exc:
-        return Replied(refused="message", message=str(exc))
-    except ServerUnavailable as exc:
-        return Replied(refused="unclear", message=str(exc))
+    except (AnswerRefused, MessageNotTaken, QuestionClosed, ServerUnavailable) as exc:
+        return Replied.by(exc)
     return Replied()
 
 
