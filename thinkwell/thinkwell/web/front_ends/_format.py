@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from thinkwell.journal import RunRecord
     from thinkwell.web._records import LogEntry, ShownError
@@ -57,8 +57,8 @@ class FrontEndFormat(ABC):
         out, self._out = self._out, []
         return out
 
-    def _send(self, chunk: Mapping[str, object]) -> None:
-        self._out.append(dict(chunk))
+    def _send(self, kind: str, /, **fields: object) -> None:
+        self._out.append({"type": kind, **fields})
 
     @abstractmethod
     def _opens(self) -> None:
