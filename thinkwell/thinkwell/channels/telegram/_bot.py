@@ -11,7 +11,7 @@ import anyio
 
 from thinkwell._conversations.errors import RouterClosed
 from thinkwell.channels._calls import may_pass
-from thinkwell.channels._errors import DeliveryFailed
+from thinkwell.channels._outcome import DeliveryFailed
 from thinkwell.channels.telegram._errors import (
     TelegramError,
     TelegramUnauthorized,
