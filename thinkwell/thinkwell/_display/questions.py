@@ -6,7 +6,6 @@ are written as escapes.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -15,7 +14,7 @@ from thinkwell._core.policy.arguments import COMMAND_KEYS, command_line, names_f
 from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display.diffs import changes_of
 from thinkwell._display.paths import seen_from
-from thinkwell._display.text import clean, exact, line
+from thinkwell._display.text import clean, exact, json_text, line
 from thinkwell._display.tools import PLACES, bare_title, describe
 from thinkwell._display.urls import url_host
 from thinkwell.events import DiffContent
@@ -346,12 +345,7 @@ def other_arguments(tool: ToolView, cwd: str, *, command: bool) -> str:
         raw = {key: value for key, value in raw.items() if not _is_of_command(key, value, cwd)}
     elif is_object(raw) and diffs and len(raw) * len(diffs) <= COMPARED:
         raw = {key: value for key, value in raw.items() if not _is_in_changes(key, value, diffs, cwd)}
-    if not raw:
-        return ""
-    try:
-        return exact(json.dumps(raw, ensure_ascii=False, indent=2))
-    except (RecursionError, ValueError):
-        return "arguments that are nested too deep to be shown"
+    return exact(json_text(raw, "arguments that are nested too deep to be shown")) if raw else ""
 
 
 def _about(tool: ToolView, cwd: str) -> list[str]:

@@ -68,8 +68,6 @@ class Resume(Struct, frozen=True, kw_only=True):
     starting_after: int | None = None
     """Number of the last frame that is known."""
     include_pings: bool | None = None
-    batch_size: int | None = None
-    """How much Letta reads at once: of no meaning here."""
     agent_id: str | None = None
     run_id: str | None = None
     otid: str | None = None
