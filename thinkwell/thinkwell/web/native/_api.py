@@ -28,7 +28,7 @@ from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream, retry_field
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
-from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
+from thinkwell.web.front_ends._formats import FORMAT_HEADERS, format_events
 from thinkwell.web.items import ItemFeeds, item_stream, run_html
 from thinkwell.web.native._types import (
     KEY,

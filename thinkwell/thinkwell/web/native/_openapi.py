@@ -23,7 +23,9 @@ from thinkwell.questions import FormField
 from thinkwell.web import _records, _refusals
 from thinkwell.web._http import Resource, json_answer
 from thinkwell.web._requests import StartRun
-from thinkwell.web.front_ends import ChatRequest, Choices, RunInput
+from thinkwell.web.front_ends._ag_ui_input import RunInput
+from thinkwell.web.front_ends._ai_sdk_chat import ChatRequest
+from thinkwell.web.front_ends._requests import Choices
 from thinkwell.web.native import _types
 from thinkwell.web.native._openapi_front_ends import front_end_paths, refine
 from thinkwell.web.native._openapi_parts import GUARD, REF, Json, refusals, refuse

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from thinkwell.web.front_ends import FORMAT_HEADERS, MOST_TOOLS, POINT, TOOL_NAME
+from thinkwell.web.front_ends._ag_ui import POINT
+from thinkwell.web.front_ends._formats import FORMAT_HEADERS
+from thinkwell.web.front_ends._tools import MOST_TOOLS, TOOL_NAME
 from thinkwell.web.native._openapi_parts import REF, Json, operation, parameter, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell.web.front_ends import FormatName
+    from thinkwell.web.front_ends._formats import FormatName
 
 _CHAT: Final = """What `DefaultChatTransport` of npm's `ai` posts, and its UI message stream, version 1.
 
