@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from thinkwell import Agent, Session, ThoughtStream
     from thinkwell._conversations.agent_keeper import AgentKeeper, KeptAgent
 
-__all__ = ("Conversation", "SessionFactory", "Start", "Turn")
-
 T = TypeVar("T")
 
 SessionFactory: TypeAlias = "Callable[[Agent, str], AbstractAsyncContextManager[Session]]"

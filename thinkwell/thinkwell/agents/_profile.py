@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
     from thinkwell.errors import AgentReported, AuthMethod
 
-__all__ = (
-    "AgentProfile",
-    "Archive",
-    "Binary",
-    "EnvironmentRules",
-    "Launch",
-    "Npx",
-    "Program",
-    "Quirk",
-    "ToolTransport",
-    "Uvx",
-    "advise",
-    "advising",
-    "profile_of",
-)
-
 ToolTransport: TypeAlias = Literal["acp", "http", "stdio"]
 """How our tools reach an agent: over the ACP connection, over loopback HTTP, or through a small program that
 the agent starts."""

@@ -27,9 +27,9 @@ from thinkwell.channels._checks import (
     check_user_id,
 )
 from thinkwell.channels._delivery import deliver
-from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import USING, Following, said
-from thinkwell.channels._notices import explain, refuse, tell_anew, tell_steered, typing_shown
+from thinkwell.channels._notices import ANEW, STEERED, explain, notify, refuse, typing_shown
+from thinkwell.channels._outcome import DeliveryFailed
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
 from thinkwell.errors import ThoughtCancelled
 
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
 
     StrPath: TypeAlias = str | os.PathLike[str]
-
-__all__ = ("Busy", "MessageRouter", "Middleware")
 
 Busy: TypeAlias = Literal["queue", "steer", "refuse"]
 """What to do with a message while another one is answered."""
@@ -201,7 +199,7 @@ class MessageRouter(AsyncContextManagerMixin):
         finally:
             await turn.end()
         if delivery is None:
-            await tell_steered(channel, user_id, self._settings)
+            await notify(STEERED, "the agent reads a message", channel, user_id, self._settings)
             return None
         response = AgentResponded(
             text=delivery.run_text,
@@ -405,7 +403,7 @@ class MessageRouter(AsyncContextManagerMixin):
         except Exception as exc:
             return await explain(exc, channel, user_id, self._settings)
         if turn.anew:
-            await tell_anew(channel, user_id, self._settings)
+            await notify(ANEW, "the conversation started over", channel, user_id, self._settings)
         return await deliver(stream, channel, user_id, settings=self._settings)
 
 

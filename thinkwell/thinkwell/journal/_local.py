@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import CallHandler, RunRecord
 
-__all__ = ("LocalJournal",)
-
 
 class _Live:
     """A run that is running."""

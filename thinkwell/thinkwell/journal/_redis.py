@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import CallHandler
 
-__all__ = ("RedisJournal",)
-
 MOST: Final = 2**53
 """The largest number in which Lua counts exactly."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._redis_link import RedisLink, Reply
 
-__all__ = ("Asker",)
-
 T = TypeVar("T")
 
 THREADS: Final = 16

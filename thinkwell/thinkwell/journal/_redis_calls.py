@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from thinkwell.journal._redis_link import RedisLink
     from thinkwell.journal._types import CallHandler
 
-__all__ = ("Calls",)
-
 SEND_AGAIN: Final = 1.0
 """Seconds after which a question is sent again."""
 

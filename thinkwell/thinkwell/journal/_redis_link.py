@@ -31,8 +31,6 @@ from thinkwell.journal._redis_scripts import PRELUDE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("Message", "PubSub", "RedisAway", "RedisLink", "Reply", "as_bytes", "as_text")
-
 Reply: TypeAlias = "int | bytes | list[Reply] | None"
 """What a script returns."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from thinkwell.journal._redis_threads import Heard
     from thinkwell.journal._redis_watches import Watch
 
-__all__ = ("RedisProcess",)
-
 POLL: Final = 15.0
 """Seconds after which a waiting task looks by itself, should the news of more not have arrived."""
 

@@ -22,26 +22,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = (
-    "ADD",
-    "CLAIM",
-    "CREATE",
-    "DELETE",
-    "FIND",
-    "GET",
-    "LIST",
-    "OLDEST",
-    "PEEK",
-    "PICK",
-    "PICK_ALL",
-    "POLICY",
-    "PUT",
-    "READ",
-    "RELEASE",
-    "RENEW",
-    "SIZE",
-)
-
 PRELUDE: Final = """
 local P = KEYS[1]
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._redis_link import Message, PubSub, RedisLink
 
-__all__ = ("Heard", "LeaseKeeper", "Listener")
-
 FIRST_PAUSE: Final = 0.05
 """Seconds before the first further attempt to reach Redis. Each is twice as long as the one before."""
 

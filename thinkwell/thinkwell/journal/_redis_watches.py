@@ -10,8 +10,6 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ("Watch", "Watches")
-
 LINGER: Final = 60.0
 """Seconds for which a run that is not waited for is listened to: mostly it is only being read."""
 

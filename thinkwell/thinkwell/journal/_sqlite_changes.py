@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import Entry, RunEnd, RunRecord
 
-__all__ = ("Changes", "Running")
-
 MOST_ROWS: Final = 250
 """Rows that one statement adds. SQLite takes 999 values, if it is an old one."""
 

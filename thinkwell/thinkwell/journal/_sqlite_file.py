@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import RunRecord
 
-__all__ = ("FileAway", "JournalFile", "understood")
-
 T = TypeVar("T")
 
 APPLICATION: Final = 0x54574A4C

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
 
-__all__ = (
-    "LAST_SEQ",
-    "find_oldest",
-    "find_run",
-    "find_run_by_key",
-    "find_running",
-    "find_runs",
-    "read_entries",
-    "read_piece",
-    "read_pieces",
-    "read_size",
-    "runs_query",
-)
-
 MOST_ROWS: Final = 2048
 """Entries that a page has at most, so that small ones need not all be looked at to find where it ends."""
 

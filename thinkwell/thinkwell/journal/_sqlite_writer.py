@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._sqlite_file import JournalFile
 
-__all__ = ("Job", "Writer")
-
 T = TypeVar("T")
 
 MOST_BYTES: Final = 16 * 1024 * 1024

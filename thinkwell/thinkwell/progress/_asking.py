@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import anyio
 
-from thinkwell._display.choices import FILL_IN, keys_of
 from thinkwell._display.filling import fill_in, heading
-from thinkwell._display.questions import Putting
+from thinkwell._display.questions import FILL_IN, Putting, keys_of
 from thinkwell._display.text import exact, line
 from thinkwell._terminal.keyboard import BACKGROUND_INTERVAL, POLL_INTERVAL
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen

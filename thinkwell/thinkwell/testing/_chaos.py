@@ -17,8 +17,6 @@ from msgspec import UNSET, Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ("DEFAULT_RATES", "DELAYS", "FATAL", "HUGE", "Chaos", "Fault", "Passed", "Way")
-
 HUGE: Final = 8 * 1024 * 1024
 """Bytes of a huge line."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from thinkwell.testing._chaos import Chaos, Piece, Way
     from thinkwell_acp import Transport
 
-__all__ = ("ChaoticTransport", "chaotic")
-
 
 class ChaoticTransport:
     """The client's end of a connection to an agent, with faults. Created by `chaotic`."""

@@ -11,8 +11,6 @@ from thinkwell.testing._steps import Step  # noqa: TC001 - type of a field
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("ScriptFailed", "ScriptNotFinished", "Unplayed")
-
 
 class Unplayed(Struct, frozen=True, kw_only=True):
     """A step that was never started."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from thinkwell.testing._chaos import Passed
 
-__all__ = ("Prompt", "Wire", "answers_missing", "order_broken", "shown", "told")
-
 Token: TypeAlias = tuple[str, str]
 """Identifies an update: its kind, and its content."""
 

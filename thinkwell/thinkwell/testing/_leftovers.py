@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-__all__ = ("Leftovers", "leftovers", "other_tasks")
-
 LOGGERS: Final = ("thinkwell", "thinkwell_acp", "asyncio")
 DESCRIPTORS: Final = Path("/proc/self/fd")
 

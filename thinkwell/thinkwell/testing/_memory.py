@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from thinkwell.testing._journal import Journal
     from thinkwell_acp import Transport
 
-__all__ = ("OpenOptions", "PlayedAgent")
-
 
 class OpenOptions(TypedDict, total=False):
     """The options of `thinkwell.open_agent` that go with an agent in memory."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from thinkwell_acp import Transport
 
-__all__ = ("RecordedAgent",)
-
 
 class RecordedAgent(PlayedAgent):
     """An agent that answers as it did in a recording; see `replay_agent`.

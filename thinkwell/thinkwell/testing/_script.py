@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.testing._scripted_turn import ScriptedTurn
 
-__all__ = ("Script", "as_json", "script")
-
 
 class Script(Struct, frozen=True):
     """What an agent does, turn by turn. Begin with `script`: each method returns a longer script.

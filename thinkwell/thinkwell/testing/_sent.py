@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 
     from thinkwell.testing._journal import Line
 
-__all__ = (
-    "Sent",
-    "SentAnswer",
-    "SentMessage",
-    "SentPrompt",
-    "SentResult",
-    "SentSession",
-    "SentTool",
-)
-
-
 SHOWN: Final = 20
 """How many messages an assertion lists."""
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from thinkwell.testing._simulation import Program
 
-__all__ = ("simulate", "simulate_once")
-
 WITHIN: Final = 3600.0
 """Seconds of virtual time for one run: far more than all limits of thinkwell together."""
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Ts = TypeVarTuple("Ts")
 
-__all__ = ("Backend", "SeededTrio", "VirtualLoop", "virtual_backend")
-
 Backend: TypeAlias = tuple[str, dict[str, Any]]
 """The backend and the backend options of `anyio.run`; an ``anyio_backend`` fixture may return it."""
 

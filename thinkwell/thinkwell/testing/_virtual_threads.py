@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
-__all__ = ("PATIENCE", "Threads", "follow_threads")
-
 PATIENCE: Final = 2.0
 """Seconds of real time for which a clock stands still when nothing but threads can go on. Those that take
 longer may be waiting for a later time themselves, and hold it up no more."""

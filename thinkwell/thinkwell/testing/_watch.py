@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from thinkwell import Buffer, Session, ThoughtStream
     from thinkwell.testing._invariants import Token
 
-__all__ = ("ITERATORS_END_WITHIN", "Watch")
-
 AT_ONCE: Final = 0.001
 """Seconds within which things count as simultaneous."""
 

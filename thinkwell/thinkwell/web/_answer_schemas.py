@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue, QuestionAsked
     from thinkwell.questions import FormField
 
-__all__ = ("answer_schema",)
-
 _TYPES: Final = {"choice": "string", "choices": "array"}
 
 _TEXT_LIMITS: Final = ("minLength", "maxLength")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
     from thinkwell.web.access import Access
 
-__all__ = ("web_app",)
-
 
 def web_app(
     server: RunServer, *, access: Access | None = None, page: bool = True, letta: bool = True

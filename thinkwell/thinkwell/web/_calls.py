@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,14 +13,13 @@ from thinkwell.web._refusals import (
     AnswerRefused,
     MessageNotTaken,
     QuestionClosed,
+    Refusal,
     RequestInvalid,
     ServerUnavailable,
 )
 
 if TYPE_CHECKING:
     from thinkwell.questions import Answer
-
-__all__ = ("Asked", "Replied", "asked_answer")
 
 VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
 
@@ -54,11 +53,27 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return answer if self.why is None else Reply(answer, self.why)
 
 
+_Kind: TypeAlias = Literal["question", "answer", "message", "unclear"]
+
+_REFUSALS: Final[Mapping[_Kind, Callable[[str], Refusal]]] = {
+    "question": QuestionClosed,
+    "answer": AnswerRefused,
+    "message": MessageNotTaken,
+    "unclear": ServerUnavailable,
+}
+
+
 class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome."""
 
-    refused: Literal["question", "answer", "message", "unclear"] | None = None
+    refused: _Kind | None = None
     message: str = ""
+
+    @classmethod
+    def by(cls, refusal: AnswerRefused | MessageNotTaken | QuestionClosed | ServerUnavailable) -> Replied:
+        """Return that it was refused."""
+        (kind,) = (kind for kind, known in _REFUSALS.items() if known is type(refusal))
+        return cls(refused=kind, message=refusal.message)
 
     def raise_refusal(self) -> None:
         """Raise what it was refused by.
@@ -69,14 +84,8 @@ class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
             MessageNotTaken: The agent does not take the message.
             ServerUnavailable: It does not say whether it does.
         """
-        if self.refused == "question":
-            raise QuestionClosed(self.message)
-        if self.refused == "answer":
-            raise AnswerRefused(self.message)
-        if self.refused == "message":
-            raise MessageNotTaken(self.message)
-        if self.refused == "unclear":
-            raise ServerUnavailable(self.message)
+        if self.refused is not None:
+            raise _REFUSALS[self.refused](self.message)
 
 
 def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:

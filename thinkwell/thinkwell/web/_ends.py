@@ -20,8 +20,6 @@ from thinkwell.web._watching import Tail
 if TYPE_CHECKING:
     from thinkwell.journal import Journal, RunRecord, RunStatus
 
-__all__ = ("Ends", "Unstored")
-
 logger = logging.getLogger("thinkwell")
 
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from thinkwell.journal import JournalError
 from thinkwell.web._refusals import (
+    Busy,
     Refusal,
     Refused,
     RequestInvalid,
@@ -31,19 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-__all__ = (
-    "Failures",
-    "Resource",
-    "caller_of",
-    "check_depth",
-    "http_exception",
-    "json_answer",
-    "read_body",
-    "read_json",
-    "read_query",
-    "refusal_answer",
-)
 
 X = TypeVar("X", bound=msgspec.Struct)
 
@@ -72,20 +60,28 @@ def json_answer(value: object, status: int = 200, headers: Mapping[str, str] | N
     return Response(body, status, headers=more, media_type="application/json")
 
 
-def refusal_answer(refusal: Refusal) -> Response:
-    """Return what a refused request is answered: ``{"error": {"code": …, "message": …}}``."""
-    return _error(refusal.status, refusal.code, refusal.message, refusal.headers)
+def refusal_answer(refusal: Refusal, scope: Scope) -> Response:
+    """Return what a refused request is answered: ``{"error": {"code": …, "message": …}}``.
+
+    Below ``/v1`` it is ``{"detail": …}``, which clients of Letta show.
+    """
+    more = {"run_id": refusal.run_id} if isinstance(refusal, Busy) else {}
+    return _error(scope, refusal.status, refusal.code, refusal.message, refusal.headers, **more)
 
 
 def _error(
+    scope: Scope,
     status: int,
     code: str,
     message: str,
     headers: Mapping[str, str] | None = None,
     incident: str | None = None,
+    **more: str,
 ) -> Response:
-    refused = Refused(error=WhyRefused(code=code, message=message, incident=incident))
-    return json_answer(refused, status, headers)
+    body: object = Refused(error=WhyRefused(code=code, message=message, incident=incident))
+    if path_below(scope).startswith("/v1/"):
+        body = {"detail": message, **more}
+    return json_answer(body, status, headers)
 
 
 # Requests
@@ -250,7 +246,7 @@ class Failures:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        outgoing = _Outgoing(scope, send)
+        outgoing = Fitted(scope, send)
         try:
             if not self._is_ready():
                 raise _not_ready()
@@ -265,16 +261,16 @@ class Failures:
     def _answer(self, error: Exception, scope: Scope) -> Response:
         match error:
             case Refusal():
-                return refusal_answer(error)
+                return refusal_answer(error, scope)
             case JournalError():
                 logger.error("%s: runs cannot be kept or read: %s", _shown(scope), error)
-                return refusal_answer(refusal_of(error))
+                return refusal_answer(refusal_of(error), scope)
             case _:
                 incident = secrets.token_hex(4)
                 logger.error("%s failed, incident %s", _shown(scope), incident, exc_info=error)
                 failed = ServerFailed()
                 words = f"{failed.message}, under incident {incident}"
-                return _error(failed.status, failed.code, words, incident=incident)
+                return _error(scope, failed.status, failed.code, words, incident=incident)
 
 
 def _not_ready() -> Refusal:
@@ -285,16 +281,18 @@ def _not_ready() -> Refusal:
     return ServerUnavailable("the server is starting or closing; try again")
 
 
-class _Outgoing:
+class Fitted:
     """Sends an answer as its request can take it."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._is_head = scope["method"] == "HEAD"
-        self._has_connection = str(scope["http_version"]).startswith("1")
+        self._has_connection = str(scope.get("http_version", "1.1")).startswith("1")
         self._send = send
         self.begun = False
+        """Whether something was sent."""
 
     async def __call__(self, message: Message) -> None:
+        """Send what comes next."""
         if message["type"] == "http.response.start":
             self.begun = True
             if not self._has_connection:  # there is no such header (RFC 9113, section 8.2.2)
@@ -312,7 +310,14 @@ async def http_exception(request: Request, error: Exception) -> Response:
     if error.status_code == 404 and message == "Not Found":
         message = "there is nothing at this path; GET /api/openapi.json tells what there is"
     code = CODES.get(error.status_code, "refused")
-    return _error(error.status_code, code, message, error.headers)
+    return _error(request.scope, error.status_code, code, message, error.headers)
+
+
+def path_below(scope: Scope) -> str:
+    """Return the path of a request below where the application is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path[len(root) :] if path.startswith(f"{root}/") else path
 
 
 def _shown(scope: Scope) -> str:

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
     from thinkwell.web._threads import Threads
 
-__all__ = ("LiveRun", "replied")
-
 T = TypeVar("T")
 
 STEER_TIMEOUT: Final = 8.0
@@ -375,14 +373,8 @@ async def replied(asked: Asked, live: LiveRun | None) -> Replied:
             raise QuestionClosed("the run has ended; nothing of it is open")
         elif asked.what == "steer":
             raise MessageNotTaken(OVER)
-    except QuestionClosed as exc:
-        return Replied(refused="question", message=str(exc))
-    except AnswerRefused as exc:
-        return Replied(refused="answer", message=str(exc))
-    except MessageNotTaken as exc:
-        return Replied(refused="message", message=str(exc))
-    except ServerUnavailable as exc:
-        return Replied(refused="unclear", message=str(exc))
+    except (AnswerRefused, MessageNotTaken, QuestionClosed, ServerUnavailable) as exc:
+        return Replied.by(exc)
     return Replied()
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web._serving import RunServer
 
-__all__ = ("routes",)
-
 HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-cache",  # it is asked each time whether it has changed, and most often it has not
     "Cross-Origin-Opener-Policy": "same-origin",

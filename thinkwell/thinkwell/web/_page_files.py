@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ("FOLDER", "HTML", "PATHS", "SCRIPTS", "STYLE", "hash_of")
-
 FOLDER: Final[Traversable] = files("thinkwell.web").joinpath("page")
 
 HTML: Final = "page.html"

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import Journal, RunRecord
     from thinkwell.view import RunView
 
-__all__ = (
-    "EntryWriter",
-    "LogEntry",
-    "Reduced",
-    "RunEnded",
-    "ShownError",
-    "in_thread",
-    "is_end",
-    "read_entry",
-)
-
 X = TypeVar("X")
 
 SHORT: Final = 16 * 1024

@@ -14,32 +14,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import JournalError
 
-__all__ = (
-    "AnswerRefused",
-    "Forbidden",
-    "MessageNotTaken",
-    "NotJson",
-    "QuestionClosed",
-    "Refusal",
-    "Refused",
-    "RequestInvalid",
-    "RequestMalformed",
-    "RequestTooLarge",
-    "RequestTooSlow",
-    "RunNotFound",
-    "RunStillRunning",
-    "ServerFailed",
-    "ServerUnavailable",
-    "StorageFull",
-    "TooManyAttempts",
-    "TooManyRuns",
-    "TooManyWatchers",
-    "Unauthorized",
-    "WhyRefused",
-    "WrongHost",
-    "refusal_of",
-)
-
 
 class WhyRefused(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why something was not done."""
@@ -172,6 +146,25 @@ class MessageNotTaken(Refusal):
 
     status = 409
     code = "not_taken"
+
+
+NO_RETRY: Final = {"x-should-retry": "false"}
+"""Without it, Letta's clients send a request three times that has met a conflict or a failure of ours."""
+
+
+class Busy(Refusal):
+    """The conversation has a run that goes on, or waits.
+
+    Attributes:
+        run_id: Which.
+    """
+
+    status = 409
+    code = "busy"
+
+    def __init__(self, message: str, run_id: str) -> None:
+        super().__init__(message, NO_RETRY)
+        self.run_id = run_id
 
 
 class RunStillRunning(Refusal):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal, RunRecord
 
-__all__ = ("RemoteRuns", "goes_on")
-
 CALL_TIMEOUT: Final = 10.0
 """Seconds that a run's process has to answer."""
 

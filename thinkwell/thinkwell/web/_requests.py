@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
     from thinkwell.agents import AgentName, AgentProfile
 
-__all__ = (
-    "ImagePart",
-    "Limits",
-    "Opener",
-    "ServedAgent",
-    "StartRun",
-    "TextPart",
-    "check_request",
-    "check_room",
-    "served_agent",
-)
-
 Opener: TypeAlias = Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]]
 """Opens an agent that has certain permissions: ``lambda permissions: open_agent("claude",
 permissions=permissions)``."""

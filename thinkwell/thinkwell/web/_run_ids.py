@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-__all__ = ("DIGITS", "RUN_ID", "new_run_id", "run_digits", "run_id_of")
-
 _PREFIX: Final = "run-"
 
 DIGITS: Final = r"[0-9a-f]{1,64}"

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
     from thinkwell.web._requests import ServedAgent, StartRun
 
-__all__ = ("RunServer", "RunState")
-
 LOOK_EVERY: Final = 5.0
 """Seconds after which it is looked again for runs whose server has died."""
 

@@ -16,8 +16,6 @@ from thinkwell.web._records import ShownError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("error_shown",)
-
 MESSAGE: Final = 2_000
 """Characters of an error that a caller gets to read."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
-__all__ = ("EventStream", "Frames", "retry_field", "sse_frame")
-
 KEEP_ALIVE: Final = 15.0
 """Seconds of silence after which something is sent. Proxies give a silent connection up after 30 to 60."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from thinkwell import Agent, Session
     from thinkwell.journal import Journal
 
-__all__ = ("FORGOTTEN", "Place", "Threads")
-
 KIND = "thread"
 
 FORGOTTEN = "The agent does not remember what was said before in this conversation"

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal, RunRecord
 
-__all__ = ("forget_waiting", "keep_waiting", "waiting_runs")
-
 KIND: Final = "waiting"
 
 

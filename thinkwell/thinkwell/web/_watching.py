@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Entry, Journal, RunRecord
 
-__all__ = ("Batch", "Tail", "Watcher")
-
 WINDOW: Final = 256 * 1024
 """Bytes of a run's last entries that are kept in memory for those who keep up. Always the last batch."""
 

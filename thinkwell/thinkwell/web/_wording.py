@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 
-__all__ = ("answer_words", "closed_words", "no_such", "schema_words", "type_words")
-
 LONGEST: Final = 100
 """Characters that are repeated of what a client has sent."""
 
@@ -39,15 +37,23 @@ _KIND: Final = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
 _STEP: Final = re.compile(r"\.(\w+)|\[(?:\d+|\.\.\.)\]")
 """A step of a path: into a field, or into a list or a mapping."""
 
-_TERMS: Final = {
+_SCHEMA_TERMS: Final = {
+    "array": "an array",
+    "boolean": "a boolean",
+    "integer": "an integer",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a string",
+}
+"""The types of JSON Schema."""
+
+_TERMS: Final = _SCHEMA_TERMS | {
     "str": "a string",
     "bytes": "a string of base64",
     "int": "an integer",
     "float": "a number",
     "bool": "a boolean",
-    "array": "an array",
-    "object": "an object",
-    "null": "null",
 }
 """What msgspec calls what."""
 
@@ -68,17 +74,6 @@ _OTHERS: Final = {
     "Invalid base64 encoded string": "it is no base64; send the bytes of the file in that",
     "Number out of range": "the number is too large; give a smaller one",
 }
-
-_SCHEMA_TERMS: Final = {
-    "array": "an array",
-    "boolean": "a boolean",
-    "integer": "an integer",
-    "null": "null",
-    "number": "a number",
-    "object": "an object",
-    "string": "a string",
-}
-"""The types of JSON Schema."""
 
 
 def no_such(name: str, choices: Iterable[str]) -> str:
@@ -249,15 +244,8 @@ def _no_schema(error: SchemaError) -> str:
 
 def _term(value: object) -> str:
     """Return of which kind a value of JSON is."""
-    kinds: tuple[tuple[type, str], ...] = (
-        (bool, "bool"),
-        (int, "int"),
-        (float, "float"),
-        (str, "str"),
-        (list, "array"),
-        (dict, "object"),
-    )
-    return _TERMS[next((name for kind, name in kinds if isinstance(value, kind)), "null")]
+    name = type(value).__name__
+    return _TERMS[{"list": "array", "dict": "object", "NoneType": "null"}.get(name, name)]
 
 
 def answer_words(error: AnswerInvalid) -> str:

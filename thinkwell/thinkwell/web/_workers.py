@@ -14,8 +14,6 @@ from thinkwell.journal import MemoryJournal
 if TYPE_CHECKING:
     from thinkwell.journal import Journal
 
-__all__ = ("warn_of_workers",)
-
 _SEVERAL: Final = (
     "this process is one of several workers, and keeps its runs in memory: a request for a run that reaches "
     "another worker gets 404. Give RunServer a journal that they share, journal=RedisJournal(…), or have one "

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web.access._origins import Origin
 
-__all__ = ("Access",)
-
 SESSION_AGE: Final = 7 * 24 * 3600.0
 
 Network: TypeAlias = IPv4Network | IPv6Network

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal
 
-__all__ = ("Attempts", "Sessions", "Tokens", "token_flaw")
-
 SHORTEST: Final = 16
 """Characters of a token. What a machine makes has more; what can be guessed mostly has fewer."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Struct
 
-from thinkwell.journal import JournalError, MemoryJournal
+from thinkwell.journal import JournalError
 from thinkwell.web._page_files import PATHS
 from thinkwell.web._refusals import (
     Forbidden,
@@ -25,21 +25,19 @@ from thinkwell.web._refusals import (
     Unauthorized,
     refusal_of,
 )
-from thinkwell.web._requests import Limits
 from thinkwell.web.access._callers import Attempts, Sessions
 from thinkwell.web.access._head import HeadReader
 from thinkwell.web.access._traffic import Body, Outgoing, Watchers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell.journal import Journal
+    from thinkwell.web._requests import Limits
     from thinkwell.web.access._access import Access
     from thinkwell.web.access._head import Asked
-
-__all__ = ("PUBLIC", "AccessGuard")
 
 PUBLIC: Final = frozenset({*PATHS, "/healthz"})
 """What everybody may get: the page, which asks for the secret, and whether the server is there."""
@@ -66,34 +64,18 @@ class AccessGuard:
     Args:
         app: The application.
         access: Who may.
-        journal: Where sessions of browsers are kept: there they outlive the process, and all servers that
-            share it know them. By default they are in memory.
+        journal: Where sessions of browsers are kept: all servers that share it know them.
         limits: How long requests may be, and how many streams of events may be open.
-        public: Paths that everybody may get.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        access: Access,
-        *,
-        journal: Journal | None = None,
-        limits: Limits | None = None,
-        public: Iterable[str] = PUBLIC,
-    ) -> None:
+    def __init__(self, app: ASGIApp, access: Access, *, journal: Journal, limits: Limits) -> None:
         self._app = app
         self._access = access
-        self._limits = limits or Limits()
-        self._public = frozenset(public)
+        self._limits = limits
         self._heads = HeadReader(access)
         self._watchers = Watchers(self._limits)
         self._attempts = Attempts()
-        self._sessions = Sessions(
-            access.tokens,
-            MemoryJournal() if journal is None else journal,
-            age=access.session_age,
-            most=access.max_sessions,
-        )
+        self._sessions = Sessions(access.tokens, journal, age=access.session_age, most=access.max_sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve what a server has received, as an ASGI application."""
@@ -141,7 +123,7 @@ class AccessGuard:
         if asked.path == SESSION_PATH and asked.method == "DELETE":
             await self._end_session(asked, answer)
             return
-        if not (asked.method in ("GET", "HEAD") and asked.path in self._public):
+        if not (asked.method in ("GET", "HEAD") and asked.path in PUBLIC):
             answer.caller = await self._caller(asked)
         state = {**asked.scope.get("state", {}), "caller": answer.caller}
         await self._app({**asked.scope, "state": state}, body, answer)

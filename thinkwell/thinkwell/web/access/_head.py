@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from thinkwell.web._http import path_below
 from thinkwell.web._refusals import RequestMalformed, WrongHost
 from thinkwell.web.access._origins import Authority, Origin, read_authority, read_origin, unmapped
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from thinkwell.web.access._access import Access
-
-__all__ = ("Asked", "HeadReader", "path_below")
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing (RFC 9110, section 9.2.1)."""
@@ -226,13 +225,6 @@ def one_header(headers: Mapping[bytes, list[str]], name: bytes) -> str | None:
     if len(values) > 1:
         raise RequestMalformed(f"the header {name.decode().title()} is there more than once")
     return values[0] if values else None
-
-
-def path_below(scope: Scope) -> str:
-    """Return the path of a request below where the application is mounted."""
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    return path[len(root) :] if path.startswith(f"{root}/") else path
 
 
 def _place(scope: Scope) -> str:

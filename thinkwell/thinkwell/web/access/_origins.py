@@ -12,8 +12,6 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-__all__ = ("Address", "Authority", "Origin", "address_of", "read_authority", "read_origin", "unmapped")
-
 Address: TypeAlias = IPv4Address | IPv6Address
 
 _AUTHORITY: Final = re.compile(

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import msgspec
 
+from thinkwell.web._http import Fitted, refusal_answer
 from thinkwell.web._refusals import RequestTooLarge, RequestTooSlow, TooManyWatchers
-from thinkwell.web.access._head import one_header, path_below
+from thinkwell.web.access._head import one_header
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from thinkwell.web._refusals import Refusal
     from thinkwell.web._requests import Limits
     from thinkwell.web.access._head import Asked
-
-__all__ = ("Body", "Outgoing", "Watchers")
 
 PATIENCE: Final = 30.0
 """Seconds that the body of a request may take, whatever its length."""
@@ -221,13 +219,5 @@ class Outgoing:
 
     async def refuse(self, refusal: Refusal) -> None:
         """Answer why not, in a form that the caller can read."""
-        if path_below(self._scope).startswith("/v1/"):  # what clients of Letta show
-            body = msgspec.json.encode({"detail": refusal.message})
-        else:
-            body = msgspec.json.encode({"error": {"code": refusal.code, "message": refusal.message}})
-        headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
-        if not str(self._scope.get("http_version", "1.1")).startswith("1"):
-            headers = [header for header in headers if header[0] != b"connection"]  # RFC 9113, section 8.2.2
-        headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-        await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
+        answer = refusal_answer(refusal, self._scope)
+        await answer(self._scope, self._body, Fitted(self._scope, self))

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
     from thinkwell.web.front_ends._tools import FrontEndCall
 
-__all__ = ("PROTOCOL", "AgUiFormat", "Point", "read_point")
-
 PROTOCOL: Final = "1.0"
 """The version of the protocol that is spoken."""
 
@@ -140,13 +138,11 @@ class AgUiFormat(FrontEndFormat):
 
     def _opens(self) -> None:
         self._send(
-            {
-                "type": "RUN_STARTED",
-                "threadId": self._thread,
-                "runId": self._run,
-                "protocolVersion": PROTOCOL,
-                "metadata": {"run": self.record.id},
-            }
+            "RUN_STARTED",
+            threadId=self._thread,
+            runId=self._run,
+            protocolVersion=PROTOCOL,
+            metadata={"run": self.record.id},
         )
         self._forget_messages()
         self._send_state()
@@ -155,7 +151,7 @@ class AgUiFormat(FrontEndFormat):
         """Let the client have again what it has of this answer already: else it had each text twice."""
         kept = [kept for message in self._messages if (kept := self._kept(message)) is not None]
         if kept != self._messages:
-            self._send({"type": "MESSAGES_SNAPSHOT", "messages": kept})
+            self._send("MESSAGES_SNAPSHOT", messages=kept)
 
     def _kept(self, message: Chunk) -> Chunk | None:
         id_ = str(message.get("id"))
@@ -174,13 +170,13 @@ class AgUiFormat(FrontEndFormat):
     # State
 
     def _send_state(self) -> None:
-        self._send({"type": "STATE_SNAPSHOT", "snapshot": self._state.copy()})
+        self._send("STATE_SNAPSHOT", snapshot=self._state.copy())
 
     def _change(self, name: str, value: JsonValue) -> None:
         delta = json_patch(self._state[name], value, f"/{name}")
         if delta:
             self._state[name] = value
-            self._send({"type": "STATE_DELTA", "delta": delta})
+            self._send("STATE_DELTA", delta=delta)
 
     def _tell(self, told: Told) -> None:
         match told:
@@ -191,7 +187,7 @@ class AgUiFormat(FrontEndFormat):
                 self._activity(f"{self.record.id}-{told.seq}", "content", content)
             case CallBegins(call):
                 about = {"toolCallId": call.id, "toolCallName": call.name, "metadata": call_facts(call.view)}
-                self._send({"type": "TOOL_CALL_START", **about})
+                self._send("TOOL_CALL_START", **about)
                 self._show_input(call)
                 self._show_content(call)
             case CallGoesOn(call, before):
@@ -217,25 +213,18 @@ class AgUiFormat(FrontEndFormat):
             case SpeechBegins(seq=seq):
                 id_ = self._speech_id = f"{self.record.id}-{seq}"
                 if not is_text:
-                    self._send({"type": "REASONING_START", "messageId": id_})
+                    self._send("REASONING_START", messageId=id_)
                 role = "assistant" if is_text else "reasoning"
-                self._send({"type": f"{name}_START", "messageId": id_, "role": role})
+                self._send(f"{name}_START", messageId=id_, role=role)
             case SpeechGoesOn(delta=delta):
-                self._send({"type": f"{name}_CONTENT", "messageId": self._speech_id, "delta": delta})
+                self._send(f"{name}_CONTENT", messageId=self._speech_id, delta=delta)
             case SpeechEnds():  # pragma: no branch - the last of the union
-                self._send({"type": f"{name}_END", "messageId": self._speech_id})
+                self._send(f"{name}_END", messageId=self._speech_id)
                 if not is_text:
-                    self._send({"type": "REASONING_END", "messageId": self._speech_id})
+                    self._send("REASONING_END", messageId=self._speech_id)
 
     def _activity(self, message_id: str, kind: str, content: Chunk) -> None:
-        self._send(
-            {
-                "type": "ACTIVITY_SNAPSHOT",
-                "messageId": message_id,
-                "activityType": kind,
-                "content": content,
-            }
-        )
+        self._send("ACTIVITY_SNAPSHOT", messageId=message_id, activityType=kind, content=content)
 
     # Tool calls
 
@@ -267,14 +256,12 @@ class AgUiFormat(FrontEndFormat):
             if isinstance(part, ev.BlockContent) and (found := media(part.content)) is not None
         ]
         self._send(
-            {
-                "type": "TOOL_CALL_RESULT",
-                "messageId": f"{self.record.id}-{self.run.last}:{call.id.removeprefix(f'{self.record.id}-')}",
-                "toolCallId": call.id,
-                "role": "tool",
-                "content": [{"type": "text", "text": text}, *pictures] if pictures else text,
-                "metadata": call_facts(call.view) | ({"denied": True} if call.denied else {}),
-            }
+            "TOOL_CALL_RESULT",
+            messageId=f"{self.record.id}-{self.run.last}:{call.id.removeprefix(f'{self.record.id}-')}",
+            toolCallId=call.id,
+            role="tool",
+            content=[{"type": "text", "text": text}, *pictures] if pictures else text,
+            metadata=call_facts(call.view) | ({"denied": True} if call.denied else {}),
         )
 
     # Questions
@@ -294,26 +281,24 @@ class AgUiFormat(FrontEndFormat):
             self._change("questions", [told if each["id"] == question.id else each for each in known])
         elif not self._stops:  # who has answered it knows what
             self._send(
-                {
-                    "type": "TOOL_CALL_RESULT",
-                    "messageId": f"{self.record.id}-{self.run.last}:{question.id}",
-                    "toolCallId": Point(self.record.id, question.asked.seq, question.id).id,
-                    "role": "tool",
-                    "content": "",
-                }
+                "TOOL_CALL_RESULT",
+                messageId=f"{self.record.id}-{self.run.last}:{question.id}",
+                toolCallId=Point(self.record.id, question.asked.seq, question.id).id,
+                role="tool",
+                content="",
             )
 
     def _call_front_end(self, asked: ev.QuestionAsked, called: FrontEndCall) -> str:
         id_ = Point(self.record.id, asked.seq, asked.id).id
         if asked.seq > self._begin:  # else it was sent in an answer before
-            self._send({"type": "TOOL_CALL_START", "toolCallId": id_, "toolCallName": called.name})
+            self._send("TOOL_CALL_START", toolCallId=id_, toolCallName=called.name)
             self._arguments(id_, called.arguments)
         return id_
 
     def _arguments(self, call_id: str, text: str) -> None:
         for at in range(0, len(text), PIECE):
-            self._send({"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": text[at : at + PIECE]})
-        self._send({"type": "TOOL_CALL_END", "toolCallId": call_id})
+            self._send("TOOL_CALL_ARGS", toolCallId=call_id, delta=text[at : at + PIECE])
+        self._send("TOOL_CALL_END", toolCallId=call_id)
 
     def _pauses(self) -> None:
         for call in self.run.open_calls:
@@ -362,7 +347,7 @@ class AgUiFormat(FrontEndFormat):
             case _:
                 if isinstance(event, ev.TurnEnded) and self.run.tokens is not None:
                     self._change("tokens", msgspec.to_builtins(self.run.tokens))
-                self._send({"type": "CUSTOM", "name": f"thinkwell.{event.type}", "value": plain(event)})
+                self._send("CUSTOM", name=f"thinkwell.{event.type}", value=plain(event))
 
     def _plan(self, event: ev.PlanUpdate) -> None:
         if event.removed:
@@ -384,7 +369,7 @@ class AgUiFormat(FrontEndFormat):
             self._finish(**result, outcome={"type": "success"})
 
     def _fails(self, error: ShownError) -> None:
-        self._send({"type": "RUN_ERROR", "message": clipped(error.message), "code": error.name})
+        self._send("RUN_ERROR", message=clipped(error.message), code=error.name)
 
     def _finish(self, **fields: object) -> None:
-        self._send({"type": "RUN_FINISHED", "threadId": self._thread, "runId": self._run, **fields})
+        self._send("RUN_FINISHED", threadId=self._thread, runId=self._run, **fields)

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from thinkwell.questions import Answer
     from thinkwell.tools import Tool
 
-__all__ = ("Resume", "RunInput", "ToolMessage")
-
 WHY: Final = "answered in the front end"
 
 MESSAGE: Final = "ag_ui_message"

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
 
-__all__ = ("AI_SDK_HEADERS", "AiSdkFormat", "question_of_call")
-
 AI_SDK_HEADERS: Final[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
 """What a client knows the stream by."""
 
@@ -116,26 +114,26 @@ class AiSdkFormat(FrontEndFormat):
     def _opens(self) -> None:
         record = self.record
         about = {"run": record.id, "agent": record.agent}
-        self._send({"type": "start", "messageId": record.id, "messageMetadata": about})
+        self._send("start", messageId=record.id, messageMetadata=about)
         self._begin_step()
 
     def _begin_step(self) -> None:
         self._step += 1
-        self._send({"type": "start-step"})
+        self._send("start-step")
 
     def _new_step(self) -> None:
-        self._send({"type": "finish-step"})
+        self._send("finish-step")
         self._begin_step()
 
     def _tell(self, told: Told) -> None:
         match told:
             case SpeechBegins(speech, seq):
                 self._speech_id = f"{speech}-{seq}"
-                self._send({"type": f"{speech}-start", "id": self._speech_id})
+                self._send(f"{speech}-start", id=self._speech_id)
             case SpeechGoesOn(speech, delta):
-                self._send({"type": f"{speech}-delta", "id": self._speech_id, "delta": delta})
+                self._send(f"{speech}-delta", id=self._speech_id, delta=delta)
             case SpeechEnds(speech):
-                self._send({"type": f"{speech}-end", "id": self._speech_id})
+                self._send(f"{speech}-end", id=self._speech_id)
             case Media():
                 self._media(told.content, told.seq)
             case CallBegins(call):
@@ -160,34 +158,23 @@ class AiSdkFormat(FrontEndFormat):
             return
         if isinstance(content, ev.ResourceLink) and content.uri.startswith(("http://", "https://")):
             title = clipped(content.title or content.name)
-            self._send(
-                {"type": "source-url", "sourceId": f"source-{seq}", "url": content.uri, "title": title}
-            )
+            self._send("source-url", sourceId=f"source-{seq}", url=content.uri, title=title)
         else:
-            self._send({"type": "data-content", "id": f"content-{seq}", "data": msgspec.to_builtins(content)})
+            self._send("data-content", id=f"content-{seq}", data=msgspec.to_builtins(content))
 
     def _file(self, content: ev.ContentBlock) -> bool:
         """Send a picture or sound, where it is one that browsers can show."""
         found = media(content)
         if found is not None:
             kind, data = found
-            self._send({"type": "file", "mediaType": kind, "url": f"data:{kind};base64,{data}"})
+            self._send("file", mediaType=kind, url=f"data:{kind};base64,{data}")
         return found is not None
 
     # Tool calls
 
     def _call_begins(self, call: Call) -> None:
         call.step = self._step
-        about = {"dynamic": True, "providerExecuted": True, "title": clipped(call.view.title)}
-        self._send(
-            {
-                "type": "tool-input-start",
-                "toolCallId": call.id,
-                "toolName": call.name,
-                **about,
-                "toolMetadata": call_facts(call.view),
-            }
-        )
+        self._send_of(call, "tool-input-start", toolName=call.name, title=clipped(call.view.title))
         if call.view.input is not None or call.view.status != "pending":
             self._show_input(call)
         self._show_content(call)
@@ -203,20 +190,16 @@ class AiSdkFormat(FrontEndFormat):
         if call.ended is not None:  # an agent that tells of it late
             self._call_ends(call, call.ended)
 
+    def _send_of(self, call: Call, kind: str, /, **more: object) -> None:
+        """Send something of a tool call that the agent has made."""
+        about = {"dynamic": True, "providerExecuted": True, "toolMetadata": call_facts(call.view)}
+        self._send(kind, toolCallId=call.id, **more, **about)
+
     def _show_input(self, call: Call) -> None:
         call.shown = "input"
-        self._send(
-            {
-                "type": "tool-input-available",
-                "toolCallId": call.id,
-                "toolName": call.name,
-                "input": {} if call.view.input is None else call.view.input,
-                "dynamic": True,
-                "providerExecuted": True,
-                "title": clipped(call.view.title),
-                "toolMetadata": call_facts(call.view),
-            }
-        )
+        given = {} if call.view.input is None else call.view.input
+        title = clipped(call.view.title)
+        self._send_of(call, "tool-input-available", toolName=call.name, input=given, title=title)
 
     def _show_content(self, call: Call) -> None:
         self._show_changes(call)
@@ -229,20 +212,11 @@ class AiSdkFormat(FrontEndFormat):
 
     def _show_changes(self, call: Call) -> None:
         for id_, name, data in new_changes(call):
-            self._send({"type": f"data-{name}", "id": id_, "data": data})
+            self._send(f"data-{name}", id=id_, data=data)
 
     def _output(self, call: Call, text: str, *, preliminary: bool = False) -> None:
-        chunk: Chunk = {
-            "type": "tool-output-available",
-            "toolCallId": call.id,
-            "output": text,
-            "dynamic": True,
-            "providerExecuted": True,
-            "toolMetadata": call_facts(call.view),
-        }
-        if preliminary:
-            chunk["preliminary"] = True
-        self._send(chunk)
+        more = {"preliminary": True} if preliminary else {}
+        self._send_of(call, "tool-output-available", output=text, **more)
 
     def _call_ends(self, call: Call, status: ev.FinalStatus) -> None:
         view = call.view
@@ -257,21 +231,13 @@ class AiSdkFormat(FrontEndFormat):
         if status == "completed":
             self._output(call, call_text(view))
         elif not call.denied:  # else they know
-            self._send(
-                {
-                    "type": "tool-output-error",
-                    "toolCallId": call.id,
-                    "errorText": call_text(view) or f"the tool call was {_ENDED[status]}",
-                    "dynamic": True,
-                    "providerExecuted": True,
-                    "toolMetadata": call_facts(view),
-                }
-            )
+            text = call_text(view) or f"the tool call was {_ENDED[status]}"
+            self._send_of(call, "tool-output-error", errorText=text)
 
     # Questions
 
     def _show_question(self, question: OpenQuestion, answer: ev.QuestionAnswered | None = None) -> None:
-        self._send({"type": "data-question", "id": question.id, "data": question.shown(answer)})
+        self._send("data-question", id=question.id, data=question.shown(answer))
 
     def _request(self, question: OpenQuestion, *, stands_alone: bool) -> None:
         """Ask the client for an answer, in a way that it has."""
@@ -279,17 +245,15 @@ class AiSdkFormat(FrontEndFormat):
         if asked.asks == "form" or stands_alone or call is None:
             id_ = question_call_id(question.id)
             self._stand_ins.add(question.id)
-            chunk: Chunk = {
-                "type": "tool-input-available",
-                "toolCallId": id_,
-                "toolName": _QUESTION_TOOLS[asked.asks],
-                "input": question.shown(),
-                "dynamic": True,
-                "title": clipped(asked.title),
-            }
-            if asked.asks != "form":
-                chunk["providerExecuted"] = True
-            self._send(chunk)
+            self._send(
+                "tool-input-available",
+                toolCallId=id_,
+                toolName=_QUESTION_TOOLS[asked.asks],
+                input=question.shown(),
+                dynamic=True,
+                title=clipped(asked.title),
+                **({} if asked.asks == "form" else {"providerExecuted": True}),
+            )
         else:
             id_ = call.id
             if call.shown == "start":
@@ -297,13 +261,11 @@ class AiSdkFormat(FrontEndFormat):
         self._requested.add(question.id)
         if asked.asks != "form":
             self._send(
-                {
-                    "type": "tool-approval-request",
-                    "approvalId": question.id,
-                    "toolCallId": id_,
-                    "approvalDescriptor": {"options": msgspec.to_builtins(asked.options)},
-                    "reason": clipped(asked.title),
-                }
+                "tool-approval-request",
+                approvalId=question.id,
+                toolCallId=id_,
+                approvalDescriptor={"options": msgspec.to_builtins(asked.options)},
+                reason=clipped(asked.title),
             )
 
     def _answered(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
@@ -323,24 +285,22 @@ class AiSdkFormat(FrontEndFormat):
         if question.asked.asks != "form":
             if question.id not in self._known_answers:
                 self._send(
-                    {
-                        "type": "tool-approval-response",
-                        "approvalId": question.id,
-                        "approved": allowed,
-                        "reason": clipped(answer.why),
-                    }
+                    "tool-approval-response",
+                    approvalId=question.id,
+                    approved=allowed,
+                    reason=clipped(answer.why),
                 )
             if not allowed:
                 call_id = id_ if stands_alone or question.call is None else question.call.id
-                self._send({"type": "tool-output-denied", "toolCallId": call_id})
+                self._send("tool-output-denied", toolCallId=call_id)
                 return
         if stands_alone:
             told = {"choice": answer.choice, "by": answer.by, "filled": list(answer.filled)}
             if allowed:
-                self._send({"type": "tool-output-available", "toolCallId": id_, "output": told})
+                self._send("tool-output-available", toolCallId=id_, output=told)
             else:
                 text = f"not filled in: {clipped(answer.why)}"
-                self._send({"type": "tool-output-error", "toolCallId": id_, "errorText": text})
+                self._send("tool-output-error", toolCallId=id_, errorText=text)
 
     def _pauses(self) -> None:
         questions = self.run.open_questions
@@ -355,9 +315,9 @@ class AiSdkFormat(FrontEndFormat):
             self._new_step()
         for question in questions:
             self._request(question, stands_alone=not whole)
-        self._send({"type": "finish-step"})
+        self._send("finish-step")
         about = {"after": [*self._cuts, self.run.last]}
-        self._send({"type": "finish", "finishReason": "tool-calls", "messageMetadata": about})
+        self._send("finish", finishReason="tool-calls", messageMetadata=about)
 
     # The rest
 
@@ -365,11 +325,9 @@ class AiSdkFormat(FrontEndFormat):
         match event:
             case ev.PlanUpdate():
                 self._send(
-                    {
-                        "type": "data-plan",
-                        "id": f"plan-{event.id}",
-                        "data": plan_shown(event) | ({"removed": True} if event.removed else {}),
-                    }
+                    "data-plan",
+                    id=f"plan-{event.id}",
+                    data=plan_shown(event) | ({"removed": True} if event.removed else {}),
                 )
             case ev.UsageUpdate():
                 self._usage = event
@@ -383,7 +341,7 @@ class AiSdkFormat(FrontEndFormat):
             case ev.PhaseChanged() | ev.Notice() | ev.Stalled():
                 # Shown while it is news, and not part of the message.
                 name = f"data-{event.type}"
-                self._send({"type": name, "data": plain(event), "transient": True})
+                self._send(name, data=plain(event), transient=True)
             case _:
                 pass
 
@@ -391,26 +349,26 @@ class AiSdkFormat(FrontEndFormat):
         data: Chunk = {} if self._usage is None else plain(self._usage)
         if self.run.tokens is not None:
             data["tokens"] = msgspec.to_builtins(self.run.tokens)
-        self._send({"type": "data-usage", "id": "usage", "data": data})
+        self._send("data-usage", id="usage", data=data)
 
     def _ends(self, end: RunEnded) -> None:
         if end.status == "completed" and (self._has_result or not isinstance(end.result, str)):
-            self._send({"type": "data-result", "id": "result", "data": end.result})
-        self._send({"type": "finish-step"})
+            self._send("data-result", id="result", data=end.result)
+        self._send("finish-step")
         error = end_error(end)
         if error is not None:
             self._fails(error)
             reason = "error"
         elif end.status == "cancelled":
-            self._send({"type": "abort", "reason": "the run was cancelled"})
+            self._send("abort", reason="the run was cancelled")
             reason = "other"
         else:
             reason = _FINISH.get(end.stop_reason or "", "other")
         about = {"status": end.status}
-        self._send({"type": "finish", "finishReason": reason, "messageMetadata": about})
+        self._send("finish", finishReason=reason, messageMetadata=about)
 
     def _fails(self, error: ShownError) -> None:
-        self._send({"type": "error", "errorText": clipped(f"{error.name}: {error.message}")})
+        self._send("error", errorText=clipped(f"{error.name}: {error.message}"))
 
 
 _ENDED: Final = {"failed": "not successful", "cancelled": "cancelled"}

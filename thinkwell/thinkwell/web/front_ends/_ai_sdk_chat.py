@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from thinkwell.questions import Answer
 
-__all__ = ("ChatMessage", "ChatRequest", "Given")
-
 MOST_CUTS: Final = 1000
 
 

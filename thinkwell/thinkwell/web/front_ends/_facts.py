@@ -15,21 +15,6 @@ if TYPE_CHECKING:
     from thinkwell.view import ToolView
     from thinkwell.web._records import RunEnded
 
-__all__ = (
-    "ID",
-    "Chunk",
-    "as_json",
-    "call_facts",
-    "call_text",
-    "clipped",
-    "end_error",
-    "is_allowed",
-    "media",
-    "plain",
-    "plan_shown",
-    "short",
-)
-
 Chunk: TypeAlias = dict[str, object]
 """What a format sends at once: a JSON object."""
 

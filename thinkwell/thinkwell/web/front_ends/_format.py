@@ -6,14 +6,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from thinkwell.journal import RunRecord
     from thinkwell.web._records import LogEntry, ShownError
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._shown_run import ShownRun, Told
-
-__all__ = ("FrontEndFormat",)
 
 
 class FrontEndFormat(ABC):
@@ -59,8 +57,8 @@ class FrontEndFormat(ABC):
         out, self._out = self._out, []
         return out
 
-    def _send(self, chunk: Mapping[str, object]) -> None:
-        self._out.append(dict(chunk))
+    def _send(self, kind: str, /, **fields: object) -> None:
+        self._out.append({"type": kind, **fields})
 
     @abstractmethod
     def _opens(self) -> None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._format import FrontEndFormat
 
-__all__ = ("FORMAT_HEADERS", "FormatName", "format_events", "segment_events")
-
 FormatName: TypeAlias = Literal["ai-sdk", "ag-ui"]
 """A format that front ends speak."""
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
 
-__all__ = ("Operation", "json_patch")
-
 Operation: TypeAlias = dict[str, object]
 """One step of a patch."""
 

@@ -21,8 +21,6 @@ from thinkwell.web._requests import ImagePart, StartRun, TextPart
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("Choices", "Name", "file_part", "read_base64", "read_data_url", "request_key", "start_run")
-
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 """The name of a conversation, or of something that can be chosen."""
 

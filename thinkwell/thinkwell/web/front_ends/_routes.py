@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._ag_ui import Point
     from thinkwell.web.front_ends._ai_sdk_chat import ChatMessage
 
-__all__ = ("routes",)
-
 LOOKED_AT: Final = 100
 """Runs of a conversation that are looked at, the newest of them."""
 

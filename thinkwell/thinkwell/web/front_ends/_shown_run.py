@@ -24,24 +24,6 @@ if TYPE_CHECKING:
     from thinkwell.web._records import LogEntry
     from thinkwell.web.front_ends._facts import Chunk
 
-__all__ = (
-    "PIECE",
-    "Answered",
-    "Asked",
-    "Call",
-    "CallBegins",
-    "CallEnds",
-    "CallGoesOn",
-    "OpenQuestion",
-    "ShownRun",
-    "Speech",
-    "SpeechBegins",
-    "SpeechEnds",
-    "SpeechGoesOn",
-    "Told",
-    "new_changes",
-)
-
 Speech: TypeAlias = Literal["text", "reasoning"]
 
 _SPEECH: Final[Mapping[ch.BlockKind, Speech]] = {"message": "text", "thought": "reasoning"}

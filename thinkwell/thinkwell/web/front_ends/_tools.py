@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.tools import ToolContext
 
-__all__ = (
-    "MOST_TOOLS",
-    "TOOL_NAME",
-    "FrontEndCall",
-    "call_of_front_end",
-    "front_end_tools",
-    "result_form",
-)
-
 RESULT: Final = "front_end_result"
 ERROR: Final = "front_end_error"
 """The fields of the question that a call is. Nothing but a server writes what they stand for."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from thinkwell.web._watching import Watcher
     from thinkwell.web.items._store import ItemStore
 
-__all__ = ("ItemFeed", "ItemFeeds")
-
 QUIET: Final = 0.1
 """Seconds between two drawings at least: text is seen so much later at most."""
 

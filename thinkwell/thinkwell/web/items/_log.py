@@ -19,6 +19,7 @@ from thinkwell._display import diffs
 from thinkwell._display.calls import is_denied, is_result_title, returns_result
 from thinkwell._display.items import rows
 from thinkwell._display.items.nodes import element
+from thinkwell._display.text import json_text
 from thinkwell.web._records import RunEnded
 from thinkwell.web.items._panels import Now, Panels, draft_of
 from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, More, Question, Text
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from thinkwell.view import AnswerView
     from thinkwell.web._records import LogEntry
     from thinkwell.web.items._rows import Row
-
-__all__ = ("RunItems",)
 
 WORK: Final = 0.2
 """Seconds after which those rows wait that are not drawn yet; the newest ones come first."""
@@ -237,7 +236,7 @@ class RunItems:
                 more = More() if severity == "info" else More(say=title[:SAID])
                 self._add(Fixed("n", seq, at, rows.note(title, severity, description or ""), more))
             case ev.Report(kind=kind, body=body):
-                self._add(Fixed("n", seq, at, rows.note(kind, "report", rows.as_json(body))))
+                self._add(Fixed("n", seq, at, rows.note(kind, "report", json_text(body))))
             case ev.Compaction(id=name) if name not in self._compactions:
                 self._compactions.add(name)
                 self._add(Fixed("n", seq, at, rows.note("the agent shortens its context")))

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from thinkwell.web._records import RunEnded
     from thinkwell.web.items._rows import Question, Row, Sink
 
-__all__ = ("Now", "Panels", "draft_of")
-
 STDERR: Final = 20
 """Lines of the end of a program's standard error."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from thinkwell._display.items.nodes import Node
     from thinkwell.view import AnswerView, QuestionView, ToolView
 
-__all__ = ("STEP", "TIMELINE", "Call", "Fixed", "Folds", "More", "Question", "Row", "Shown", "Sink", "Text")
-
 TIMELINE: Final = "timeline"
 
 STEP: Final = 0.1

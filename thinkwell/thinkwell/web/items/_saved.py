@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web._watching import Watcher
 
-__all__ = ("recording_html", "run_html")
-
 _POLICY: Final = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src {script}; '
     "style-src {style}; img-src data:; base-uri 'none'; form-action 'none'; "

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web.items._rows import Shown
 
-__all__ = ("ItemStore",)
-
 ABOUT: Final = 100
 """Bytes of an item beside its node, about."""
 

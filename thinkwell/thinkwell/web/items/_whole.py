@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.web._watching import Watcher
 
-__all__ = ("begun_items", "made_items")
-
 
 def begun_items(record: RunRecord, most: float = math.inf) -> RunItems:
     """Return what makes the items of a run, which has none so far.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._messages import Message
     from thinkwell.web.letta._segments import Options, Segment
 
-__all__ = ("PING_EVERY", "complete_answer", "stream_answer")
-
 PING_EVERY: Final = 20.0
 """Seconds of silence after which a sign of life is sent. Letta's clients give up after 60."""
 

@@ -14,21 +14,6 @@ from thinkwell.web._wording import type_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = (
-    "CancelMessages",
-    "Chosen",
-    "ClientSkill",
-    "ClientTool",
-    "CreateAgent",
-    "CreateConversation",
-    "Name",
-    "Otid",
-    "Resume",
-    "SendMessages",
-    "UpdateAgent",
-    "read_chosen",
-)
-
 Name: TypeAlias = Annotated[str, Meta(max_length=500)]
 """A name that a client gives."""
 
@@ -83,8 +68,6 @@ class Resume(Struct, frozen=True, kw_only=True):
     starting_after: int | None = None
     """Number of the last frame that is known."""
     include_pings: bool | None = None
-    batch_size: int | None = None
-    """How much Letta reads at once: of no meaning here."""
     agent_id: str | None = None
     run_id: str | None = None
     otid: str | None = None

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from thinkwell.web.front_ends import call_of_front_end
+from thinkwell.web.front_ends._tools import call_of_front_end
 from thinkwell.web.letta._texts import as_json
 
 if TYPE_CHECKING:
     from thinkwell import events as ev
-    from thinkwell.web.front_ends import FrontEndCall
-
-__all__ = ("FORM_TOOL", "URL_TOOL", "carried", "client_call")
+    from thinkwell.web.front_ends._tools import FrontEndCall
 
 FORM_TOOL: Final = "fill_in_form"
 """What the call is named as that a form is carried as."""

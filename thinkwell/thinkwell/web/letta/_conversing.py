@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import anyio
-from msgspec import Struct
 
 from thinkwell.web._http import caller_of, json_answer, read_query
 from thinkwell.web._refusals import Refusal, RequestInvalid, RunNotFound
 from thinkwell.web.letta._answers import complete_answer, stream_answer
 from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
-from thinkwell.web.letta._endpoint import read_struct
+from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import BadRequest, NothingToCancel, NotKnown
 from thinkwell.web.letta._history import run_messages, run_usage, running_in, thread_messages
 from thinkwell.web.letta._lists import Runs, many, read_page
 from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
 from thinkwell.web.letta._segments import Options, Segment
 from thinkwell.web.letta._sending import Place, Sender
-from thinkwell.web.letta._store import Store
 from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.web._serving import RunServer
 
-__all__ = ("Conversing",)
-
-X = TypeVar("X", bound=Struct)
-
 CANCEL_TIME: Final = 10.0
 """Seconds that cancelled runs get to end before the request is answered: then another message can be sent."""
 
@@ -39,7 +33,7 @@ DEFAULT: Final = "default"
 """What an agent's own conversation is called, beside the others."""
 
 
-class Conversing:
+class Conversing(Endpoints):
     """What clients do with conversations and runs.
 
     Args:
@@ -47,7 +41,7 @@ class Conversing:
     """
 
     def __init__(self, server: RunServer) -> None:
-        self._server = server
+        super().__init__(server)
         self._sender = Sender(server)
 
     # Sending
@@ -255,12 +249,6 @@ class Conversing:
             record = await self._server.journal.get(run_id)
 
     # What is meant by a path
-
-    def _store(self, request: Request) -> Store:
-        return Store(self._server, caller_of(request.scope))
-
-    async def _body(self, request: Request, kind: type[X]) -> X:
-        return await read_struct(request, kind, self._server.limits.max_request)
 
     async def _at_agent(self, request: Request) -> Place:
         agent = await self._store(request).agent(request.path_params["agent"])

@@ -8,7 +8,7 @@ import msgspec
 
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell.questions import FormValue, Reply
-from thinkwell.web.front_ends import result_form
+from thinkwell.web.front_ends._tools import result_form
 from thinkwell.web.letta._carrying import client_call
 from thinkwell.web.letta._failures import BadRequest
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.questions import Answer
     from thinkwell.web.letta._incoming import Decision
     from thinkwell.web.letta._mapping import Asked
-
-__all__ = ("answer_of", "matched")
 
 
 def matched(pending: list[Asked], decisions: Sequence[Decision]) -> list[tuple[Asked, Decision]]:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import Message, UsageStatistics
 
-__all__ = ("pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
-
 _MESSAGE: Final = re.compile(rf"message-({DIGITS})-.{{1,40}}")
 
 

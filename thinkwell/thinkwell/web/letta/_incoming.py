@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web.letta._bodies import SendMessages
 
-__all__ = ("Decision", "Incoming", "Said", "read_incoming")
-
 X = TypeVar("X", bound=Struct)
 
 MOST_PARTS: Final = 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,24 +10,19 @@ from thinkwell._version import VERSION
 from thinkwell.web._http import caller_of, json_answer, read_query
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web.letta._bodies import CreateAgent, CreateConversation, UpdateAgent
-from thinkwell.web.letta._endpoint import read_struct
+from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import NotKnown
 from thinkwell.web.letta._history import pending_calls, run_messages, running_in
 from thinkwell.web.letta._lists import many, read_page
 from thinkwell.web.letta._messages import ApprovalRequest
-from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, Store, agent_state, model_of
+from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, agent_state, model_of
 from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._store import KeptAgent, ListedAgent
-
-__all__ = ("Keeping",)
-
-X = TypeVar("X", bound=Struct)
 
 
 class _AgentsQuery(Struct, frozen=True, kw_only=True):
@@ -42,15 +37,12 @@ class _ConversationsQuery(Struct, frozen=True, kw_only=True):
     summary_search: str | None = None
 
 
-class Keeping:
+class Keeping(Endpoints):
     """What clients do with agents and conversations as such.
 
     Args:
         server: Where they are kept.
     """
-
-    def __init__(self, server: RunServer) -> None:
-        self._server = server
 
     # The server
 
@@ -186,11 +178,5 @@ class Keeping:
 
     # What all share
 
-    def _store(self, request: Request) -> Store:
-        return Store(self._server, caller_of(request.scope))
-
     async def _agent(self, request: Request) -> KeptAgent:
         return await self._store(request).agent(request.path_params["agent"])
-
-    async def _body(self, request: Request, kind: type[X]) -> X:
-        return await read_struct(request, kind, self._server.limits.max_request)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord, RunStatus
     from thinkwell.web._serving import RunServer
 
-__all__ = ("Page", "Runs", "many", "read_page")
-
 MOST: Final = 1000
 """What a page has at most."""
 

@@ -6,15 +6,16 @@ A stream that was cut off is taken up by numbers of messages, so nothing here ma
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from uuid import NAMESPACE_OID, uuid5
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._display import changes as ch
-from thinkwell.view import TokenCounts
+from thinkwell.view import TokenCounts, ToolView
 from thinkwell.web._records import RunEnded
 from thinkwell.web.letta._carrying import carried, client_call
 from thinkwell.web.letta._messages import (
@@ -32,18 +33,8 @@ from thinkwell.web.letta._texts import as_json, block_text, plan_arguments, retu
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from thinkwell.view import ToolView
     from thinkwell.web._records import LogEntry
     from thinkwell.web.letta._messages import Message
-
-__all__ = (
-    "PLAN_TOOL",
-    "Asked",
-    "Mapper",
-    "date_of",
-    "otid_of",
-    "waits",
-)
 
 PLAN_TOOL: Final = "update_plan"
 """What the call is named as that a plan is carried as."""
@@ -70,49 +61,48 @@ class Asked(Struct, frozen=True, kw_only=True):
     tool_call_id: str
 
 
+class _Head(TypedDict):
+    """What all messages begin with."""
+
+    id: str
+    otid: str
+    date: str
+    step_id: str
+
+
 class _Speech(Struct, kw_only=True):
     """A message that is being said."""
 
     kind: Literal["thought", "message"]
     source: str | None
     """The agent's name for it."""
-    id: str
-    otid: str
-    date: str
-    step: str
+    head: _Head
     pieces: list[str]
 
 
 class _Call(Struct, kw_only=True):
     """A call that was begun."""
 
-    tool_call_id: str
-    id: str
-    date: str
-    step: str
-    title: str = ""
-    name: str | None = None
-    kind: ev.ToolKind = "other"
-    input: ev.JsonValue = None
+    head: _Head
+    view: ToolView
+    """What is known of it by now."""
     told: bool = False
     """Whether the arguments were told."""
     done: bool = False
 
-    def learn(self, view: ToolView) -> None:
-        """Know what is known of it by now."""
-        self.title, self.name, self.kind, self.input = view.title, view.name, view.kind, view.input
-
     @property
     def tool(self) -> str:
         """The name of the tool, as far as it is known."""
-        return self.name or (self.kind if self.kind != "other" else "") or self.title or "tool"
+        view = self.view
+        return view.name or (view.kind if view.kind != "other" else "") or view.title or "tool"
 
     @property
     def arguments(self) -> str:
         """The arguments, or else what the agent says of them."""
-        if self.input is None:
-            return as_json({"title": self.title} if self.title else {})
-        return as_json(self.input if is_object(self.input) else {"input": self.input})
+        given, title = self.view.input, self.view.title
+        if given is None:
+            return as_json({"title": title} if title else {})
+        return as_json(given if is_object(given) else {"input": given})
 
 
 def waits(event: LogEntry) -> TypeGuard[ev.QuestionAsked]:
@@ -207,11 +197,9 @@ class Mapper:
             case _:
                 pass  # nothing of it is shown
 
-    def _id(self, event: ch.Change, suffix: str = "") -> str:
-        return f"message-{self._run}-{event.seq}{suffix}"
-
-    def _date(self, event: ch.Change) -> str:
-        return date_of(self._created + event.at)
+    def _head(self, event: ch.Change, step: str, suffix: str = "") -> _Head:
+        id_ = f"message-{self._run}-{event.seq}{suffix}"
+        return {"id": id_, "otid": otid_of(id_), "date": date_of(self._created + event.at), "step_id": step}
 
     def _step(self) -> str:
         """Return the step of what the model begins to say."""
@@ -229,16 +217,8 @@ class Mapper:
         speech = self._speech
         if speech is None or (speech.kind, speech.source) != (kind, source):
             given = self.flush()
-            id_ = self._id(change)
-            speech = self._speech = _Speech(
-                kind=kind,
-                source=source,
-                id=id_,
-                otid=otid_of(id_),
-                date=self._date(change),
-                step=self._step(),
-                pieces=[],
-            )
+            head = self._head(change, self._step())
+            speech = self._speech = _Speech(kind=kind, source=source, head=head, pieces=[])
         if self._tokens:
             given.append(_spoken(speech, text))
         else:
@@ -255,18 +235,15 @@ class Mapper:
     def _start(self, change: ch.CallBegun | ch.CallChanged | ch.CallEnded) -> list[Message]:
         given = self._close()
         id_ = change.view.id
-        call = self._calls[id_] = _Call(
-            tool_call_id=id_, id=self._id(change), date=self._date(change), step=self._step()
-        )
-        call.learn(change.view)
+        call = self._calls[id_] = _Call(head=self._head(change, self._step()), view=change.view)
         if self._tokens:
-            call.told = bool(call.input)
+            call.told = bool(call.view.input)
             if not call.told:
                 self._untold[id_] = call
             given.append(_called(call, call.tool, call.arguments if call.told else None, tokens=True))
         else:
             self._untold[id_] = call
-            if call.input:
+            if call.view.input:
                 given += self._settle(call)
         return given
 
@@ -276,19 +253,19 @@ class Mapper:
             return self._start(change)
         if call.done:
             return []
-        call.learn(change.view)
-        return [*self._close(), *self._settle(call)] if call.input and not call.told else []
+        call.view = change.view
+        return [*self._close(), *self._settle(call)] if call.view.input and not call.told else []
 
     def _end(self, change: ch.CallEnded) -> list[Message]:
         call = self._calls.get(change.view.id)
         given = self._start(change) if call is None or call.done else self._close()
         call = self._calls[change.view.id]
         given += self._settle(call)
-        call.done, call.input = True, None
+        call.done, call.view = True, replace(call.view, input=None, output=None, content=())
         self._in_step = False
         status: Literal["success", "error"] = "success" if change.status == "completed" else "error"
         text = return_text(change.view)
-        given.append(self._returned(change, call.tool_call_id, text, call.step, status=status))
+        given.append(self._returned(change, call, text, status=status))
         return given
 
     def _settle(self, call: _Call) -> list[Message]:
@@ -296,45 +273,31 @@ class Mapper:
         if call.told:
             return []
         call.told = True
-        del self._untold[call.tool_call_id]
+        del self._untold[call.view.id]
         return [_called(call, None if self._tokens else call.tool, call.arguments, tokens=self._tokens)]
 
     def _settle_all(self) -> list[Message]:
         return [message for call in tuple(self._untold.values()) for message in self._settle(call)]
 
     def _returned(
-        self,
-        event: ch.Change,
-        tool_call_id: str,
-        text: str,
-        step: str,
-        *,
-        status: Literal["success", "error"] = "success",
+        self, event: ch.Change, call: _Call, text: str, *, status: Literal["success", "error"] = "success"
     ) -> ToolReturnMessage:
-        id_ = self._id(event, "r")
-        returned = ToolReturn(tool_call_id=tool_call_id, status=status, tool_return=text)
+        id_ = call.view.id
         return ToolReturnMessage(
-            id=id_,
-            date=self._date(event),
-            otid=otid_of(id_),
-            step_id=step,
-            tool_call_id=tool_call_id,
+            **self._head(event, call.head["step_id"], "r"),
+            tool_call_id=id_,
             status=status,
             tool_return=text,
-            tool_returns=(returned,),
+            tool_returns=(ToolReturn(tool_call_id=id_, status=status, tool_return=text),),
         )
 
     def _plan(self, event: ev.PlanUpdate) -> list[Message]:
         """Carry a plan as a call and its return; Letta has no other shape for it."""
         given = self.flush()
-        call = _Call(
-            tool_call_id=f"plan-{self._run}-{event.seq}",
-            id=self._id(event),
-            date=self._date(event),
-            step=self._step(),
-        )
+        view = ToolView(id=f"plan-{self._run}-{event.seq}")
+        call = _Call(head=self._head(event, self._step()), view=view)
         given.append(_called(call, PLAN_TOOL, plan_arguments(event), tokens=self._tokens))
-        given.append(self._returned(event, call.tool_call_id, "The plan is updated.", call.step))
+        given.append(self._returned(event, call, "The plan is updated."))
         return given
 
     # Questions
@@ -344,23 +307,14 @@ class Mapper:
         call = self._call_of(event)
         if call is not None:
             given += self._settle(call)
-            tool_call_id = call.tool_call_id
+            tool_call_id = call.view.id
         else:
             tool_call_id = f"question-{self._run}-{event.id}"
         name, arguments = carried(event, None if call is None else (call.tool, call.arguments))
-        id_ = self._id(event, "q")
-        self.asked[event.id] = Asked(question=event, message_id=id_, tool_call_id=tool_call_id)
+        head = self._head(event, self._step() if call is None else call.head["step_id"], "q")
+        self.asked[event.id] = Asked(question=event, message_id=head["id"], tool_call_id=tool_call_id)
         asked = ToolCall(name=name, arguments=arguments, tool_call_id=tool_call_id)
-        given.append(
-            ApprovalRequest(
-                id=id_,
-                date=self._date(event),
-                otid=otid_of(id_),
-                step_id=self._step() if call is None else call.step,
-                tool_call=asked,
-                tool_calls=asked if self._tokens else (asked,),
-            )
-        )
+        given.append(ApprovalRequest(**head, tool_call=asked, tool_calls=asked if self._tokens else (asked,)))
         return given
 
     def _call_of(self, event: ev.QuestionAsked) -> _Call | None:
@@ -372,34 +326,18 @@ class Mapper:
             return None
         others = {asked.tool_call_id for asked in self.asked.values()}
         for call in reversed(self._calls.values()):
-            shown = called.name in (call.name or "") or called.name in call.title
-            if shown and not call.done and call.tool_call_id not in others:
+            shown = called.name in (call.view.name or "") or called.name in call.view.title
+            if shown and not call.done and call.view.id not in others:
                 return call
         return None
 
 
 def _spoken(speech: _Speech, text: str) -> Message:
     if speech.kind == "thought":
-        return ReasoningMessage(
-            id=speech.id,
-            date=speech.date,
-            otid=speech.otid,
-            step_id=speech.step,
-            reasoning=text,
-            source="reasoner_model",
-        )
-    return AssistantMessage(
-        id=speech.id, date=speech.date, otid=speech.otid, step_id=speech.step, content=text
-    )
+        return ReasoningMessage(**speech.head, reasoning=text, source="reasoner_model")
+    return AssistantMessage(**speech.head, content=text)
 
 
 def _called(call: _Call, name: str | None, arguments: str | None, *, tokens: bool) -> ToolCallMessage:
-    shown = ToolCall(name=name, arguments=arguments, tool_call_id=call.tool_call_id)
-    return ToolCallMessage(
-        id=call.id,
-        date=call.date,
-        otid=otid_of(call.id),
-        step_id=call.step,
-        tool_call=shown,
-        tool_calls=shown if tokens else (shown,),
-    )
+    shown = ToolCall(name=name, arguments=arguments, tool_call_id=call.view.id)
+    return ToolCallMessage(**call.head, tool_call=shown, tool_calls=shown if tokens else (shown,))

@@ -11,29 +11,6 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-__all__ = (
-    "MESSAGE_TYPES",
-    "ApprovalGiven",
-    "ApprovalRequest",
-    "ApprovalResponse",
-    "AssistantMessage",
-    "ErrorMessage",
-    "Frame",
-    "Message",
-    "Ping",
-    "ReasoningMessage",
-    "StopReason",
-    "StopReasonType",
-    "SystemMessage",
-    "ToolCall",
-    "ToolCallMessage",
-    "ToolReturn",
-    "ToolReturnMessage",
-    "UsageStatistics",
-    "UserMessage",
-    "frame_as_sse",
-)
-
 StopReasonType: TypeAlias = Literal[
     "end_turn",
     "error",

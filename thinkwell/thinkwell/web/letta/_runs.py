@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import StopReasonType
 
-__all__ = ("RunState", "RunsQuery", "Wanted", "list_runs", "state_of")
-
 _STATUSES: Final[dict[RunStatus, str]] = {
     "running": "running",
     "completed": "completed",

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import Entry, RunRecord
     from thinkwell.web.letta._messages import Frame, Message, StopReasonType, UsageStatistics
 
-__all__ = ("Options", "Segment", "SegmentReader", "stop_reason_of")
-
 _ID: Final = re.compile(rf"({RUN_ID})(?:-([1-9][0-9]{{0,15}}))?")
 
 _REPORTED: Final = frozenset(

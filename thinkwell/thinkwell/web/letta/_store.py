@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.web._http import check_depth
@@ -27,16 +27,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import Chosen, CreateAgent, CreateConversation, UpdateAgent
-
-__all__ = (
-    "CONTEXT_WINDOW",
-    "Conversation",
-    "KeptAgent",
-    "ListedAgent",
-    "Store",
-    "agent_state",
-    "model_of",
-)
 
 X = TypeVar("X", "ListedAgent", "Conversation")
 
@@ -300,12 +290,8 @@ class Store:
 
     async def change_conversation(self, known: Conversation, body: CreateConversation) -> Conversation:
         """Change what a client says of a conversation."""
-        changed = replace(
-            known,
-            summary=known.summary if body.summary is None else body.summary,
-            description=known.description if body.description is None else body.description,
-            archived=known.archived if body.archived is None else body.archived,
-        )
+        said = {name: value for name, value in asdict(body).items() if value is not None}
+        changed = replace(known, **said)
         await self._put(self._conversations, changed)
         return changed
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._messages import Frame, Message
     from thinkwell.web.letta._segments import SegmentReader
 
-__all__ = ("BY", "DONE", "Teller", "collect", "sse_of")
-
 BY: Final = "letta"
 """Who has answered a question, where a client of Letta's has."""
 

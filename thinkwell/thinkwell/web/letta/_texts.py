@@ -13,8 +13,6 @@ from thinkwell.view import ToolView
 if TYPE_CHECKING:
     from thinkwell.web._records import ShownError
 
-__all__ = ("as_json", "block_text", "error_type", "plan_arguments", "return_text")
-
 
 def as_json(value: ev.JsonValue) -> str:
     """Return a value as JSON."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.journal import RunRecord
 
-__all__ = ("META", "MOST_SAID", "Turn", "shortened")
-
 META: Final = "letta"
 """Where in a record's `meta` it stands."""
 

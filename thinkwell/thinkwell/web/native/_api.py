@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -28,8 +28,8 @@ from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream, retry_field
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
-from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
-from thinkwell.web.items import ItemFeeds, ItemStream, run_html
+from thinkwell.web.front_ends._formats import FORMAT_HEADERS, format_events
+from thinkwell.web.items import ItemFeeds, item_stream, run_html
 from thinkwell.web.native._types import (
     KEY,
     LARGEST,
@@ -58,10 +58,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import Entry, RunRecord
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Watcher
-    from thinkwell.web.front_ends import FormatName
-
-__all__ = ("routes",)
-
 
 # The routes
 
@@ -154,19 +150,30 @@ class _Api:
 
     async def events(self, request: Request) -> ASGIApp:
         query = read_query(request, EventsQuery)
-        return _Events(
-            self._server,
-            request.path_params["run"],
-            caller=caller_of(request.scope),
-            after=_last_seen(request.headers.get("last-event-id")) or query.after,
-            kinds=_kinds(request.query_params.getlist("include")),
-            format_=query.format,
-        )
+        run_id, caller, format_ = request.path_params["run"], caller_of(request.scope), query.format
+        after = _last_seen(request.headers.get("last-event-id")) or query.after
+        kinds = _kinds(request.query_params.getlist("include"))
+        # What other formats say depends on all that was before.
+        begin = after if format_ == "native" else 0
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            async with self._server.watch(run_id, caller=caller, after=begin) as watcher:
+                record, first = watcher.record, retry_field() + b"\n"
+                if record.ended is not None and after >= record.last_seq:
+                    stream = nothing()  # tells a browser not to come back (HTML, Server-sent events)
+                elif format_ == "native":
+                    stream = EventStream(_Wanted(watcher, kinds), first=first)
+                else:
+                    source = format_events(watcher, format_, after=after)
+                    stream = EventStream(source, first=first, headers=FORMAT_HEADERS[format_])
+                await stream(scope, receive, send)
+
+        return answer
 
     async def items(self, request: Request) -> ASGIApp:
         after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         run_id = request.path_params["run"]
-        return ItemStream(self._server, self._feeds, run_id, caller=caller_of(request.scope), after=after)
+        return item_stream(self._server, self._feeds, run_id, caller=caller_of(request.scope), after=after)
 
     async def html(self, request: Request) -> ASGIApp:
         run_id = request.path_params["run"]
@@ -227,42 +234,6 @@ def nothing(status: int = 204) -> Response:
 
 
 # Events
-
-
-class _Events:
-    """Answers with the events of a run: an ASGI application for one request."""
-
-    def __init__(
-        self,
-        server: RunServer,
-        run_id: str,
-        *,
-        caller: str,
-        after: int,
-        kinds: frozenset[str] | None,
-        format_: FormatName | Literal["native"],
-    ) -> None:
-        self._server = server
-        self._run_id = run_id
-        self._caller = caller
-        self._after = after
-        self._kinds = kinds
-        self._format: FormatName | Literal["native"] = format_
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # What other formats say depends on all that was before.
-        begin = self._after if self._format == "native" else 0
-        async with self._server.watch(self._run_id, caller=self._caller, after=begin) as watcher:
-            record = watcher.record
-            answer = nothing()  # which tells a browser not to come back (HTML, Server-sent events)
-            if record.ended is None or self._after < record.last_seq:
-                first = retry_field() + b"\n"
-                if self._format == "native":
-                    answer = EventStream(_Wanted(watcher, self._kinds), first=first)
-                else:
-                    source = format_events(watcher, self._format, after=self._after)
-                    answer = EventStream(source, first=first, headers=FORMAT_HEADERS[self._format])
-            await answer(scope, receive, send)
 
 
 class _Wanted:

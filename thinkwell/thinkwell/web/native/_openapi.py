@@ -23,11 +23,13 @@ from thinkwell.questions import FormField
 from thinkwell.web import _records, _refusals
 from thinkwell.web._http import Resource, json_answer
 from thinkwell.web._requests import StartRun
-from thinkwell.web.front_ends import ChatRequest, Choices, RunInput
+from thinkwell.web.front_ends._ag_ui_input import RunInput
+from thinkwell.web.front_ends._ai_sdk_chat import ChatRequest
+from thinkwell.web.front_ends._requests import Choices
 from thinkwell.web.native import _types
 from thinkwell.web.native._openapi_front_ends import front_end_paths, refine
-from thinkwell.web.native._openapi_parts import REF, Json, refusals
-from thinkwell.web.native._openapi_paths import paths
+from thinkwell.web.native._openapi_parts import GUARD, REF, Json, refusals, refuse
+from thinkwell.web.native._openapi_paths import paths, session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web._requests import ServedAgent
     from thinkwell.web._serving import RunServer
-
-__all__ = ("document", "routes")
 
 ABOUT: Final = (
     "Runs of agents: started by one request, watched by any number of others. A run goes on whether or not "
@@ -82,14 +82,12 @@ def document(agents: Mapping[str, ServedAgent], *, url: str, has_access: bool) -
         url: Where the application is.
         has_access: Whether it is asked who is asking.
     """
+    places = {**paths(_properties), **front_end_paths(list(agents))}
     made: Json = {
         "openapi": "3.1.0",
         "info": {"title": "thinkwell", "version": VERSION, "description": ABOUT},
         "servers": [{"url": url}],
-        "paths": {
-            **paths(_properties, has_access=has_access),
-            **front_end_paths(list(agents), has_access=has_access),
-        },
+        "paths": places,
         "components": {
             "schemas": {
                 **_schemas(),
@@ -100,6 +98,10 @@ def document(agents: Mapping[str, ServedAgent], *, url: str, has_access: bool) -
         },
     }
     if has_access:
+        for operations in places.values():
+            for method in operations.keys() - {"parameters"}:
+                refuse(operations[method], GUARD)
+        places["/api/session"] = session()
         made["security"] = [{"token": []}, {"session": []}]
         made["components"]["securitySchemes"] = SCHEMES
     return made

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-__all__ = ("GUARD", "REF", "Json", "answered", "in_query", "json_of", "operation", "refusals", "refuse")
-
 Json: TypeAlias = dict[str, Any]
 
 REF: Final = "#/components/schemas/"
@@ -97,6 +95,25 @@ def answered(text: str, schema: str) -> Json:
 def json_of(schema: str) -> Json:
     """Return that there is JSON of a schema."""
     return {"application/json": {"schema": {"$ref": REF + schema}}}
+
+
+def streamed(text: str, about: dict[str, str], example: str) -> Json:
+    """Return an answer of server-sent events.
+
+    Args:
+        text: What they are.
+        about: What their fields say.
+        example: Some of them.
+    """
+    fields: Json = {name: {"type": "string", "description": said} for name, said in about.items()}
+    event = {"type": "object", "description": "One of the events.", "properties": fields}
+    return {"description": text, "content": {"text/event-stream": {"schema": event, "example": example}}}
+
+
+def parameter(name: str, place: str, text: str, schema: Json | None = None) -> Json:
+    """Return a parameter of a request: by default any text. Those of a path are required."""
+    made: Json = {"name": name, "in": place, "description": text, "schema": schema or {"type": "string"}}
+    return {**made, "required": True} if place == "path" else made
 
 
 def in_query(properties: Json) -> list[Json]:

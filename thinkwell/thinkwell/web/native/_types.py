@@ -19,26 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.questions import Answer
 
-__all__ = (
-    "DESCRIBED",
-    "KEY",
-    "About",
-    "AnswerQuestion",
-    "EventsQuery",
-    "Health",
-    "ListQuery",
-    "RunList",
-    "Said",
-    "Secret",
-    "ShownAgent",
-    "ShownLimits",
-    "ShownRun",
-    "Started",
-    "State",
-    "SteerRun",
-    "shown_run",
-)
-
 DESCRIBED: Final = (
     "About",
     "AnswerQuestion",
