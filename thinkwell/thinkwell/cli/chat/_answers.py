@@ -68,6 +68,13 @@ class Answers:
         self._keys.clear()
         self._lines.clear()
 
+    def mute(self) -> None:
+        """Do nothing: the prompt shows what is typed, in its own rows."""
+
+    def unmute(self) -> None:
+        """Want nothing any more."""
+        self.release()
+
     def release(self) -> None:
         """Want nothing any more."""
         self.wanted = None
