@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ("RedisJournal",)
 
 MOST: Final = 2**53
-"""The largest number in which Lua counts exactly."""
+"""The largest number that Lua counts exactly."""
 
 Facts: TypeAlias = "list[bytes | None]"
 """What `PRELUDE` calls facts: record, status, ended, last, size."""
