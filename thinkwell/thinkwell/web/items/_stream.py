@@ -29,11 +29,12 @@ class ItemStream:
     """Answers with the items of a run: an ASGI application for one request.
 
     Args:
-        server: Has the run.
+        server: The server of the run.
         feeds: Makes the items.
-        run_id: Which run.
-        caller: Who asks.
-        after: The id of the last event that the client has; empty: none. One of another maker counts as none.
+        run_id: The run.
+        caller: The caller.
+        after: The id of the last event that the client has; empty: none. An id of another maker counts as
+            none.
     """
 
     def __init__(self, server: RunServer, feeds: ItemFeeds, run_id: str, *, caller: str, after: str) -> None:
@@ -57,7 +58,7 @@ class ItemStream:
 
 
 class _Items:
-    """The items that one client is sent."""
+    """The items for one client."""
 
     def __init__(self, feed: ItemFeed, watcher: Watcher, version: int) -> None:
         self._feed = feed
@@ -79,6 +80,6 @@ class _Items:
             self._version, self._pieces = pieces.version, iter(pieces)
             return next(self._pieces)
         self._is_over = True
-        if not self._feed.is_over:  # the server closes: the client comes back
+        if not self._feed.is_over:  # the server is closing: the client reconnects
             raise StopAsyncIteration
         return sse_frame(b"{}", event="end")

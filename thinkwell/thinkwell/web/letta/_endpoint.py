@@ -1,4 +1,4 @@
-"""Requests to Letta's API: read, handed to who answers them, and refused in the words of Letta's clients."""
+"""Requests to Letta's API: reading, dispatch, and refusals for Letta's clients."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ logger = logging.getLogger("thinkwell")
 
 
 class Endpoint:
-    """What is at a path: an ASGI application that has a function for each method of HTTP.
+    """A route: an ASGI application with a function for each HTTP method.
 
     Args:
-        methods: The functions, by the names of their methods.
+        methods: The functions, by method.
     """
 
     def __init__(self, **methods: Handler) -> None:
@@ -59,21 +59,21 @@ class Endpoint:
 
 
 async def read_struct(request: Request, kind: type[X], most: int) -> X:
-    """Return the body of a request; an empty one has nothing but defaults.
+    """Return the body of a request; an empty one has all defaults.
 
     Args:
         request: The request.
-        kind: What it has to be. What it has beside that is ignored: clients know more of Letta than is here.
-        most: How many bytes it may have.
+        kind: Its type. Other fields are ignored: clients send fields that only Letta has.
+        most: Maximum bytes.
 
     Raises:
-        RequestInvalid: It is something else.
-        Refusal: As by `read_body`.
+        RequestInvalid: It is not of that type.
+        Refusal: As in `read_body`.
     """
     body = await read_body(request, most)
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.ValidationError as exc:
         raise RequestInvalid(type_words(exc, kind)) from None
-    except (ValueError, RecursionError) as exc:  # no JSON, no UTF-8, nested too deep
+    except (ValueError, RecursionError) as exc:  # not JSON, not UTF-8, or nested too deeply
         raise RequestInvalid(f"the body of the request cannot be read: {exc}") from None

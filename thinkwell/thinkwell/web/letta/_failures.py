@@ -1,4 +1,4 @@
-"""What Letta's clients are refused: as ``{"detail": …}``, and told whether to try again."""
+"""Refusals for Letta's clients: ``{"detail": …}``, with a header about retries."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ __all__ = (
 )
 
 NO_RETRY: Final = {"x-should-retry": "false"}
-"""Without it, clients send a request three times that has met a conflict or a failure of the server's."""
+"""Without it, clients send a request three times after a conflict or a failure of the server."""
 
 
 class BadRequest(Refusal):
-    """It does not fit how things stand."""
+    """It conflicts with the current state."""
 
     status = 400
     code = "bad_request"
 
 
 class NotKnown(Refusal):
-    """There is no such thing, or it is another caller's."""
+    """It does not exist, or belongs to another caller."""
 
     status = 404
     code = "not_found"
 
 
 class Busy(Refusal):
-    """The conversation has a run that goes on, or waits.
+    """The conversation has a running or waiting run.
 
     Attributes:
-        run_id: Which.
+        run_id: The run.
     """
 
     status = 409
@@ -54,10 +54,10 @@ class Busy(Refusal):
 
 
 class NothingToCancel(Refusal):
-    """No run of an agent or a conversation goes on (Letta's ``NoActiveRunsToCancelError``, in its words).
+    """No run of an agent or a conversation is running (Letta's ``NoActiveRunsToCancelError``, with its text).
 
     Args:
-        what: Which agent or conversation.
+        what: The agent or conversation.
     """
 
     status = 409
@@ -68,7 +68,7 @@ class NothingToCancel(Refusal):
 
 
 class MethodUnknown(Refusal):
-    """Something else can be done there."""
+    """The path has other methods."""
 
     status = 405
     code = "method_not_allowed"
@@ -78,7 +78,7 @@ class MethodUnknown(Refusal):
 
 
 class RunFailed(Refusal):
-    """What was to be done has failed, and is not tried again by itself."""
+    """The operation has failed, and is not retried automatically."""
 
     status = 502
     code = "run_failed"
@@ -88,7 +88,7 @@ class RunFailed(Refusal):
 
 
 def detail_answer(refusal: Refusal) -> Response:
-    """Return what a refused request is answered."""
+    """Return the answer to a refused request."""
     body = {"detail": refusal.message}
     if isinstance(refusal, Busy):
         body["run_id"] = refusal.run_id

@@ -1,4 +1,4 @@
-"""What is where for the libraries of front ends: the part of the description that their types do not say."""
+"""The paths for the libraries of front ends: the part of the description that is not in their types."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ _AG_UI_EVENTS: Final = (
 
 
 def front_end_paths(agents: Sequence[str], *, has_access: bool) -> Json:
-    """Return what is where.
+    """Return the paths.
 
     Args:
-        agents: The names of those that can be chosen.
-        has_access: Whether it is asked who is asking.
+        agents: The names of the agents.
+        has_access: Whether callers are checked.
     """
     agent = _in_path("agent", "Name of an agent of the server's.", {"enum": list(agents)})
     chat = _in_path("chat", "Id of a chat of the caller's.", {"type": "string", "minLength": 1})
@@ -85,7 +85,7 @@ def front_end_paths(agents: Sequence[str], *, has_access: bool) -> Json:
 
 
 def refine(schemas: Json) -> None:
-    """Say of what front ends send what its types do not."""
+    """Add the parts that the types of front ends lack."""
     run_input = schemas["RunInput"]["properties"]
     run_input["tools"]["anyOf"][0]["maxItems"] = MOST_TOOLS
     chosen = {"anyOf": [{"$ref": REF + "Choices"}, {"type": "null"}]}

@@ -1,4 +1,4 @@
-"""What is where in the native API, and why something is refused: the part of its description by hand."""
+"""The paths of the native API, and the reasons for refusals: the handwritten part of its description."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _EXAMPLE: Final = (
 
 
 def paths(properties: Callable[[str], Json], *, has_access: bool) -> Json:
-    """Return what is where.
+    """Return the paths.
 
     Args:
-        properties: Returns those of a schema.
-        has_access: Whether it is asked who is asking.
+        properties: Returns the properties of a schema.
+        has_access: Whether callers are checked.
     """
     made: dict[str, Json] = {
         "/api": {"get": _about()},
@@ -69,7 +69,7 @@ def paths(properties: Callable[[str], Json], *, has_access: bool) -> Json:
     return made
 
 
-# What there is
+# Paths
 
 
 def _about() -> Json:
@@ -160,12 +160,12 @@ def _items() -> Json:
 
 
 def _stream(description: str, about: dict[str, str], example: str) -> Json:
-    """Return an answer of server-sent events.
+    """Return a description of server-sent events.
 
     Args:
-        description: What they are.
-        about: What their fields say.
-        example: Some of them.
+        description: Their description.
+        about: A description of their fields.
+        example: Some events.
     """
     fields: Json = {name: {"type": "string", "description": text} for name, text in about.items()}
     fields["retry"] = {"type": "integer", "description": "Milliseconds after which to come back."}
