@@ -33,7 +33,7 @@ SHORTEST: Final = 16
 LONGEST: Final = 512
 
 DIFFERENT: Final = 6
-"""Least number of different characters in a token."""
+"""Least number of distinct characters in a token."""
 
 LONGEST_NAME: Final = 100
 """Most characters of a caller's name."""

@@ -402,7 +402,7 @@ class Folds:
 
     def __init__(self) -> None:
         self._rows: dict[Call | None, list[Row]] = {}
-        """The rows in the place of each call with inner calls, and those of the timeline."""
+        """The rows at the place of each call with inner calls, and those of the timeline."""
         self._lines: dict[str, dict[str, tuple[ToolView | float | None, ...]]] = {}
         """The lines in each place, with the drawn state of their rows."""
 
