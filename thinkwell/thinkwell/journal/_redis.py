@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from thinkwell.journal._types import CallHandler
 
 MOST: Final = 2**53
-"""The largest number in which Lua counts exactly."""
+"""The largest number that Lua counts exactly."""
 
 Facts: TypeAlias = "list[bytes | None]"
 """What `PRELUDE` calls facts: record, status, ended, last, size."""

@@ -1,4 +1,4 @@
-"""What one server process asks of a run of another, and what it is told."""
+"""The requests of one server process about a run of another, and their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be done with a run."""
+    """A request about a run."""
 
     what: Literal["answer", "steer", "cancel", "watched"]
     text: str = ""
@@ -76,23 +76,23 @@ class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return cls(refused=kind, message=refusal.message)
 
     def raise_refusal(self) -> None:
-        """Raise what it was refused by.
+        """Raise the error of a refused request.
 
         Raises:
-            QuestionClosed: There is no such open question.
+            QuestionClosed: The question is not open.
             AnswerRefused: The answer does not fit.
             MessageNotTaken: The agent does not take the message.
-            ServerUnavailable: It does not say whether it does.
+            ServerUnavailable: It is unknown whether the agent takes it.
         """
         if self.refused is not None:
             raise _REFUSALS[self.refused](self.message)
 
 
 def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:
-    """Return what is to be done to answer a question.
+    """Return the request that answers a question.
 
     Raises:
-        RequestInvalid: It is none of the answers that there are.
+        RequestInvalid: It is not a valid answer.
     """
     why: str | None = None
     said: object = answer

@@ -1,4 +1,4 @@
-"""What all routes share: requests read strictly, answers in JSON, and failures that tell no secrets."""
+"""The common part of all routes: strict reading of requests, answers in JSON, and errors without secrets."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 X = TypeVar("X", bound=msgspec.Struct)
 
 BODY_TIME: Final = 60.0
-"""Seconds that the body of a request may take."""
+"""Most seconds that the body of a request may take."""
 
 DEPTH: Final = 64
-"""How deep the JSON of a caller may be nested. What reads it again, later, may stand deeper itself."""
+"""Greatest nesting of a caller's JSON. Code that reads it later may have a deeper stack."""
 
 CODES: Final[Mapping[int, str]] = {404: "not_found", 405: "method_not_allowed"}
-"""What the refusals of Starlette's are called."""
+"""Codes for the refusals of Starlette."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def json_answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an answer in JSON."""
+    """Return an answer as JSON."""
     more = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})}
     body = msgspec.json.encode(value)
     return Response(body, status, headers=more, media_type="application/json")
@@ -88,7 +88,7 @@ def _error(
 
 
 def caller_of(scope: Scope) -> str:
-    """Return who asks, as the guard or the program around knows; ``""``: it is not checked."""
+    """Return the caller, from the guard or the surrounding program; ``""``: callers are not checked."""
     caller: object = scope.get("state", {}).get("caller", "")
     if not isinstance(caller, str):
         raise TypeError(f"request.state.caller: it is a {type(caller).__name__}; it has to be a str")
@@ -99,9 +99,9 @@ async def read_body(request: Request, most: int) -> bytes:
     """Return the body of a request.
 
     Raises:
-        RequestTooLarge: It has more bytes than may be, whatever it says of its length.
-        RequestTooSlow: It does not come.
-        ClientDisconnect: The client is gone.
+        RequestTooLarge: It is longer than the limit, whatever length it declares.
+        RequestTooSlow: It does not arrive in time.
+        ClientDisconnect: The client has disconnected.
     """
     pieces: list[bytes] = []
     size = 0
@@ -125,32 +125,32 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def _too_large(most: int) -> RequestTooLarge:
-    # The rest of it is not read, so the connection can serve no other request.
+    # The rest is not read, so the connection cannot serve another request.
     return RequestTooLarge(f"the body of a request may have {most:,} bytes here", {"Connection": "close"})
 
 
 async def read_json(request: Request, kind: type[X], most: int) -> X:
-    """Return the body of a request, which is JSON.
+    """Return the body of a request, read as JSON.
 
     Args:
         request: The request.
-        kind: What it has to be: a Struct.
-        most: How many bytes it may have.
+        kind: Its type, a Struct.
+        most: Maximum bytes.
 
     Raises:
-        RequestMalformed: It is no JSON.
-        RequestInvalid: It is something else.
-        Refusal: As by `read_body`.
+        RequestMalformed: It is not JSON.
+        RequestInvalid: It is not of that type.
+        Refusal: As in `read_body`.
     """
     return decode_body(await read_body(request, most), kind)
 
 
 def decode_body(body: bytes, kind: type[X]) -> X:
-    """Return what the body of a request is.
+    """Decode the body of a request.
 
     Raises:
-        RequestMalformed: It is no JSON.
-        RequestInvalid: It is something else.
+        RequestMalformed: It is not JSON.
+        RequestInvalid: It is not of that type.
     """
     try:
         return msgspec.json.decode(body, type=kind)
@@ -158,17 +158,17 @@ def decode_body(body: bytes, kind: type[X]) -> X:
         raise RequestInvalid(type_words(exc, kind)) from None
     except RecursionError:
         raise _too_deep("the body") from None
-    except ValueError as exc:  # no JSON, no UTF-8
+    except ValueError as exc:  # not JSON, or not UTF-8
         why = str(exc) if body else "it is empty"
         why = f"{why[:1].lower()}{why[1:]}".removeprefix("jSON is malformed: ")
         raise RequestMalformed(f"the body of the request is no JSON: {why}; send an object") from None
 
 
 def read_query(request: Request, kind: type[X]) -> X:
-    """Return the parameters of a request's URL. Those that are not known are ignored, as caches add some.
+    """Return the parameters of a request's URL. Unknown ones are ignored, since caches add some.
 
     Raises:
-        RequestInvalid: One cannot be used.
+        RequestInvalid: One is invalid.
     """
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
@@ -177,10 +177,10 @@ def read_query(request: Request, kind: type[X]) -> X:
 
 
 def check_depth(**values: object) -> None:
-    """Look whether JSON of a caller is nested deeper than may be.
+    """Check the nesting of a caller's JSON.
 
     Raises:
-        RequestInvalid: It is. The name of the argument says which.
+        RequestInvalid: It is too deep.
     """
     for name, value in values.items():
         level = [value]
@@ -204,20 +204,20 @@ def _too_deep(what: str) -> RequestInvalid:
 
 
 class Resource:
-    """What is at a path: an ASGI application that has a function for each method of HTTP.
+    """A route: an ASGI application with a function for each HTTP method.
 
-    The function gets the request and returns an ASGI application, which answers. ``HEAD`` is answered by what
-    answers ``GET``, without its body.
+    The function gets the request and returns an ASGI application, which answers. ``HEAD`` is answered like
+    ``GET``, without the body.
 
     Args:
-        methods: The functions, by the names of their methods.
+        methods: The functions, by method.
     """
 
     def __init__(self, **methods: Handler) -> None:
         self._methods = methods
         names = [*methods, "HEAD"] if "GET" in methods else [*methods]
         self.allowed = ", ".join(sorted(names))
-        """What an answer of 405 says."""
+        """The text of a 405."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -230,11 +230,11 @@ class Resource:
 
 
 class Failures:
-    """Answers what an application has not: refusals, and mistakes of ours. It is an ASGI middleware.
+    """Answers refusals and internal errors. It is an ASGI middleware.
 
     Args:
         app: The application.
-        is_ready: Tells whether it can be asked anything.
+        is_ready: Returns whether it can serve requests.
     """
 
     def __init__(self, app: ASGIApp, *, is_ready: Callable[[], bool]) -> None:
@@ -251,10 +251,10 @@ class Failures:
             if not self._is_ready():
                 raise _not_ready()
             await self._app(scope, receive, outgoing)
-        except ClientDisconnect:  # the client is gone
+        except ClientDisconnect:  # the client has disconnected
             return
         except Exception as exc:
-            if outgoing.begun:  # the server breaks the answer off, and logs why
+            if outgoing.begun:  # the server aborts the answer, and logs the error
                 raise
             await self._answer(exc, scope)(scope, receive, outgoing)
 
@@ -295,7 +295,7 @@ class Fitted:
         """Send what comes next."""
         if message["type"] == "http.response.start":
             self.begun = True
-            if not self._has_connection:  # there is no such header (RFC 9113, section 8.2.2)
+            if not self._has_connection:  # the header does not exist (RFC 9113, section 8.2.2)
                 headers = [pair for pair in message["headers"] if pair[0] != b"connection"]
                 message = {**message, "headers": headers}
         elif self._is_head and message["type"] == "http.response.body":
@@ -304,7 +304,7 @@ class Fitted:
 
 
 async def http_exception(request: Request, error: Exception) -> Response:
-    """Answer what Starlette raises. It is one of its exception handlers."""
+    """Answer an exception of Starlette. It is one of its exception handlers."""
     assert isinstance(error, HTTPException)
     message = error.detail
     if error.status_code == 404 and message == "Not Found":
@@ -321,6 +321,6 @@ def path_below(scope: Scope) -> str:
 
 
 def _shown(scope: Scope) -> str:
-    """Return which request it was, for the log: without its query, which may have secrets."""
+    """Return the request for the log, without its query, which may have secrets."""
     method, path = str(scope["method"])[:20], str(scope["path"])
     return f"{method} {path[:200]!r}"

@@ -1,6 +1,6 @@
 """The options of ``thinkwell chat``.
 
-What holds the chat takes long to import, and is imported when it begins.
+The modules of the chat are slow to import, so they are imported when it begins.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stream formats that front ends speak: the Vercel AI SDK's and AG-UI's, and what their clients post."""
+"""The formats of front ends: the streams of the Vercel AI SDK and of AG-UI, and their requests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A run as a stream of the Vercel AI SDK: the UI message stream, version 1.
 
-Sources: npm `ai` 7.0, ``src/ui-message-stream/ui-message-chunks.ts`` (what there is) and
-``src/ui/process-ui-message-stream.ts`` (what a client makes of it).
+Sources: npm `ai` 7.0, ``src/ui-message-stream/ui-message-chunks.ts`` (the chunks) and
+    ``src/ui/process-ui-message-stream.ts`` (their effect on a client).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
 
 AI_SDK_HEADERS: Final[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
-"""What a client knows the stream by."""
+"""The header by which a client recognises the stream."""
 
 _FINISH: Final = {
     "end_turn": "stop",
@@ -55,38 +55,37 @@ _FINISH: Final = {
     "max_turn_requests": "length",
     "refusal": "content-filter",
 }
-"""What the client calls the reasons why a turn has ended (ACP, ``StopReason``)."""
+"""The client's names for stop reasons (ACP, ``StopReason``)."""
 
 _QUESTION_TOOLS: Final = {"permission": "permission", "form": "form", "url": "open_url"}
-"""The names of the tool calls that stand for questions which belong to none."""
+"""The names of tool calls for questions that belong to no other call."""
 
 
 _STAND_IN: Final = "question-"
 
 
 def question_call_id(question_id: str) -> str:
-    """Return the id of the tool call that stands for a question."""
+    """Return the id of the tool call for a question."""
     return _STAND_IN + question_id
 
 
 def question_of_call(call_id: str) -> str | None:
-    """Return the question that a tool call stands for; ``None``: it is a call of the agent's."""
+    """Return the question of a tool call; ``None``: it is a call of the agent."""
     return call_id.removeprefix(_STAND_IN) if call_id.startswith(_STAND_IN) else None
 
 
 class AiSdkFormat(FrontEndFormat):
-    """One message of the assistant: a run.
+    """A run as a message of the assistant.
 
-    Questions are requests for approval of the tool calls that they are about. Those that are about none, and
-    forms, are tool calls of their own. A client cannot answer while a stream goes on: where `stops` is set,
-    requests are sent when the stream pauses, all of them in the last step of the message, since that is the
-    only one that clients look at to find out whether everything has its answer.
+    Questions are requests for approval of their tool calls. Questions without one, and forms, are separate
+    tool calls. A client cannot answer during a stream: with `stops`, requests are sent when the stream
+    pauses, all in the last step of the message, since clients only check that step for missing answers.
 
     Args:
         record: The run.
-        stops: Whether the stream ends where questions wait. Else they are sent when they are asked, and
-            answered elsewhere.
-        answered: Questions that the client has answered, and need not be told.
+        stops: Whether the stream ends at open questions. Otherwise they are sent at once, and answered
+            elsewhere.
+        answered: Questions that the client has answered itself.
     """
 
     closing: ClassVar[bytes] = b"[DONE]"
@@ -94,16 +93,16 @@ class AiSdkFormat(FrontEndFormat):
     def __init__(self, record: RunRecord, *, stops: bool = False, answered: Collection[str] = ()) -> None:
         super().__init__(record, ShownRun())
         self._step = 0
-        """Number of the step of the message. Questions are put in the last one."""
+        """Number of the current step of the message. Questions are put in the last one."""
         self._stops = stops
         self._known_answers = answered
         self._cuts: list[int] = []
-        """Behind which entries the stream has ended before."""
+        """The entries at which the stream has ended before."""
         self._speech_id = ""
         self._stand_ins: set[str] = set()
-        """Questions that clients know as tool calls of their own."""
+        """Questions that clients have as separate tool calls."""
         self._requested: set[str] = set()
-        """Questions whose answer clients were asked for."""
+        """Questions that clients were asked to answer."""
         self._usage: ev.UsageUpdate | None = None
         self._has_result = False
 
@@ -163,7 +162,7 @@ class AiSdkFormat(FrontEndFormat):
             self._send("data-content", id=f"content-{seq}", data=msgspec.to_builtins(content))
 
     def _file(self, content: ev.ContentBlock) -> bool:
-        """Send a picture or sound, where it is one that browsers can show."""
+        """Send a picture or sound, if browsers can show it."""
         found = media(content)
         if found is not None:
             kind, data = found
@@ -187,7 +186,7 @@ class AiSdkFormat(FrontEndFormat):
             self._show_input(call)
         if view.content != before.content:
             self._show_content(call)
-        if call.ended is not None:  # an agent that tells of it late
+        if call.ended is not None:  # an agent that reports it late
             self._call_ends(call, call.ended)
 
     def _send_of(self, call: Call, kind: str, /, **more: object) -> None:
@@ -240,7 +239,7 @@ class AiSdkFormat(FrontEndFormat):
         self._send("data-question", id=question.id, data=question.shown(answer))
 
     def _request(self, question: OpenQuestion, *, stands_alone: bool) -> None:
-        """Ask the client for an answer, in a way that it has."""
+        """Request an answer, in a form that the client has."""
         asked, call = question.asked, question.call
         if asked.asks == "form" or stands_alone or call is None:
             id_ = question_call_id(question.id)
@@ -319,7 +318,7 @@ class AiSdkFormat(FrontEndFormat):
         about = {"after": [*self._cuts, self.run.last]}
         self._send("finish", finishReason="tool-calls", messageMetadata=about)
 
-    # The rest
+    # Everything else
 
     def _other(self, event: ev.ThoughtEvent) -> None:
         match event:
@@ -339,7 +338,7 @@ class AiSdkFormat(FrontEndFormat):
             case ev.ResultAttempt():
                 self._has_result = self._has_result or event.accepted
             case ev.PhaseChanged() | ev.Notice() | ev.Stalled():
-                # Shown while it is news, and not part of the message.
+                # Shown while it is new, but not part of the message.
                 name = f"data-{event.type}"
                 self._send(name, data=plain(event), transient=True)
             case _:

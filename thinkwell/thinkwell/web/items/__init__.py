@@ -1,4 +1,4 @@
-"""The items of a run: what the page shows of it, made by the server.
+"""The items of a run: its parts on the page, made by the server.
 
 Their format is the page's own. Other programs read the events of a run.
 """

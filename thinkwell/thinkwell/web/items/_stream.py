@@ -26,11 +26,12 @@ def item_stream(server: RunServer, feeds: ItemFeeds, run_id: str, *, caller: str
     """Return what answers one request with the items of a run.
 
     Args:
-        server: Has the run.
+        server: The server of the run.
         feeds: Makes the items.
-        run_id: Which run.
-        caller: Who asks.
-        after: The id of the last event that the client has; empty: none. One of another maker counts as none.
+        run_id: The run.
+        caller: The caller.
+        after: The id of the last event that the client has; empty: none. An id of another maker counts as
+            none.
     """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,24 +6,24 @@ from thinkwell.web._refusals import NO_RETRY, Refusal
 
 
 class BadRequest(Refusal):
-    """It does not fit how things stand."""
+    """It conflicts with the current state."""
 
     status = 400
     code = "bad_request"
 
 
 class NotKnown(Refusal):
-    """There is no such thing, or it is another caller's."""
+    """It does not exist, or belongs to another caller."""
 
     status = 404
     code = "not_found"
 
 
 class NothingToCancel(Refusal):
-    """No run of an agent or a conversation goes on (Letta's ``NoActiveRunsToCancelError``, in its words).
+    """No run of an agent or a conversation is running (Letta's ``NoActiveRunsToCancelError``, with its text).
 
     Args:
-        what: Which agent or conversation.
+        what: The agent or conversation.
     """
 
     status = 409
@@ -34,7 +34,7 @@ class NothingToCancel(Refusal):
 
 
 class RunFailed(Refusal):
-    """What was to be done has failed, and is not tried again by itself."""
+    """The operation has failed, and is not retried automatically."""
 
     status = 502
     code = "run_failed"

@@ -1,6 +1,6 @@
 """The events of a run as Letta's messages. Pure: no time, no network; the same log gives the same messages.
 
-A stream that was cut off is taken up by numbers of messages, so nothing here may depend on when it is read.
+A broken stream is resumed by numbers of messages, so nothing here may depend on the time of reading.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._messages import Message
 
 PLAN_TOOL: Final = "update_plan"
-"""What the call is named as that a plan is carried as."""
+"""The name of the tool call for a plan."""
 
 _COUNTS: Final = {
     "prompt_tokens": "input",
@@ -47,14 +47,14 @@ _COUNTS: Final = {
     "cache_write_tokens": "cached_write",
     "reasoning_tokens": "thought",
 }
-"""Where `TokenCounts` has what Letta counts."""
+"""The fields of `TokenCounts` for Letta's counts."""
 
 
 _SAID: Final = (ev.Message, ev.Thought, ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate)
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A question that the client has to answer, as the client sees it."""
+    """A question for the client, in the client's form."""
 
     question: ev.QuestionAsked
     message_id: str
@@ -71,7 +71,7 @@ class _Head(TypedDict):
 
 
 class _Speech(Struct, kw_only=True):
-    """A message that is being said."""
+    """The current message."""
 
     kind: Literal["thought", "message"]
     source: str | None
@@ -81,13 +81,13 @@ class _Speech(Struct, kw_only=True):
 
 
 class _Call(Struct, kw_only=True):
-    """A call that was begun."""
+    """A call that has begun."""
 
     head: _Head
     view: ToolView
     """What is known of it by now."""
     told: bool = False
-    """Whether the arguments were told."""
+    """Whether the arguments were sent."""
     done: bool = False
 
     @property
@@ -106,34 +106,34 @@ class _Call(Struct, kw_only=True):
 
 
 def waits(event: LogEntry) -> TypeGuard[ev.QuestionAsked]:
-    """Return whether an event is a question that waits for an answer: no policy has decided it."""
+    """Return whether an event is a question without an immediate answer of a policy."""
     return isinstance(event, ev.QuestionAsked) and event.timeout is not None
 
 
 def date_of(seconds: float) -> str:
-    """Return a time, in seconds since the epoch, as Letta writes it."""
+    """Return a time, in seconds since the epoch, in Letta's form."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def otid_of(message_id: str) -> str:
-    """Return the other name of a message of which no client has given one."""
+    """Return the second id of a message without one from a client."""
     return str(uuid5(NAMESPACE_OID, message_id))
 
 
 class Mapper:
-    """Takes the entries of a run, and gives the messages that they make.
+    """Turns the entries of a run into messages.
 
     Args:
-        run: The run's id without its prefix, which is part of all others.
-        created: When it began, in seconds since the epoch.
-        tokens: Whether each piece of a message is given as it comes; else whole messages are.
+        run: The run's id without its prefix. It is part of all other ids.
+        created: Its start, in seconds since the epoch.
+        tokens: Whether to return each piece of a message at once, instead of whole messages.
     """
 
     def __init__(self, run: str, created: float, *, tokens: bool) -> None:
         self.asked: dict[str, Asked] = {}
-        """The questions that waited for an answer, by their ids, in order."""
+        """The open questions by id, in order."""
         self.steps = 0
-        """How often the model has begun to say something."""
+        """The number of model outputs so far."""
         self._run = run
         self._created = created
         self._tokens = tokens
@@ -141,24 +141,24 @@ class Mapper:
         self._calls: dict[str, _Call] = {}
         """By the agent's ids."""
         self._untold: dict[str, _Call] = {}
-        """Those whose arguments were not told."""
+        """The calls whose arguments were not sent."""
         self._in_step = False
         self._reader = ch.ChangeReader()
         self._context: int | None = None
 
     def usage(self, *, steps: int, run_id: str) -> UsageStatistics:
-        """Return what was used so far."""
+        """Return the usage so far."""
         used = self._reader.tokens or TokenCounts()
         counts = {name: count for name, ours in _COUNTS.items() if (count := getattr(used, ours)) is not None}
         return UsageStatistics(step_count=steps, run_ids=(run_id,), context_tokens=self._context, **counts)
 
     def take(self, event: LogEntry) -> list[Message]:
-        """Take the next entry, and return the messages that are complete, or pieces of them."""
+        """Take the next entry, and return the complete messages, or pieces of them."""
         if isinstance(event, RunEnded):
             return []
         changes = self._reader.take(event)
         if self._reader.repeating and isinstance(event, _SAID):
-            return []  # in another run; but what is asked is asked now
+            return []  # in another run; but questions are asked now
         return [message for change in changes for message in self._change(change)]
 
     def _change(self, change: ch.Change) -> list[Message]:
@@ -182,7 +182,7 @@ class Mapper:
                 return []
 
     def flush(self) -> list[Message]:
-        """Return what is held back: nothing more comes."""
+        """Return the held-back messages at the end."""
         return [*self._close(), *self._settle_all()]
 
     def _note(self, event: ch.Change) -> None:
@@ -190,19 +190,19 @@ class Mapper:
             case ev.QuestionAnswered() if event.id in self.asked:
                 if (
                     client_call(self.asked[event.id].question) is not None
-                ):  # the model goes on with its result
+                ):  # the model continues with its result
                     self._in_step = False
             case ev.UsageUpdate():
                 self._context = event.used
             case _:
-                pass  # nothing of it is shown
+                pass  # none of it is shown
 
     def _head(self, event: ch.Change, step: str, suffix: str = "") -> _Head:
         id_ = f"message-{self._run}-{event.seq}{suffix}"
         return {"id": id_, "otid": otid_of(id_), "date": date_of(self._created + event.at), "step_id": step}
 
     def _step(self) -> str:
-        """Return the step of what the model begins to say."""
+        """Return the step of the next model output."""
         if not self._in_step:
             self._in_step = True
             self.steps += 1
@@ -226,7 +226,7 @@ class Mapper:
         return given
 
     def _close(self) -> list[Message]:
-        """End the message that is being said."""
+        """End the current message."""
         speech, self._speech = self._speech, None
         return [] if speech is None or self._tokens else [_spoken(speech, "".join(speech.pieces))]
 
@@ -249,7 +249,7 @@ class Mapper:
 
     def _learn(self, change: ch.CallChanged) -> list[Message]:
         call = self._calls.get(change.view.id)
-        if call is None:  # it began in the session before
+        if call is None:  # it began earlier in the session
             return self._start(change)
         if call.done:
             return []
@@ -269,7 +269,7 @@ class Mapper:
         return given
 
     def _settle(self, call: _Call) -> list[Message]:
-        """Tell the arguments of a call, as far as they are known, unless that was done."""
+        """Send the arguments of a call, as far as they are known, once."""
         if call.told:
             return []
         call.told = True
@@ -292,7 +292,7 @@ class Mapper:
         )
 
     def _plan(self, event: ev.PlanUpdate) -> list[Message]:
-        """Carry a plan as a call and its return; Letta has no other shape for it."""
+        """Send a plan as a call and its result; Letta has no other form for it."""
         given = self.flush()
         view = ToolView(id=f"plan-{self._run}-{event.seq}")
         call = _Call(head=self._head(event, self._step()), view=view)
@@ -318,7 +318,7 @@ class Mapper:
         return given
 
     def _call_of(self, event: ev.QuestionAsked) -> _Call | None:
-        """Return the call that a question is about, as the agent shows it."""
+        """Return the call of a question, in the agent's form."""
         if event.asks == "permission":
             return self._calls.get(event.tool_id or "")
         called = client_call(event)

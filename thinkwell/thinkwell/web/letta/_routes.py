@@ -1,4 +1,4 @@
-"""Where in Letta's API what is."""
+"""The routes of Letta's API."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def routes(server: RunServer) -> list[Route]:
-    """Return the routes of Letta's API, all below ``/v1``, with a slash at their ends or without.
+    """Return the routes of Letta's API, all below ``/v1``, with or without a slash at the end.
 
     Args:
-        server: Where the runs are.
+        server: The server of the runs.
     """
     keeping, conversing = Keeping(server), Conversing(server)
     agent, conversation, run = "/agents/{agent}", "/conversations/{conversation}", "/runs/{run}"

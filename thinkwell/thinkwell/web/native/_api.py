@@ -1,4 +1,4 @@
-"""The native API: runs are started, watched, looked at, answered, stopped and forgotten."""
+"""The native API: start, watch, read, answer, stop and delete runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 def routes(server: RunServer) -> list[Route]:
-    """Return the native API of a server, all but its description."""
+    """Return the native API of a server, without its description."""
     api = _Api(server)
     return [
         Route("/api", Resource(GET=api.about)),
@@ -84,7 +84,7 @@ async def _health(request: Request) -> ASGIApp:
 
 
 class _Api:
-    """What is done for each request."""
+    """The handlers of the requests."""
 
     def __init__(self, server: RunServer) -> None:
         self._server = server
@@ -121,7 +121,7 @@ class _Api:
         record = await self._server.start(wanted, caller=caller_of(request.scope), key=key)
         known = key is not None and record.created < now
         path = f"{request.scope.get('root_path', '')}/api/runs/{record.id}"
-        waiting = await self._server.waiting([record]) if known else ()  # one that begins has asked nothing
+        waiting = await self._server.waiting([record]) if known else ()  # a new run has no questions
         started = Started(run=shown_run(record, waiting))
         return json_answer(started, 200 if known else 201, {"Location": path})
 
@@ -132,7 +132,7 @@ class _Api:
             thread=None if query.thread is UNSET else query.thread,
             status=None if query.status is UNSET else query.status,
             before=None if query.before is UNSET else query.before,
-            limit=query.limit + 1,  # whether there are more
+            limit=query.limit + 1,  # to learn whether there are more
         )
         runs = [*await self._shown(*records[: query.limit])]
         return json_answer(RunList(runs=runs, next=runs[-1].id if len(records) > query.limit else None))
@@ -211,25 +211,25 @@ class _Api:
 
 
 class _Parts(Struct):
-    """What of a request is kept, or takes time: as it was sent."""
+    """The parts of a request that are stored or slow to read, as received."""
 
     meta: msgspec.Raw = msgspec.Raw()
     output: msgspec.Raw = msgspec.Raw()
 
 
 def _check_sizes(body: bytes) -> None:
-    """Look how long the parts are before they are read: those of a long body would hold everybody up."""
+    """Check the sizes of the parts before reading them: a long body would block other callers."""
     try:
         parts = msgspec.json.decode(body, type=_Parts)
     except (ValueError, RecursionError):
-        return  # reading it says why
+        return  # reading it raises the error
     for name, part, most in (("meta", parts.meta, MOST_META), ("output", parts.output, MOST_SCHEMA)):
         if len(memoryview(part)) > most:
             raise RequestInvalid(f"{name}: it is too long; give at most {most:,} bytes")
 
 
 def nothing(status: int = 204) -> Response:
-    """Return an answer that says that it is done."""
+    """Return an answer without content."""
     return Response(status_code=status, headers={"Cache-Control": "no-store"})
 
 
@@ -237,11 +237,11 @@ def nothing(status: int = 204) -> Response:
 
 
 class _Wanted:
-    """What one who watches wants to be sent.
+    """The events for a watcher.
 
     Args:
         watcher: Reads the run.
-        kinds: Kinds of events, beside the end; ``None``: all.
+        kinds: Types of events, besides the end; ``None``: all.
     """
 
     def __init__(self, watcher: Watcher, kinds: frozenset[str] | None) -> None:
@@ -273,10 +273,10 @@ _tag: Final = msgspec.json.Decoder(_Tagged)
 
 
 def _last_seen(text: str | None) -> int:
-    """Return what a browser says that it has seen; 0: nothing, or something that we have never sent.
+    """Return the last event that a browser has seen; 0: none, or one that we have never sent.
 
-    That is not refused: it may come from another stream at the same place, and a browser that is refused
-    never comes back.
+    An unknown one is not refused: it may come from another stream at the same path, and a refused browser
+    never reconnects.
     """
     if text is not None and len(text) < 17 and text.isascii() and text.isdigit():
         return int(text) if int(text) <= LARGEST else 0
@@ -284,10 +284,10 @@ def _last_seen(text: str | None) -> int:
 
 
 def _kinds(include: list[str]) -> frozenset[str] | None:
-    """Return which kinds of events are wanted; ``None``: all.
+    """Return the requested types of events; ``None``: all.
 
     Raises:
-        RequestInvalid: There is no such kind.
+        RequestInvalid: One is unknown.
     """
     names = {name for text in include for name in text.split(",")} or {"all"}
     if "all" in names:

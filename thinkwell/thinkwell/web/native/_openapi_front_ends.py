@@ -1,4 +1,4 @@
-"""What is where for the libraries of front ends: the part of the description that their types do not say."""
+"""The paths for the libraries of front ends: the part of the description that is not in their types."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def front_end_paths(agents: Sequence[str]) -> Json:
 
 
 def refine(schemas: Json) -> None:
-    """Say of what front ends send what its types do not."""
+    """Add the parts that the types of front ends lack."""
     run_input = schemas["RunInput"]["properties"]
     run_input["tools"]["anyOf"][0]["maxItems"] = MOST_TOOLS
     chosen = {"anyOf": [{"$ref": REF + "Choices"}, {"type": "null"}]}

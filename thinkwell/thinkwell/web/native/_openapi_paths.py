@@ -1,4 +1,4 @@
-"""What is where in the native API, and why something is refused: the part of its description by hand."""
+"""The paths of the native API, and the reasons for refusals: the handwritten part of its description."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def paths(properties: Callable[[str], Json]) -> Json:
     }
 
 
-# What there is
+# Paths
 
 
 def _about() -> Json:
@@ -142,12 +142,12 @@ def _items() -> Json:
 
 
 def _stream(description: str, about: dict[str, str], example: str) -> Json:
-    """Return an answer of server-sent events.
+    """Return a description of server-sent events.
 
     Args:
-        description: What they are.
-        about: What their fields say.
-        example: Some of them.
+        description: Their description.
+        about: A description of their fields.
+        example: Some events.
     """
     made = streamed(description, about, example)
     fields = made["content"]["text/event-stream"]["schema"]["properties"]
