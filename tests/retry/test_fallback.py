@@ -161,6 +161,18 @@ async def test_the_next_agent_is_told_what_was_done_and_said() -> None:
     assert "changed" not in prompt.text
 
 
+@pytest.mark.parametrize("said", ["", "It is long.\n\n"])
+async def test_the_failure_itself_is_nothing_that_was_said(said: str) -> None:
+    told = script.says(f"{said}API Error: quota\n\n").fails(-32603, "Internal error: API Error: quota")
+    other = second()
+    async with opening(played(told), fallback=[opening(other, "second")]) as agent:
+        assert await agent.think().text("Go").run() == "42"
+    (prompt,) = other.sent.prompts
+    assert "API Error" not in prompt.text
+    assert ("It is long." in prompt.text) == bool(said)
+    assert (prompt.text == "Go") == (not said)
+
+
 async def test_that_is_bounded() -> None:
     told = script.says("x" * 100_000)
     for number in range(50):

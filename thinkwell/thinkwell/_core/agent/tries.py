@@ -293,8 +293,7 @@ class Tries(Generic[T]):
     def _next_spec(self) -> Spec[T]:
         if self._spare is None:
             return self._spec
-        before = dict.fromkeys(failed.agent for failed in self._failed)
-        return with_text(self._spec, briefing(self._log.view(), before, changed=self.effects.any()))
+        return with_text(self._spec, briefing(self._log.view(), self._failed, changed=self.effects.any()))
 
     # The end
 
