@@ -156,6 +156,7 @@ class RunningAgent:
             workspace=setup.workspace,
             observers=Observers(observers),
             whole_fields=profile is not None and profile.whole_fields,
+            keeps_system=profile is not None and profile.keeps_system,
             withdraw=lambda session_id: self.questions.asker.open.withdraw(session=session_id),
             tasks=tasks,
             errors=AgentErrors(name, client, line.command, profile),
