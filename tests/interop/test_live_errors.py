@@ -77,7 +77,7 @@ CODEX = [
     (Fail(401, "Incorrect API key provided", "invalid_request_error", "invalid_api_key"), LoginExpired),
     (Fail(400, "The model is on strike.", "invalid_request_error"), AgentReported),
 ]
-SUBSCRIBED = [
+SUBSCRIBED: list[tuple[Fail, type[AgentReported]]] = [
     (Fail(429, "This is above your limit.", "rate_limit_error", headers=LIMIT), QuotaExhausted),
     (Fail(429, "This is above your rate limit.", "rate_limit_error"), Overloaded),
 ]

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.interop
 
 RHYME: Final = "Speak in rhyme, please."
 OTHER: Final = "Speak plainly, please."
-CLAUDES: Final = "You are an interactive"
+CLAUDES: Final = "You are Claude Code"
 """What Claude Code's own instructions begin with."""
 
 takes = pytest.mark.parametrize(
@@ -46,7 +46,7 @@ async def test_the_model_gets_it_for_as_long_as_the_session_lives(
         models.play(Say("Fine."), EndTurn())
         with anyio.fail_after(TIMEOUT):
             assert "Fine." in await session.think().text("How are you?").run()
-        return models.requests[-1].body.decode()
+        return next(each for each in reversed(models.requests) if each.tools).body.decode()
 
     how = partial(open_agent, recipe.profile, command=launch.command, env=launch.env, cwd=project)
     async with how() as agent:

@@ -256,6 +256,7 @@ class LiveRun:
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
             model=self.checked.model,
+            retry=served.retry,
             run_id=self.record.id,  # so that the log of the program has one name for it
         )
         stream = builder._starter.start(builder._spec, options)
@@ -263,6 +264,9 @@ class LiveRun:
         # All that is in it by now: how the agent was launched, which this run was told if it has waited for
         # that, and `starting`.
         told = log.seq if self._session_told else log.seq - 1
+        for event in tuple(log.events):
+            if isinstance(event, ev.TryFailed | ev.Notice):  # another agent did not start
+                log.adopt(event, log.now())
         if threads.was_forgotten(self.place):
             log.add(ev.Notice, severity="warning", title=FORGOTTEN)
         self._reader = log.reader(after=told)

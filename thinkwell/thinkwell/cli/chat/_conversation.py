@@ -23,7 +23,7 @@ from msgspec import Struct
 from thinkwell import Injected, open_agent
 from thinkwell._display.text import line
 from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
-from thinkwell.cli._launch import asked_in_vain, launching_shown, leaves_open
+from thinkwell.cli._launch import asked_in_vain, check_fallback, launching_shown, leaves_open
 from thinkwell.cli._options import Style
 from thinkwell.cli._output import write_result
 from thinkwell.cli._process import Ending, log_held
@@ -46,12 +46,12 @@ from thinkwell.errors import (
 from thinkwell.progress import Live
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from anyio.from_thread import BlockingPortal
     from rich.console import Console
 
-    from thinkwell import Agent, PermissionMode, PermissionPolicy, Session, ThoughtStream
+    from thinkwell import Agent, PermissionMode, PermissionPolicy, Retry, Session, ThoughtStream
     from thinkwell.agents import AgentProfile
     from thinkwell.cli._options import How
     from thinkwell.cli.chat._prompt import Prompt
@@ -81,6 +81,8 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     cwd: Path | None
     permissions: PermissionMode | PermissionPolicy
     record: Path | None
+    retry: Retry | None
+    fallback: Sequence[str] | None
     history: bool
     how: How
 
@@ -111,7 +113,10 @@ async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
         on_question=asked_in_vain if in_vain else None,
         record=options.record,
         model=options.model,
+        fallback=options.fallback,
     )
+    if options.fallback:
+        check_fallback(opened)
     with log_held(options.how.verbose) as write_log:
         launching = launching_shown(options.profile.name, options.how)
         with launching as on_phase:
@@ -314,7 +319,7 @@ class _Chat:
     async def _turn(self, text: str) -> None:
         how = self._options.how
         style = how.style if self.person or how.style is not Style.AUTO else Style.LINES
-        stream = self.session.think().text(text).stream()
+        stream = self.session.think().text(text).stream(retry=self._options.retry)
         self._turns += 1
         self.commands.stream = stream
         live = Live(stream, console=self._console, style=style.value, verbose=how.verbose, result=False)
@@ -359,7 +364,9 @@ class _Chat:
     def tell_how_to_go_on(self) -> None:
         """Tell what to type to go on another time, where the agent loads sessions."""
         if self._turns and self.agent.capabilities.load_session:
-            again = ["thinkwell", "chat", *self._options.agent, "--load", line(self.session.id)]
+            taken_over = self.agent.name != self._options.profile.name
+            named = ("--agent", self.agent.name) if taken_over else self._options.agent
+            again = ["thinkwell", "chat", *named, "--load", line(self.session.id)]
             self.tell(f"To go on another time, type: {shlex.join(again)}")
 
     def tell(self, text: str) -> None:
