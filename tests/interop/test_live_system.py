@@ -27,7 +27,7 @@ pytestmark = pytest.mark.interop
 
 RHYME: Final = "Speak in rhyme, please."
 OTHER: Final = "Speak plainly, please."
-CLAUDES: Final = "You are Claude Code"
+CLAUDES: Final = "You are an agent working with the user"
 """What Claude Code's own instructions begin with."""
 
 takes = pytest.mark.parametrize(
