@@ -27,6 +27,7 @@ from thinkwell.errors import ThinkwellError, ThoughtCancelled
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from thinkwell._conversations.conversation import Taken
     from thinkwell._conversations.errors import ConversationBusy
     from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
@@ -35,6 +36,9 @@ __all__ = ("explain", "refuse", "tell_anew", "tell_steered", "typing_shown")
 
 STEERED: Final = "I read this while I work on what you wrote before."
 """Sent where a message is read in the turn of another one."""
+
+UNCLEAR: Final = "I may not have read this while I worked. If my answer leaves it out, please write it again."
+"""Sent where the agent has not said whether it reads a message. Sent again, it could be done twice."""
 
 BUSY: Final = "I am still busy with your last message. Please write again when I have answered."
 """Sent when a message is refused."""
@@ -70,10 +74,13 @@ async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings |
         logger.warning("A user was not notified that the conversation started over: %s", exc.reason)
 
 
-async def tell_steered(channel: Channel, user_id: str, settings: DeliverySettings | None) -> None:
-    """Tell a person that the agent reads a message while it works, which it does, even where that fails."""
+async def tell_steered(
+    taken: Taken, channel: Channel, user_id: str, settings: DeliverySettings | None
+) -> None:
+    """Tell a person that the agent reads a message while it works, or may do so, even where that fails."""
+    text = STEERED if taken == "taken" else UNCLEAR
     try:
-        await _tell(STEERED, _beside(channel), user_id, _settings(channel, settings), "completed", None)
+        await _tell(text, _beside(channel), user_id, _settings(channel, settings), "completed", None)
     except DeliveryFailed as exc:
         logger.warning("A user was not notified that the agent reads a message: %s", exc.reason)
 

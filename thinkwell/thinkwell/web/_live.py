@@ -160,6 +160,8 @@ class LiveRun:
             ) from None
         except ThinkwellError as exc:  # it has ended, or the agent has
             raise MessageNotTaken(OVER) from exc
+        if isinstance(came_to, Refused) and came_to.unclear:
+            raise ServerUnavailable(UNCLEAR)
         if isinstance(came_to, Refused):
             raise MessageNotTaken(f"the agent has not taken it: {line(came_to.reason, LOGGED)}")
 

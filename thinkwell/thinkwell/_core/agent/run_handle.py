@@ -34,6 +34,8 @@ E = TypeVar("E", bound=ev.ThoughtEvent)
 S = TypeVar("S", Injected, Queued[Any], Refused)
 T = TypeVar("T")
 
+UNANSWERED: Final = "the agent has not answered"
+
 ANSWER_TIMEOUT: Final = 5.0
 """Seconds that an agent has, once the run is over, to say whether it has taken what it was told."""
 
@@ -137,6 +139,8 @@ class RunHandle(Generic[T]):
             refused = await self._inject(text)
             if refused is None:
                 return Injected()
+            if refused == UNANSWERED:
+                return Refused(refused, unclear=True)
         elif otherwise is None:
             raise SteeringUnsupported(self._host.name)
         else:
@@ -183,7 +187,7 @@ class RunHandle(Generic[T]):
             return str(error)
         if error is not None:
             raise self._host.errors.translated(error) from error
-        return answers[0] if answers else "the agent has not answered"
+        return answers[0] if answers else UNANSWERED
 
     def _steered(self, text: str, came_to: S, reason: str = "") -> S:
         """Record the outcome."""

@@ -385,3 +385,5 @@ class Refused:
 
     reason: str
     """The reason, in the agent's words."""
+    unclear: bool = False
+    """Whether the agent may have taken it all the same: it has not answered."""

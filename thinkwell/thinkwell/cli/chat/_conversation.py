@@ -20,7 +20,7 @@ import typer
 from anyio.from_thread import start_blocking_portal
 from msgspec import Struct
 
-from thinkwell import Injected, open_agent
+from thinkwell import Injected, Refused, open_agent
 from thinkwell._display.text import line
 from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
 from thinkwell.cli._launch import asked_in_vain, check_fallback, launching_shown, leaves_open
@@ -66,6 +66,8 @@ FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
 
 
 STEERED: Final = "(the agent reads this while it works)"
+
+UNCLEAR: Final = "(the agent has not said whether it reads this: if it does not, type it again)"
 
 
 class ChatOptions(Struct, frozen=True, kw_only=True):
@@ -345,11 +347,13 @@ class _Chat:
         if entry.startswith("/"):
             return False
         try:
-            taken = await stream.steer(entry) == Injected()
+            came_to = await stream.steer(entry)
         except ThinkwellError:  # the agent cannot be steered, or it or the run has ended
             return False
+        unclear = isinstance(came_to, Refused) and came_to.unclear
+        taken = unclear or came_to == Injected()
         if taken:
-            self.tell(STEERED)
+            self.tell(UNCLEAR if unclear else STEERED)
         return taken
 
     def _failed(self, error: Exception) -> int | None:
