@@ -13,6 +13,7 @@ from thinkwell import (
     AgentExited,
     AgentNotFound,
     AgentStartFailed,
+    AgentStatistics,
     Budget,
     BudgetExceeded,
     CapabilityMissing,
@@ -411,6 +412,26 @@ async def test_the_budget_is_that_of_all_agents() -> None:
         with pytest.raises(BudgetExceeded):
             await agent.think().text("Go").run(budget=budget)
     assert budget.spent.tokens == 120
+
+
+async def test_statistics_count_a_run_once_whoever_works_on_it() -> None:
+    other = opening(played(script.asks("Look?", kind="read").says("42")), "second", permissions="ask")
+    async with opening(played(BUSY + script.hangs()), fallback=[other]) as agent:
+        stream = agent.think().text("Go").stream(include={"question"})
+        async for event in stream:
+            if isinstance(event, ev.QuestionAsked):
+                break
+        async with agent.session() as session:
+            waiting = session.think().text("Wait").stream()
+            told = agent.statistics()
+            assert [run.id for run in told.runs] == [stream.id, waiting.id]
+            assert (told.runs[0].buffered_events, told.runs[0].open_questions) == (1, 1)
+            assert told.open_questions == 1
+            waiting.cancel()
+        stream.answer(stream.view.questions[0].id, "allow")
+        assert await stream.result == "42"
+        await stream.wait()
+        assert agent.statistics() == AgentStatistics(runs=(), buffered_events=0, open_questions=0)
 
 
 # What cannot be

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.run_turns import FollowUp
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.log_lines import LogLines
-    from thinkwell._core.log.outcome import Outcome
+    from thinkwell._core.log.settlement import Settlement
     from thinkwell._core.log.stream import Otherwise
     from thinkwell._core.questions.asker import Asker
     from thinkwell._core.turn.turn import Patience
@@ -63,7 +63,7 @@ class RunHandle(Generic[T]):
         return ThoughtStream(record.log, ThoughtResult(record.result), self)
 
     @property
-    def outcome(self) -> Outcome[T]:
+    def outcome(self) -> Settlement[T]:
         """What the run comes to."""
         return self._run.record.result
 
