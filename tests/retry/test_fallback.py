@@ -26,6 +26,7 @@ from thinkwell import (
     ThoughtCancelled,
     ThoughtTimeout,
     open_agent,
+    replay,
 )
 from thinkwell import events as ev
 from thinkwell.listen import Handlers
@@ -412,6 +413,28 @@ async def test_the_budget_is_that_of_all_agents() -> None:
         with pytest.raises(BudgetExceeded):
             await agent.think().text("Go").run(budget=budget)
     assert budget.spent.tokens == 120
+
+
+async def test_a_recording_of_the_first_agent_has_the_whole_run(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    other = opening(second(script.returns(42)), "second")
+    async with opening(played(script.says("Hm. ") + BUSY), fallback=[other], record=file) as agent:
+        stream = agent.think(int).text("Go").stream(include="all")
+        assert await stream.result == 42
+        await stream.wait()
+    again = replay(file, int, speed=0)
+    assert await again.result == 42
+    assert [event.type async for event in again] == [event.type async for event in stream]
+    assert [event.next_agent async for event in again if isinstance(event, ev.TryFailed)] == ["second"]
+
+
+async def test_a_recording_has_the_error_of_all_agents(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    async with opening(played(BUSY), fallback=[opening(played(EMPTY), "second")], record=file) as agent:
+        with pytest.raises(QuotaExhausted):
+            await agent.think().text("Go").run()
+    with pytest.raises(QuotaExhausted):
+        await replay(file, speed=0).result
 
 
 async def test_statistics_count_a_run_once_whoever_works_on_it() -> None:

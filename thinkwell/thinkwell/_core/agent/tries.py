@@ -18,7 +18,7 @@ from thinkwell._core.agent.limits import within_budget
 from thinkwell._core.agent.run_life import next_run_id
 from thinkwell._core.agent.spares import Fallback, add_tries, another_may_help, ended_on_purpose, failed_try
 from thinkwell._core.log.log_lines import LogLines
-from thinkwell._core.log.observers import RunObserver
+from thinkwell._core.log.observers import RunObserver, RunObservers
 from thinkwell._core.log.run_log import RunLog, running_clock
 from thinkwell._core.log.settlement import Settlement
 from thinkwell._core.log.stream import Refused, ThoughtResult, ThoughtStream
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.run_handle import RunHandle
     from thinkwell._core.agent.spares import Beginner, Spare
     from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.observers import RunFacts
     from thinkwell._core.log.stream import Injected, Otherwise, Queued
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
@@ -60,6 +61,14 @@ class _Try(RunObserver):
         self._tries = tries
         self._began = began
         """When it began, in seconds since the first did."""
+
+    def begun(self, facts: RunFacts, /) -> None:
+        """Pass on what is known."""
+        self._tries.begun(facts)
+
+    def session(self, session_id: str, /) -> None:
+        """Pass on the session."""
+        self._tries.observers.session(session_id)
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
         """Pass on an event."""
@@ -134,8 +143,11 @@ class Tries(Generic[T]):
             cwd=agent.setup.cwd,
             owner=owner,
         )
-        lines = LogLines(agent=name, run=self.id)
-        self._outcome: Settlement[T] = Settlement(self.id, lines=lines, owner=owner)
+        self.observers: RunObservers = RunObservers(())
+        """They observe all tries as one run."""
+        self._outcome: Settlement[T] = Settlement(
+            self.id, self._settled, lines=LogLines(agent=name, run=self.id), owner=owner
+        )
         self.effects: Effects = Effects(spec.tools, lambda id_: self._current.is_own(id_))
         self._spare: Spare | None = None
         """The agent that tries it now, or next; ``None``: the block's own."""
@@ -172,6 +184,14 @@ class Tries(Generic[T]):
         self._tries_now = True
 
     # What a try tells
+
+    def begun(self, facts: RunFacts) -> None:
+        """Take what is known of a try: the first one says what there is to know of all."""
+        if facts.attempt == 1:
+            whole = structs.replace(facts, include=self._options.include)
+            self.observers = self._agent.host.observers.whole(whole)
+            for listener in self.observers.listeners:
+                self.log.listen(listener)
 
     def take(self, event: ev.ThoughtEvent, at: float) -> None:
         """Append an event of a try."""
@@ -331,6 +351,10 @@ class Tries(Generic[T]):
             phase, cut = "cancelled" if isinstance(final, ThoughtCancelled) else "failed", None
         self.log.add(ev.PhaseChanged, phase=phase, cut=cut)
         self.log.end(final)
+        self.observers.ended(final, cut)
+
+    def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
+        self.observers.settled(raw, error)
 
     # What the stream asks
 
