@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 STEERED: Final = "I read this while I work on what you wrote before."
 """Sent where a message is read in the turn of another one."""
 
+UNCLEAR: Final = "I may not have read this while I worked. If my answer leaves it out, please write it again."
+"""Sent where the agent has not said whether it reads a message. Sent again, it could be done twice."""
+
 BUSY: Final = "I am still busy with your last message. Please write again when I have answered."
 """Sent when a message is refused."""
 

@@ -28,8 +28,8 @@ from thinkwell.channels._checks import (
 )
 from thinkwell.channels._delivery import deliver
 from thinkwell.channels._following import USING, Following, said
-from thinkwell.channels._notices import ANEW, STEERED, explain, notify, refuse, typing_shown
-from thinkwell.channels._outcome import DeliveryFailed
+from thinkwell.channels._notices import ANEW, STEERED, UNCLEAR, explain, notify, refuse, typing_shown
+from thinkwell.channels._outcome import Delivery, DeliveryFailed
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
 from thinkwell.errors import ThoughtCancelled
 
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent, Session, ThoughtStream
     from thinkwell._conversations.agent_keeper import AgentFactory
-    from thinkwell._conversations.conversation import SessionFactory, Turn
-    from thinkwell.channels._outcome import Delivery
+    from thinkwell._conversations.conversation import SessionFactory, Taken, Turn
     from thinkwell.channels._protocols import Channel, DeliverySettings
     from thinkwell.view import RunView
 
@@ -198,8 +197,9 @@ class MessageRouter(AsyncContextManagerMixin):
                 failure, delivery = exc, exc.delivery
         finally:
             await turn.end()
-        if delivery is None:
-            await notify(STEERED, "the agent reads a message", channel, user_id, self._settings)
+        if not isinstance(delivery, Delivery):
+            notice = STEERED if delivery == "taken" else UNCLEAR
+            await notify(notice, "the agent reads a message", channel, user_id, self._settings)
             return None
         response = AgentResponded(
             text=delivery.run_text,
@@ -392,10 +392,10 @@ class MessageRouter(AsyncContextManagerMixin):
         task = session.think().text(prompt)
         return task.stream(include=KEPT, timeout=self._timeout, idle_timeout=self._idle_timeout)
 
-    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery | None:
+    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery | Taken:
         try:
-            if self._steers and await turn.steer(partial(self._prompt, text, user_id)):
-                return None
+            if self._steers and (taken := await turn.steer(partial(self._prompt, text, user_id))):
+                return taken
             async with typing_shown(channel, user_id):
                 stream = await self._begin(turn, text, user_id)
         except RouterClosed:

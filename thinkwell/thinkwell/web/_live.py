@@ -158,6 +158,8 @@ class LiveRun:
             ) from None
         except ThinkwellError as exc:  # it has ended, or the agent has
             raise MessageNotTaken(OVER) from exc
+        if isinstance(came_to, Refused) and came_to.unclear:
+            raise ServerUnavailable(UNCLEAR)
         if isinstance(came_to, Refused):
             raise MessageNotTaken(f"the agent has not taken it: {line(came_to.reason, LOGGED)}")
 
@@ -250,6 +252,7 @@ class LiveRun:
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
             model=self.checked.model,
+            retry=served.retry,
             run_id=self.record.id,  # so that the log of the program has one name for it
         )
         stream = builder._starter.start(builder._spec, options)
@@ -257,6 +260,9 @@ class LiveRun:
         # All its events so far: how the agent was launched, if this run has waited for
         # that, and `starting`.
         told = log.seq if self._session_told else log.seq - 1
+        for event in tuple(log.events):
+            if isinstance(event, ev.TryFailed | ev.Notice):  # another agent did not start
+                log.adopt(event, log.now())
         if threads.was_forgotten(self.place):
             log.add(ev.Notice, severity="warning", title=FORGOTTEN)
         self._reader = log.reader(after=told)

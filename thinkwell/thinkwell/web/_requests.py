@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, field
 
-from thinkwell import Agent, Budget, open_agent
+from thinkwell import Agent, Budget, Retry, open_agent
 from thinkwell._core.exit import QUESTION_TIMEOUT, existing_folder, image_type
 from thinkwell._core.schema.output import ForeignSchema, JsonSchema, output_of
 from thinkwell._display.text import line
@@ -68,6 +68,8 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     """Seconds that an agent may be silent; see `ThinkBuilder.stream`."""
     budget: Callable[[], Budget] | None = None
     """Creates the budget of a run."""
+    retry: Retry | None = None
+    """Tries a turn again after some errors, as long as nothing was changed."""
     show_stderr: bool = False
     """Whether callers may read the end of its program's standard error if a run fails because the program has
     ended. It may contain paths of the server; secrets are removed."""
@@ -89,6 +91,8 @@ def served_agent(
     idle_timeout: float | None = 600.0,
     budget: Callable[[], Budget] | None = None,
     models: Sequence[str] = (),
+    retry: Retry | None = None,
+    fallback: Sequence[AgentName | str | AgentProfile] | None = None,
     show_stderr: bool = False,
 ) -> ServedAgent:
     """Return an agent for callers, who answer its questions: ``served_agent("claude")``.
@@ -105,11 +109,14 @@ def served_agent(
         budget: Creates the budget of a run.
         show_stderr: Whether callers may read the end of its standard error when it has died.
         models: The models that callers may choose; by default the agent chooses.
+        retry: Tries a turn again after some errors, as long as nothing was changed.
+        fallback: The agents that are opened instead, in this order, if it does not start.
 
     Raises:
-        AgentNotFound: The agent is unknown.
-        ProfileError: The agent's profile cannot be read.
-        ValueError: `folders` or `permissions` is empty, or you passed both an agent and a command.
+        AgentNotFound: The agent, or one of the fallback, is unknown.
+        ProfileError: An agent's profile cannot be read.
+        ValueError: `folders` or `permissions` is empty, `fallback` is empty or has the agent itself, or you
+            passed both an agent and a command.
         NotADirectoryError: A folder does not exist.
     """
     profile = choose(agent, command)
@@ -128,8 +135,10 @@ def served_agent(
             permissions=rules,
             on_question=wait_for_answer,
             question_timeout=question_timeout,
+            fallback=fallback,
         )
 
+    opened("deny")  # which starts nothing, and checks the arguments
     return ServedAgent(
         open=opened,
         title=title or profile.title or profile.name,
@@ -139,6 +148,7 @@ def served_agent(
         idle_timeout=idle_timeout,
         budget=budget,
         models=tuple(models),
+        retry=retry,
         show_stderr=show_stderr,
     )
 

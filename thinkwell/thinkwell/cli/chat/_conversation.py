@@ -20,10 +20,10 @@ import typer
 from anyio.from_thread import start_blocking_portal
 from msgspec import Struct
 
-from thinkwell import Injected, open_agent
+from thinkwell import Injected, Refused, open_agent
 from thinkwell._display.text import line
 from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
-from thinkwell.cli._launch import asked_in_vain, launching_shown, leaves_open
+from thinkwell.cli._launch import asked_in_vain, check_fallback, launching_shown, leaves_open
 from thinkwell.cli._options import Style
 from thinkwell.cli._output import write_result
 from thinkwell.cli._process import Ending, log_held
@@ -46,12 +46,12 @@ from thinkwell.errors import (
 from thinkwell.progress import Live
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from anyio.from_thread import BlockingPortal
     from rich.console import Console
 
-    from thinkwell import Agent, PermissionMode, PermissionPolicy, Session, ThoughtStream
+    from thinkwell import Agent, PermissionMode, PermissionPolicy, Retry, Session, ThoughtStream
     from thinkwell.agents import AgentProfile
     from thinkwell.cli._options import How
     from thinkwell.cli.chat._prompt import Prompt
@@ -67,6 +67,8 @@ FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
 
 STEERED: Final = "(the agent reads this while it works)"
 
+UNCLEAR: Final = "(the agent has not said whether it reads this: if it does not, type it again)"
+
 
 class ChatOptions(Struct, frozen=True, kw_only=True):
     """The options of a chat."""
@@ -81,6 +83,8 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     cwd: Path | None
     permissions: PermissionMode | PermissionPolicy
     record: Path | None
+    retry: Retry | None
+    fallback: Sequence[str] | None
     history: bool
     how: How
 
@@ -111,7 +115,10 @@ async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
         on_question=asked_in_vain if in_vain else None,
         record=options.record,
         model=options.model,
+        fallback=options.fallback,
     )
+    if options.fallback:
+        check_fallback(opened)
     with log_held(options.how.verbose) as write_log:
         launching = launching_shown(options.profile.name, options.how)
         with launching as on_phase:
@@ -315,7 +322,7 @@ class _Chat:
     async def _turn(self, text: str) -> None:
         how = self._options.how
         style = how.style if self.person or how.style is not Style.AUTO else Style.LINES
-        stream = self.session.think().text(text).stream()
+        stream = self.session.think().text(text).stream(retry=self._options.retry)
         self._turns += 1
         self.commands.stream = stream
         live = Live(stream, console=self._console, style=style.value, verbose=how.verbose, result=False)
@@ -341,11 +348,13 @@ class _Chat:
         if entry.startswith("/"):
             return False
         try:
-            taken = await stream.steer(entry) == Injected()
+            came_to = await stream.steer(entry)
         except ThinkwellError:  # the agent cannot be steered, or it or the run has ended
             return False
+        unclear = isinstance(came_to, Refused) and came_to.unclear
+        taken = unclear or came_to == Injected()
         if taken:
-            self.tell(STEERED)
+            self.tell(UNCLEAR if unclear else STEERED)
         return taken
 
     def _failed(self, error: Exception) -> int | None:
@@ -360,7 +369,9 @@ class _Chat:
     def tell_how_to_go_on(self) -> None:
         """Print the command that continues the session, if the agent loads sessions."""
         if self._turns and self.agent.capabilities.load_session:
-            again = ["thinkwell", "chat", *self._options.agent, "--load", line(self.session.id)]
+            taken_over = self.agent.name != self._options.profile.name
+            named = ("--agent", self.agent.name) if taken_over else self._options.agent
+            again = ["thinkwell", "chat", *named, "--load", line(self.session.id)]
             self.tell(f"To go on another time, type: {shlex.join(again)}")
 
     def tell(self, text: str) -> None:
