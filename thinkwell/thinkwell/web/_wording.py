@@ -243,7 +243,7 @@ def _no_schema(error: SchemaError) -> str:
 
 
 def _term(value: object) -> str:
-    """Return of which kind a value of JSON is."""
+    """Return the type of a JSON value."""
     name = type(value).__name__
     return _TERMS[{"list": "array", "dict": "object", "NoneType": "null"}.get(name, name)]
 

@@ -218,6 +218,6 @@ class Outgoing:
         await self({"type": "http.response.body", "body": b""})
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer why not, in a form that the caller can read."""
+        """Answer with the reason, in a form that the caller can read."""
         answer = refusal_answer(refusal, self._scope)
         await answer(self._scope, self._body, Fitted(self._scope, self))

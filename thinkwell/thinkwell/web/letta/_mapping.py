@@ -98,7 +98,7 @@ class _Call(Struct, kw_only=True):
 
     @property
     def arguments(self) -> str:
-        """The arguments, or else what the agent says of them."""
+        """The arguments, or else the agent's description of them."""
         given, title = self.view.input, self.view.title
         if given is None:
             return as_json({"title": title} if title else {})

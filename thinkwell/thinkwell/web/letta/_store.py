@@ -289,7 +289,7 @@ class Store:
         return made
 
     async def change_conversation(self, known: Conversation, body: CreateConversation) -> Conversation:
-        """Change what a client says of a conversation."""
+        """Change the data of a conversation."""
         said = {name: value for name, value in asdict(body).items() if value is not None}
         changed = replace(known, **said)
         await self._put(self._conversations, changed)
