@@ -148,25 +148,6 @@ class MessageNotTaken(Refusal):
     code = "not_taken"
 
 
-NO_RETRY: Final = {"x-should-retry": "false"}
-"""Without it, Letta's clients send a request three times that has met a conflict or a failure of ours."""
-
-
-class Busy(Refusal):
-    """The conversation has a run that goes on, or waits.
-
-    Attributes:
-        run_id: Which.
-    """
-
-    status = 409
-    code = "busy"
-
-    def __init__(self, message: str, run_id: str) -> None:
-        super().__init__(message, NO_RETRY)
-        self.run_id = run_id
-
-
 class RunStillRunning(Refusal):
     """This is only possible with runs that have ended."""
 
