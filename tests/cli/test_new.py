@@ -98,7 +98,7 @@ def test_a_file_in_place_of_a_folder(name: str, tmp_path: Path) -> None:
     (place / name).write_text("mine", "utf-8")
     done = run_command("new", str(place))
     assert done.code == 2
-    assert "is no folder" in done.err
+    assert "is not a folder" in done.err
     assert (place / name).read_text("utf-8") == "mine"
 
 

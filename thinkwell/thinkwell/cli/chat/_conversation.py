@@ -143,8 +143,8 @@ async def _check_folder(agent: Agent, options: ChatOptions) -> None:
         for info in await agent.list_sessions():
             if info.id == wanted and not _is_here(info.cwd):
                 raise typer.BadParameter(
-                    f"the session {line(wanted)!r} was begun in another folder; "
-                    f"go on there: --cwd {shlex.quote(line(info.cwd))}"
+                    f"the session {line(wanted)!r} belongs to another folder; "
+                    f"continue there: --cwd {shlex.quote(line(info.cwd))}"
                 )
 
 
@@ -361,7 +361,7 @@ class _Chat:
         """Print the command that continues the session, if the agent loads sessions."""
         if self._turns and self.agent.capabilities.load_session:
             again = ["thinkwell", "chat", *self._options.agent, "--load", line(self.session.id)]
-            self.tell(f"To go on another time, type: {shlex.join(again)}")
+            self.tell(f"To continue later, type: {shlex.join(again)}")
 
     def tell(self, text: str) -> None:
         """Print a text for the user, if there is one."""
