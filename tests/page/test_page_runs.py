@@ -307,7 +307,7 @@ def test_a_schema_that_is_none_is_refused_where_it_was_written(browser: Browser)
         tab.click("#schema-box summary")
         tab.type("#schema", "{nonsense")
         tab.click("#go")
-        assert "no JSON Schema" in tab.text("#start-problem")
+        assert "not a JSON Schema" in tab.text("#start-problem")
         tab.type("#schema", '{"type": "nonsense"}')
         tab.click("#go")
         tab.see("#start-problem:has-text('output')")
@@ -373,7 +373,7 @@ def test_what_the_agent_does_not_take_stays_in_the_field(browser: Browser) -> No
             assert tab.do("inputValue", "#more") == "Two."
             tab.click("#more-go")
             if thread is None:
-                tab.see("#more-problem:has-text('no other can go on with it')")
+                tab.see("#more-problem:has-text('its conversation cannot be continued')")
         tab.see(".text:has-text('You said: Two.')")
 
 
@@ -399,7 +399,7 @@ def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, s
         tab.type("#more", "Two.")
         tab.click("#more-go")
         if several:
-            tab.see("#more-problem:has-text('Choose the folder that the conversation has')")
+            tab.see("#more-problem:has-text('Choose the folder of the conversation')")
             assert tab.count("#pick-more-permissions:not([hidden])") == 0
             tab.choose("#more-folder", "api")
             tab.click("#more-go")
