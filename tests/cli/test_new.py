@@ -64,7 +64,7 @@ def test_it_requires_thinkwell_from_where_it_was_installed(
     (installed / "METADATA").write_text(f"Name: thinkwell\nVersion: {__version__}\n")
     if source is not None:
         (installed / "direct_url.json").write_text(json.dumps(source))
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert run_command("new", str(tmp_path / "shop")).code == 0
     settings = tomllib.loads((tmp_path / "shop" / "pyproject.toml").read_text("utf-8"))
     assert settings["project"]["dependencies"] == [requirement]
