@@ -109,4 +109,4 @@ def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:
         return replace(asked, verdict=cast("Verdict", said))
     if isinstance(said, Mapping):
         return replace(asked, form=dict(said))
-    raise RequestInvalid(f"{said!r:.100} is no answer; say one of {', '.join(VERDICTS)}")
+    raise RequestInvalid(f"{said!r:.100} is not an answer; send one of {', '.join(VERDICTS)}")

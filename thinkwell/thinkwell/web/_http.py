@@ -160,7 +160,7 @@ def decode_body(body: bytes, kind: type[X]) -> X:
     except ValueError as exc:  # not JSON, or not UTF-8
         why = str(exc) if body else "it is empty"
         why = f"{why[:1].lower()}{why[1:]}".removeprefix("jSON is malformed: ")
-        raise RequestMalformed(f"the body of the request is no JSON: {why}; send an object") from None
+        raise RequestMalformed(f"the body of the request is not JSON: {why}; send an object") from None
 
 
 def read_query(request: Request, kind: type[X]) -> X:
@@ -307,7 +307,7 @@ async def http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = error.detail
     if error.status_code == 404 and message == "Not Found":
-        message = "there is nothing at this path; GET /api/openapi.json tells what there is"
+        message = "there is nothing at this path; GET /api/openapi.json lists what there is"
     code = CODES.get(error.status_code, "refused")
     return _error(request.scope, error.status_code, code, message, error.headers)
 

@@ -123,9 +123,7 @@ class RunNotFound(Refusal):
     code = "run_not_found"
 
     def __init__(self, *, in_memory: bool = False) -> None:
-        super().__init__(
-            f"there is no such run; GET the list of runs to see which there are{in_memory * _OF_ONE}"
-        )
+        super().__init__(f"there is no such run; GET the list of runs to see yours{in_memory * _OF_ONE}")
 
 
 class QuestionClosed(Refusal):
@@ -155,7 +153,7 @@ class RunStillRunning(Refusal):
     code = "run_still_running"
 
     def __init__(self) -> None:
-        super().__init__("the run goes on; cancel it, and try again when it has ended")
+        super().__init__("the run is still running; cancel it, and try again when it has ended")
 
 
 class TooManyRuns(Refusal):
