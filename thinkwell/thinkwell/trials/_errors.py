@@ -1,4 +1,4 @@
-"""What can go wrong with worktrees and their changes."""
+"""What can go wrong with worktrees, their changes, and trials."""
 
 # ruff: noqa: N818 - the names say what happened
 
@@ -11,7 +11,7 @@ from thinkwell.errors import ThinkwellError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("ChangesConflict", "DirtyTree", "WorktreeError")
+__all__ = ("ChangesConflict", "DirtyTree", "PlanError", "WorktreeError")
 
 NAMED: Final = 10
 """How many files an error names. All of them are in its attribute."""
@@ -69,6 +69,23 @@ class ChangesConflict(WorktreeError):
         )
         self.args: tuple[object, ...] = (repository, tuple(files), detail)
         self.files: tuple[str, ...] = tuple(files)
+
+
+class PlanError(ThinkwellError):
+    """Trials cannot be run as they were planned.
+
+    Attributes:
+        source: The file of the plan, or what of the plan it is about.
+        reason: What is wrong, and what to do.
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+        self.source = source
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
 
 
 def _some(files: Sequence[str]) -> str:
