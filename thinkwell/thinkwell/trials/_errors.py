@@ -11,7 +11,7 @@ from thinkwell.errors import ThinkwellError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("ChangesConflict", "DirtyTree", "PlanError", "WorktreeError")
+__all__ = ("ChangesConflict", "DirtyTree", "PlanError", "StoreError", "WorkerFailed", "WorktreeError")
 
 NAMED: Final = 10
 """How many files an error names. All of them are in its attribute."""
@@ -86,6 +86,43 @@ class PlanError(ThinkwellError):
 
     def __str__(self) -> str:
         return f"{self.source}: {self.reason}"
+
+
+class StoreError(ThinkwellError):
+    """The store of trials cannot be used. What has ended is kept in it.
+
+    Attributes:
+        store: Its file, or its address without the password.
+        reason: What happened, and what to do.
+    """
+
+    def __init__(self, store: str, reason: str) -> None:
+        super().__init__(store, reason)
+        self.store = store
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.reason}"
+
+
+class WorkerFailed(ThinkwellError):
+    """The process that runs trials has ended by itself, and again after it was started anew.
+
+    Attributes:
+        exit_code: Its exit code; negative: the signal that killed it.
+        stderr_tail: The last of what it wrote to standard error.
+    """
+
+    def __init__(self, exit_code: int, stderr_tail: str) -> None:
+        super().__init__(exit_code, stderr_tail)
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+    def __str__(self) -> str:
+        return (
+            f"the worker process ended with exit code {self.exit_code}, several times; see what it wrote, and "
+            f"start again: what has ended is kept\n{self.stderr_tail}"
+        ).rstrip()
 
 
 def _some(files: Sequence[str]) -> str:

@@ -1,0 +1,162 @@
+"""One attempt of a trial: a worktree, an agent in it, the task, the check, and what has changed."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio import to_thread
+from msgspec.structs import replace
+from pydantic_core import to_jsonable_python
+
+from thinkwell import Budget, open_agent
+from thinkwell._display import phases
+from thinkwell._display.summary import error_words
+from thinkwell.errors import BudgetExceeded
+from thinkwell.trials._store import NO_CHANGES, Ended, Running
+from thinkwell.trials._trial import Spent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from thinkwell import ThoughtStream
+    from thinkwell.trials._plan import Limits, Plan
+    from thinkwell.trials._store import Name
+
+__all__ = ("Purse", "run_attempt", "total_budget")
+
+UNLIMITED: Final = 2**62
+"""Of tool calls: such a budget only counts."""
+
+
+class Purse(Budget):
+    """Counts what one attempt spends, against a budget that it shares with others.
+
+    Args:
+        total: That budget.
+    """
+
+    def __init__(self, total: Budget) -> None:
+        super().__init__(max_tool_calls=UNLIMITED, currency=total.currency)
+        self._total = total
+
+    @property
+    def counted(self) -> Spent:
+        """What was spent so far."""
+        spent = self.spent
+        return Spent(tool_calls=spent.tool_calls, tokens=spent.tokens, cost=spent.cost or None)
+
+    def exceeded(self, *, wants_more: bool = False) -> BudgetExceeded | None:
+        """Return the error for an exceeded limit of the shared budget, or ``None``."""
+        return self._total.exceeded(wants_more=wants_more)
+
+    def shared_by(self, meter: Any) -> AbstractContextManager[float | None]:
+        """Include a run during a block, which gets the seconds left of the time limit."""
+        return self._total.shared_by(meter)
+
+    def run_out(self) -> BudgetExceeded:
+        """Return the error for the exceeded time limit."""
+        return self._total.run_out()
+
+    def charge(self, *, tokens: int = 0, cost: float = 0.0, tool_calls: int = 0) -> None:
+        """Count a run's usage, and stop all runs of the shared budget if it is too much."""
+        super().charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
+        self._total.charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
+
+
+def total_budget(limits: Limits | None) -> Budget:
+    """Return a budget for all trials of a plan that run in this process."""
+    if limits is None:
+        return Budget(max_tool_calls=UNLIMITED)
+    return Budget(
+        max_tokens=limits.max_tokens,
+        max_cost=limits.max_cost,
+        max_tool_calls=limits.max_tool_calls,
+        max_seconds=limits.max_seconds,
+        currency=limits.currency,
+    )
+
+
+async def run_attempt(
+    plan: Plan,
+    name: Name,
+    purse: Purse,
+    *,
+    watch: Callable[[Callable[[], Running]], None] = lambda _: None,
+    recording: str | None = None,
+) -> Ended:
+    """Run a trial once, and return what it has come to. Cancelling this ends its agent.
+
+    Args:
+        plan: The plan.
+        name: The trial.
+        purse: What it may spend.
+        watch: Called once with a function that says what it has come to so far.
+        recording: The file for a recording of the run.
+    """
+    began = time.monotonic()
+    run: list[ThoughtStream[object]] = []
+
+    def now() -> Running:
+        return Running(phase=phases.words(run[0].view) if run else "preparing", spent=purse.counted)
+
+    watch(now)
+    try:
+        ended = await _run(plan, name, purse, lambda _, stream: run.append(stream), recording)
+    except Exception as exc:  # whatever it is, the other trials go on
+        ended = _failed(exc)
+    kept = recording if recording is not None and await to_thread.run_sync(Path(recording).exists) else None
+    spent = purse.counted if ended.spent == Spent() else _sum(purse.counted, ended.spent)
+    return replace(ended, spent=spent, seconds=time.monotonic() - began, recording=kept)
+
+
+async def _run(
+    plan: Plan,
+    name: Name,
+    purse: Purse,
+    begun: Callable[[object, ThoughtStream[object]], None],
+    recording: str | None,
+) -> Ended:
+    given, agent_name, _ = name
+    builder = plan.builder(given)
+    async with AsyncExitStack() as stack:
+        tree = None if plan.workspace is None else await to_thread.run_sync(plan.workspace.worktree)
+        folder = Path.cwd() if tree is None else Path(await stack.enter_async_context(tree))
+        opened = open_agent(agent_name, cwd=folder, permissions=plan.permissions, record=recording)
+        async with opened as agent:
+            outcomes = agent.map(
+                lambda _: builder,
+                [given],
+                budget=purse,
+                timeout=plan.timeout,
+                idle_timeout=plan.idle_timeout,
+            )
+            outcomes._follow(begun)
+            (outcome,) = await outcomes.results()
+        changes = NO_CHANGES
+        if plan.workspace is not None and tree is not None:
+            changed = await to_thread.run_sync(lambda: tree.changes)
+            changes = await to_thread.run_sync(plan.workspace.delivered, changed)
+        if outcome.error is not None:
+            return replace(_failed(outcome.error), changes=changes)
+        result = to_jsonable_python(outcome.result)
+        return Ended(status="passed", result=result, changes=changes)
+
+
+def _failed(exc: Exception) -> Ended:
+    words = error_words(exc)
+    told = f"{words.what}\n{words.next}".rstrip()
+    # What the budget has stopped may run again, with a larger one.
+    return Ended(status="cancelled" if isinstance(exc, BudgetExceeded) else "error", error=told)
+
+
+def _sum(first: Spent, second: Spent) -> Spent:
+    costs = [cost for cost in (first.cost, second.cost) if cost is not None]
+    return Spent(
+        tool_calls=first.tool_calls + second.tool_calls,
+        tokens=first.tokens + second.tokens,
+        cost=sum(costs) if costs else None,
+    )
