@@ -14,7 +14,9 @@
 from __future__ import annotations
 
 from thinkwell.trials._changes import Changes, ChangeStat
-from thinkwell.trials._errors import ChangesConflict, DirtyTree, WorktreeError
+from thinkwell.trials._errors import ChangesConflict, DirtyTree, PlanError, WorktreeError
+from thinkwell.trials._plan import Input
+from thinkwell.trials._travel import Repository
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 __all__ = (
@@ -22,7 +24,10 @@ __all__ = (
     "Changes",
     "ChangesConflict",
     "DirtyTree",
+    "Input",
     "OpenWorktree",
+    "PlanError",
+    "Repository",
     "Worktree",
     "WorktreeError",
 )

@@ -15,7 +15,7 @@ from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.trials._errors import PlanError
 from thinkwell.trials._reference import Reference, check_guard, refer
 from thinkwell.trials._task_data import TaskData, task_data
-from thinkwell.trials._travel import Workspace, workspace_data
+from thinkwell.trials._travel import Parcel, Place, Repository, pack
 
 if TYPE_CHECKING:
     from thinkwell import Budget
@@ -59,7 +59,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     inputs: tuple[Input, ...]
     agents: tuple[str, ...]
     repeat: int = 1
-    workspace: Workspace | None = None
+    workspace: Place | Parcel | None = None
     check: Reference | None = None
     limit: int = 4
     budget: Limits | None = None
@@ -97,17 +97,21 @@ def make_plan(
     inputs: Iterable[object] | Mapping[str, object],
     agents: Iterable[str],
     repeat: int = 1,
-    workspace: Worktree | None = None,
+    workspace: Worktree | Repository | None = None,
     check: object = None,
     limit: int = 4,
     budget: Budget | None = None,
     timeout: float | None = None,
     idle_timeout: float | None = None,
     permissions: str = "allow",
+    travels: bool = False,
 ) -> Plan:
-    """Return the plan of a call of `trials`, whose arguments these are.
+    """Return the plan of a call of `trials`, whose arguments these are. This blocks, while git runs.
+
+    With `travels`, workers may be on other machines.
 
     Raises:
+        WorktreeError: The workspace cannot be packed.
         PlanError: A script runs again, and would begin its trials again.
         TypeError: Something cannot be given to other processes.
         ValueError: An argument is out of range, or two inputs have the same key.
@@ -130,7 +134,7 @@ def make_plan(
         inputs=_inputs(inputs),
         agents=tuple(cast("list[str]", names)),
         repeat=repeat,
-        workspace=None if workspace is None else workspace_data(workspace),
+        workspace=None if workspace is None else pack(workspace, travels=travels),
         check=None if check is None else refer(check, "check"),
         limit=limit,
         budget=None if budget is None else _limits(budget),
