@@ -14,15 +14,28 @@
 from __future__ import annotations
 
 from thinkwell.trials._changes import Changes, ChangeStat
-from thinkwell.trials._errors import ChangesConflict, DirtyTree, WorktreeError
+from thinkwell.trials._checks import Candidate, Check, Command, Judge, Verdict, run_check
+from thinkwell.trials._errors import ChangesConflict, CheckError, DirtyTree, NonePassed, WorktreeError
+from thinkwell.trials._trial import Spent, Status, Trial
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 __all__ = (
+    "Candidate",
     "ChangeStat",
     "Changes",
     "ChangesConflict",
+    "Check",
+    "CheckError",
+    "Command",
     "DirtyTree",
+    "Judge",
+    "NonePassed",
     "OpenWorktree",
+    "Spent",
+    "Status",
+    "Trial",
+    "Verdict",
     "Worktree",
     "WorktreeError",
+    "run_check",
 )
