@@ -59,7 +59,10 @@ TELEGRAM = """
     TelegramChannel TelegramConflict TelegramError TelegramForbidden TelegramNetworkError TelegramRefused
     TelegramServerError TelegramThrottled TelegramUnauthorized Update serve
 """
-TRIALS = "ChangeStat Changes ChangesConflict DirtyTree OpenWorktree Worktree WorktreeError"
+TRIALS = """
+    Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Judge NonePassed OpenWorktree
+    Spent Status Trial Verdict Worktree WorktreeError run_check
+"""
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer
     ToolSpec

@@ -14,20 +14,44 @@
 from __future__ import annotations
 
 from thinkwell.trials._changes import Changes, ChangeStat
-from thinkwell.trials._errors import ChangesConflict, DirtyTree, PlanError, WorktreeError
+from thinkwell.trials._checks import Candidate, Check, Command, Judge, Verdict, run_check
+from thinkwell.trials._errors import (
+    ChangesConflict,
+    CheckError,
+    DirtyTree,
+    NonePassed,
+    PlanError,
+    StoreError,
+    WorkerFailed,
+    WorktreeError,
+)
 from thinkwell.trials._plan import Input
 from thinkwell.trials._travel import Repository
+from thinkwell.trials._trial import Spent, Status, Trial
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 __all__ = (
+    "Candidate",
     "ChangeStat",
     "Changes",
     "ChangesConflict",
+    "Check",
+    "CheckError",
+    "Command",
     "DirtyTree",
     "Input",
+    "Judge",
+    "NonePassed",
     "OpenWorktree",
     "PlanError",
     "Repository",
+    "Spent",
+    "Status",
+    "StoreError",
+    "Trial",
+    "Verdict",
+    "WorkerFailed",
     "Worktree",
     "WorktreeError",
+    "run_check",
 )

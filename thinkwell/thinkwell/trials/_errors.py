@@ -9,12 +9,56 @@ from typing import TYPE_CHECKING, Final
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ("ChangesConflict", "DirtyTree", "PlanError", "StoreError", "WorkerFailed", "WorktreeError")
+__all__ = (
+    "ChangesConflict",
+    "CheckError",
+    "DirtyTree",
+    "NonePassed",
+    "PlanError",
+    "StoreError",
+    "WorkerFailed",
+    "WorktreeError",
+)
 
 NAMED: Final = 10
 """How many files an error names. All of them are in its attribute."""
+
+
+class CheckError(ThinkwellError):
+    """A check does not work, so that it says nothing of the trial.
+
+    Attributes:
+        check: The command, or the name of the function.
+        reason: What happened.
+    """
+
+    def __init__(self, check: str, reason: str) -> None:
+        super().__init__(check, reason)
+        self.check = check
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the check {self.check} does not work: {self.reason}"
+
+
+class NonePassed(ThinkwellError):
+    """No trial of an input has passed.
+
+    Attributes:
+        input: The key of the input.
+        statuses: What its trials have come to, each with their number.
+    """
+
+    def __init__(self, input: str, statuses: Mapping[str, int]) -> None:  # noqa: A002 - as in `Trial`
+        super().__init__(input, dict(statuses))
+        self.input = input
+        self.statuses: dict[str, int] = dict(statuses)
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{number} {status}" for status, number in self.statuses.items())
+        return f"no trial of {self.input!r} has passed ({told}); report.trials has them, with their errors"
 
 
 class WorktreeError(ThinkwellError):

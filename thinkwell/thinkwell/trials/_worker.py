@@ -158,32 +158,219 @@ class _Worker:
 
     def _note(self) -> None:
         live = list(self._live.items())
-        now = [(attempt, each.now()) for attempt, each in live]
-        changed = [(attempt, new) for (attempt, new), (_, each) in zip(now, live, strict=True)
-                   if new != each.noted]
-        over = self._store.note(changed) | self._store.unwanted([attempt for attempt, _ in live])
-        for attempt, each in live:
-            each.noted = dict(changed).get(attempt, each.noted)
-            if attempt in over:
-                self._portal.start_task_soon(_cancel, each.scope)
+        for attempt in self._store.unwanted([attempt for attempt, _ in live]):
+            self._portal.start_task_soon(self._cancel, attempt)
+        changed = [(attempt, each, now) for attempt, each in live if (now := each.now()) != each.noted]
+        if changed:
+            self._store.note([(attempt, now) for attempt, _, now in changed])
+        for _, each, now in changed:
+            each.noted = now
         for plan in {attempt.plan for attempt, _ in live}:
-            self._charge(self._plans[plan], plan)
+            self._settle(plan, self._plans[plan])
 
     def _begin(self, plan: str, name: Name) -> tuple[Attempt, _Kept] | None:
-        """Begin an attempt, unless the trial has ended, or the budget is used up."""
-        revision, body = self._store.plan(plan)
+        """Begin an attempt; ``None`` where the trial has ended, or may not begin."""
+        revision = self._store.revision(plan)
+        if revision is None:
+            return None
         kept = self._plans.get(plan)
         if kept is None or kept.revision != revision:
-            kept = self._plans[plan] = _Kept(revision, msgspec.json.decode(body, type=Plan))
-            kept.elsewhere = self._store.spent(plan, but=None)
-        ...
+            kept = _Kept(revision, msgspec.json.decode(self._store.body(plan), type=Plan))
+            kept.charge(self._store.spent(plan))
+            kept.elsewhere = self._store.spent(plan, but=self.id)
+            self._plans[plan] = kept
+        self._settle(plan, kept)
+        if why := kept.used_up():
+            self._store.cancel(plan, why)
+            return None
+        attempt = self._store.begin(plan, name, self.id)
+        return None if attempt is None else (attempt, kept)
 
-    def _charge(self, kept: _Kept, plan: str) -> None:
+    def _settle(self, plan: str, kept: _Kept) -> None:
         """Charge a plan's budget with what other workers have spent since."""
-        known, spent = kept.elsewhere, self._store.spent(plan, but=self.id)
-        kept.elsewhere = spent
-        kept.total.charge(
-            tokens=spent.tokens - known.tokens,
-            cost=(spent.cost or 0.0) - (known.cost or 0.0),
-            tool_calls=spent.tool_calls - known.tool_calls,
-        )
+        before, kept.elsewhere = kept.elsewhere, self._store.spent(plan, but=self.id)
+        kept.charge(kept.elsewhere, before)
+
+    def _end(self, attempt: Attempt, ended: Ended) -> None:
+        self._store.end(attempt, ended)
+        if ended.status == "cancelled":
+            self._store.cancel(attempt.plan, ended.error or "cancelled")
+
+    # In the event loop
+
+    async def leave(self, exit_code: int = 0) -> None:
+        """Cancel the attempts; when they have ended, the worker ends."""
+        if not self._leaving:
+            self._leaving = True
+            self.exit_code = exit_code
+            for each in self._live.values():
+                each.scope.cancel()
+        if not self._live:
+            self._over.set()
+
+    async def serve(self, dispatcher: Dispatcher) -> None:
+        """Work until it is time to leave."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._every, TICK, self._note)
+            tasks.start_soon(self._every, SWEEP, partial(self._sweep, dispatcher))
+            await self._over.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _every(self, seconds: float, do: Callable[[], None]) -> None:
+        while True:
+            try:
+                await to_thread.run_sync(do)
+            except StoreError as exc:  # the lease knows when that has lasted too long
+                print(exc, file=sys.stderr, flush=True)  # noqa: T201
+            await anyio.sleep(seconds)
+
+    async def _cancel(self, attempt: Attempt) -> None:
+        if attempt in self._live:
+            self._live[attempt].scope.cancel()
+
+    async def _trial(self, plan: str, name: Name) -> None:
+        async with self._slots:
+            if self._leaving:
+                await anyio.sleep_forever()
+            begun = await self._surely(lambda: self._begin(plan, name))
+            if begun is not None:
+                await self._attempt(*begun)
+
+    async def _attempt(self, attempt: Attempt, kept: _Kept) -> None:
+        with anyio.CancelScope() as scope:
+            self._live[attempt] = live = _Live(scope, Purse(kept.total))
+            if self._leaving:
+                scope.cancel()
+            ended = await run_attempt(
+                kept.plan,
+                attempt.name,
+                live.purse,
+                watch=partial(setattr, live, "now"),
+                recording=self._recording(attempt),
+            )
+        with anyio.CancelScope(shield=True):
+            if not scope.cancelled_caught:
+                await self._surely(lambda: self._end(attempt, ended))
+            elif self._leaving:
+                await self._surely(lambda: self._store.give_back(attempt, live.purse.counted))
+        del self._live[attempt]
+        if self._leaving:
+            await self.leave()
+            await anyio.sleep_forever()
+
+    async def _surely(self, do: Callable[[], T]) -> T:
+        """Do something with the store, again and again while it does not answer."""
+        while True:
+            try:
+                return await to_thread.run_sync(do)
+            except StoreError as exc:
+                if self._leaving and self.exit_code == LOST:
+                    raise
+                print(exc, file=sys.stderr, flush=True)  # noqa: T201
+                await anyio.sleep(RETRY)
+
+    def _recording(self, attempt: Attempt) -> str | None:
+        if self._settings.recordings is None:
+            return None
+        digest = hashlib.sha256(msgspec.json.encode((attempt.plan, attempt.name))).hexdigest()[:16]
+        return str(Path(self._settings.recordings) / f"{digest}-{attempt.number}.ndjson")
+
+
+async def _refusal(agent: str) -> str | None:
+    """Return why an agent cannot be run here; ``None``: it starts, and opens a session."""
+    try:
+        with anyio.fail_after(PROBE):
+            async with open_agent(agent) as opened, opened.session():
+                return None
+    except TimeoutError:
+        return f"it was not ready within {PROBE:g} s"
+    except Exception as exc:  # whatever it is, this agent cannot be run here
+        words = error_words(exc)
+        return f"{words.what} {words.next}".strip()
+
+
+async def _ready(settings: Settings, worker: str) -> Ready:
+    """Find out which agents can be run here."""
+    refused = dict[str, str]()
+
+    async def probe(agent: str) -> None:
+        if why := await _refusal(agent):
+            refused[agent] = why
+
+    if settings.probe:
+        async with anyio.create_task_group() as tasks:
+            for agent in settings.agents:
+                tasks.start_soon(probe, agent)
+    agents = tuple(agent for agent in settings.agents if agent not in refused)
+    return Ready(worker=worker, agents=agents, refused=refused)
+
+
+async def _main(settings: Settings) -> int:
+    store = await to_thread.run_sync(Store, settings.store)
+    with owned(store, "worker", PREDECESSOR):
+        async with anyio.from_thread.BlockingPortal() as portal:
+            worker = _Worker(settings, store, portal)
+            _leave_on_end_of_input(partial(portal.start_task_soon, worker.leave))
+            ready = await _ready(settings, worker.id)
+            print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
+            if not ready.agents:
+                return 0
+            from thinkwell.trials._dispatcher import Dispatcher  # imports DBOS
+
+            dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
+            await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
+            launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
+            await to_thread.run_sync(launch)
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_leave_on_signal, signals, worker)
+                    await worker.serve(dispatcher)
+                    tasks.cancel_scope.cancel()
+            await to_thread.run_sync(worker.lease.end)
+            _end(worker.exit_code)
+
+
+async def _leave_on_signal(signals: AsyncIterator[signal.Signals], worker: _Worker) -> None:
+    async for _ in signals:
+        end_within(LEAVE, 1)
+        await worker.leave()
+
+
+def _leave_on_end_of_input(leave: Callable[[], object]) -> None:
+    """Leave when the program that has started this process closes its end, or dies."""
+
+    def wait() -> None:
+        line = sys.stdin.buffer.readline()
+        end_within(LEAVE if line else ORPHANED, 1)
+        leave()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def end_within(seconds: float, exit_code: int) -> None:
+    """End the process after a time, whatever happens until then."""
+    timer = threading.Timer(seconds, _end, (exit_code,))
+    timer.daemon = True
+    timer.start()
+
+
+def _end(exit_code: int) -> NoReturn:
+    """End the process. Threads of DBOS are in trials that another worker goes on with."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def main() -> None:
+    """Run a worker with the settings on standard input."""
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
+    try:
+        code = anyio.run(_main, settings)
+    except* StoreError as errors:
+        print(_innermost(errors), file=sys.stderr, flush=True)  # noqa: T201
+        code = NO_STORE
+    _end(code)
+
+
+if __name__ == "__main__":
+    main()
