@@ -15,6 +15,7 @@ from thinkwell import Budget, open_agent
 from thinkwell._display import phases
 from thinkwell._display.summary import error_words
 from thinkwell.errors import BudgetExceeded
+from thinkwell.trials._checks import run_check
 from thinkwell.trials._store import NO_CHANGES, Ended, Running
 from thinkwell.trials._trial import Spent
 
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from thinkwell import ThoughtStream
+    from thinkwell.events import JsonValue
+    from thinkwell.trials._checks import Check
     from thinkwell.trials._plan import Limits, Plan
     from thinkwell.trials._store import Name
 
-__all__ = ("Purse", "run_attempt", "total_budget")
+__all__ = ("Purse", "run_attempt", "total_budget", "words_of")
 
 UNLIMITED: Final = 2**62
 """Of tool calls: such a budget only counts."""
@@ -109,8 +112,7 @@ async def run_attempt(
     except Exception as exc:  # whatever it is, the other trials go on
         ended = _failed(exc)
     kept = recording if recording is not None and await to_thread.run_sync(Path(recording).exists) else None
-    spent = purse.counted if ended.spent == Spent() else _sum(purse.counted, ended.spent)
-    return replace(ended, spent=spent, seconds=time.monotonic() - began, recording=kept)
+    return replace(ended, spent=purse.counted, seconds=time.monotonic() - began, recording=kept)
 
 
 async def _run(
@@ -143,20 +145,30 @@ async def _run(
         if outcome.error is not None:
             return replace(_failed(outcome.error), changes=changes)
         result = to_jsonable_python(outcome.result)
-        return Ended(status="passed", result=result, changes=changes)
+        ended = Ended(status="passed", result=result, changes=changes)
+        check = plan.checker()
+        return ended if check is None else await _checked(check, plan.value(given), ended, folder, purse)
+
+
+async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, purse: Purse) -> Ended:
+    try:
+        verdict = await run_check(
+            check, input=given, result=ended.result, folder=folder, changes=ended.changes
+        )
+    except Exception as exc:  # the result is there, but not what it is worth
+        return replace(ended, status="error", error=_failed(exc).error)
+    spent = verdict.spent
+    purse.charge(tokens=spent.tokens, cost=spent.cost or 0.0, tool_calls=spent.tool_calls)
+    status = "passed" if verdict.passed else "failed"
+    return replace(ended, status=status, score=verdict.score, detail=verdict.detail)
 
 
 def _failed(exc: Exception) -> Ended:
-    words = error_words(exc)
-    told = f"{words.what}\n{words.next}".rstrip()
     # What the budget has stopped may run again, with a larger one.
-    return Ended(status="cancelled" if isinstance(exc, BudgetExceeded) else "error", error=told)
+    return Ended(status="cancelled" if isinstance(exc, BudgetExceeded) else "error", error=words_of(exc))
 
 
-def _sum(first: Spent, second: Spent) -> Spent:
-    costs = [cost for cost in (first.cost, second.cost) if cost is not None]
-    return Spent(
-        tool_calls=first.tool_calls + second.tool_calls,
-        tokens=first.tokens + second.tokens,
-        cost=sum(costs) if costs else None,
-    )
+def words_of(exc: Exception) -> str:
+    """Return what happened, and what to do."""
+    words = error_words(exc)
+    return f"{words.what}\n{words.next}".rstrip()

@@ -127,7 +127,7 @@ class Dispatcher:
         """Queue again what DBOS has given up, though the trial has not ended."""
         given_up = {found.workflow_id for found in _listed(*DEAD)}
         if given_up:
-            for plan, name, dispatch in self._store.dispatched_open():
+            for plan, name, dispatch in self._store.in_queues():
                 if _workflow(plan, name, dispatch) in given_up:
                     self._store.dispatch_again(plan, name, dispatch)
 

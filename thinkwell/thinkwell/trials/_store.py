@@ -52,7 +52,6 @@ _plans: Final = sa.Table(
     _metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("revision", sa.Integer, nullable=False),
-    sa.Column("stopped", sa.Boolean, nullable=False),
     sa.Column("body", sa.Text, nullable=False),
 )
 
@@ -182,7 +181,7 @@ class Store:
     def save(self, plan: str, body: str, names: Sequence[Name]) -> None:
         """Save a plan with its trials, those that are new; let those that were cancelled wait again."""
         with self._working("written") as tx:
-            _write(tx, _plans, {"id": plan}, {"body": body, "stopped": False}, {"revision": 1})
+            _write(tx, _plans, {"id": plan}, {"body": body}, {"revision": 0})
             tx.execute(_plans.update().where(_plans.c.id == plan).values(revision=_plans.c.revision + 1))
             of_plan = _trials.c.plan == plan
             found = tx.execute(sa.select(*_NAME).where(of_plan))
@@ -193,26 +192,21 @@ class Store:
             again = _trials.update().where(of_plan, _trials.c.status == "cancelled")
             tx.execute(again.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
 
-    def stop(self, plan: str) -> None:
+    def cancel(self, plan: str, why: str) -> None:
         """Cancel the trials of a plan that have not ended."""
-        with self._working("written") as tx:
-            tx.execute(_plans.update().where(_plans.c.id == plan).values(stopped=True))
-            self._cancel(tx, plan, "cancelled")
-
-    def out_of_budget(self, plan: str, why: str) -> None:
-        """Cancel the trials of a plan that have not ended, as its budget is used up."""
-        with self._working("written") as tx:
-            self._cancel(tx, plan, why)
-
-    def _cancel(self, tx: sa.Connection, plan: str, why: str) -> None:
         open_ones = _trials.update().where(_trials.c.plan == plan, _OPEN)
-        tx.execute(open_ones.values(status="cancelled", error=why, phase=""))
+        with self._working("written") as tx:
+            tx.execute(open_ones.values(status="cancelled", error=why, phase=""))
 
-    def plan(self, plan: str) -> tuple[int, str]:
-        """Return the revision of a plan, and the plan itself."""
+    def revision(self, plan: str) -> int | None:
+        """Return how often a plan was saved; ``None``: there is none."""
         with self._working("read") as tx:
-            row = tx.execute(sa.select(_plans).where(_plans.c.id == plan)).one()
-        return row.revision, row.body
+            return tx.execute(sa.select(_plans.c.revision).where(_plans.c.id == plan)).scalar()
+
+    def body(self, plan: str) -> str:
+        """Return a plan."""
+        with self._working("read") as tx:
+            return tx.execute(sa.select(_plans.c.body).where(_plans.c.id == plan)).scalar_one()
 
     def trials(self, plan: str, *, whole: bool = True) -> list[Trial]:
         """Return the trials of a plan.
@@ -230,18 +224,33 @@ class Store:
             rows = tx.execute(sa.select(*columns).where(_trials.c.plan == plan)).all()
         return [_trial_of(row, spent.get((row.input, row.agent, row.repeat), Spent())) for row in rows]
 
-    def spent(self, plan: str) -> Spent:
-        """Return what all attempts of a plan have spent, the lost ones included."""
+    def spent(self, plan: str, *, but: str | None = None) -> Spent:
+        """Return what all attempts of a plan have spent, the lost ones included.
+
+        Args:
+            plan: Its id.
+            but: A worker whose attempts do not count.
+        """
+        sums = sa.select(*_spent_sums()).where(_attempts.c.plan == plan)
+        if but is not None:
+            sums = sums.where(_attempts.c.worker != but)
         with self._working("read") as tx:
-            return _spent_of(tx.execute(sa.select(*_spent_sums()).where(_attempts.c.plan == plan)).one())
+            return _spent_of(tx.execute(sums).one())
 
     # Dispatching
 
+    def in_queues(self) -> list[tuple[str, Name, int]]:
+        """Return the trials that are in a queue, or run; see `undispatched`."""
+        return self._open(dispatched=True)
+
     def undispatched(self) -> list[tuple[str, Name, int]]:
         """Return what waits to be put in a queue: the plan, the trial, and how often that was done."""
+        return self._open(dispatched=False)
+
+    def _open(self, *, dispatched: bool) -> list[tuple[str, Name, int]]:
         rows = sa.select(_trials.c.plan, *_NAME, _trials.c.dispatch)
         with self._working("read") as tx:
-            found = tx.execute(rows.where(_OPEN, ~_trials.c.dispatched).limit(1000)).all()
+            found = tx.execute(rows.where(_OPEN, _trials.c.dispatched == dispatched)).all()
         return [(row.plan, (row.input, row.agent, row.repeat), row.dispatch) for row in found]
 
     def dispatched(self, trials: Iterable[tuple[str, Name, int]]) -> None:
@@ -288,17 +297,22 @@ class Store:
             tx.execute(_attempts.insert().values(**_attempt_key(attempt), worker=worker, tool_calls=0, tokens=0))
         return attempt
 
-    def note(self, running: Iterable[tuple[Attempt, Running]]) -> set[Attempt]:
-        """Note what attempts have come to so far; return those that are no longer wanted."""
-        over = set[Attempt]()
+    def note(self, running: Iterable[tuple[Attempt, Running]]) -> None:
+        """Note what attempts have come to so far, those that are the newest."""
         with self._working("written") as tx:
             for attempt, now in running:
-                changed = tx.execute(_trials.update().where(*_newest(attempt)).values(phase=now.phase))
+                changed = tx.execute(_trials.update().where(*_newest(attempt)).values(phase=_text(now.phase)))
                 if changed.rowcount:
                     self._charge(tx, attempt, now.spent)
-                else:
-                    over.add(attempt)
-        return over
+
+    def unwanted(self, attempts: Iterable[Attempt]) -> list[Attempt]:
+        """Return those attempts whose trial was cancelled, or that others have taken over."""
+        with self._working("read") as tx:
+            return [
+                attempt
+                for attempt in attempts
+                if not tx.execute(sa.select(sa.exists().where(*_newest(attempt)))).scalar()
+            ]
 
     def end(self, attempt: Attempt, ended: Ended) -> bool:
         """End a trial, if this attempt is the newest; return whether it is."""

@@ -13,10 +13,9 @@ import secrets
 import signal
 import sys
 import threading
-import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -25,21 +24,21 @@ from anyio import to_thread
 from msgspec import Struct
 
 from thinkwell import open_agent
-from thinkwell._display.summary import error_words
-from thinkwell.trials._attempt import Purse, run_attempt, total_budget
+from thinkwell.errors import BudgetExceeded
+from thinkwell.trials._attempt import Purse, run_attempt, total_budget, words_of
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._lease import Lease, bury, owned
 from thinkwell.trials._pace import Pace  # noqa: TC001 - type of a field
 from thinkwell.trials._plan import Plan
-from thinkwell.trials._store import LeaseLost, Store
+from thinkwell.trials._store import Running, Store
+from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from thinkwell import Budget
     from thinkwell.trials._dispatcher import Dispatcher
-    from thinkwell.trials._store import Attempt, Name, Running
-    from thinkwell.trials._trial import Spent
+    from thinkwell.trials._store import Attempt, Ended, Name
 
 __all__ = ("LOST", "NO_STORE", "Ready", "Settings")
 
@@ -112,6 +111,23 @@ class _Kept:
         self.plan = plan
         self.total: Budget = total_budget(plan.budget)
         self.elsewhere = Spent()
+
+    def charge(self, spent: Spent, before: Spent = Spent()) -> None:
+        """Count what was spent, and not counted before."""
+        self.total.charge(
+            tokens=spent.tokens - before.tokens,
+            cost=(spent.cost or 0.0) - (before.cost or 0.0),
+            tool_calls=spent.tool_calls - before.tool_calls,
+        )
+
+    def used_up(self) -> str | None:
+        """Return why no trial may begin; ``None``: one may."""
+        error, limits = self.total.exceeded(wants_more=True), self.plan.budget
+        if error is None and limits is not None and limits.max_tool_calls is not None:
+            used = self.total.spent.tool_calls
+            if used >= limits.max_tool_calls:
+                error = BudgetExceeded("tool_calls", limits.max_tool_calls, used)
+        return None if error is None else words_of(error)
 
 
 class _Worker:
@@ -285,8 +301,7 @@ async def _refusal(agent: str) -> str | None:
     except TimeoutError:
         return f"it was not ready within {PROBE:g} s"
     except Exception as exc:  # whatever it is, this agent cannot be run here
-        words = error_words(exc)
-        return f"{words.what} {words.next}".strip()
+        return words_of(exc)
 
 
 async def _ready(settings: Settings, worker: str) -> Ready:
@@ -305,7 +320,7 @@ async def _ready(settings: Settings, worker: str) -> Ready:
     return Ready(worker=worker, agents=agents, refused=refused)
 
 
-async def _main(settings: Settings) -> int:
+async def _main(settings: Settings) -> NoReturn:
     store = await to_thread.run_sync(Store, settings.store)
     with owned(store, "worker", PREDECESSOR):
         async with anyio.from_thread.BlockingPortal() as portal:
@@ -314,7 +329,7 @@ async def _main(settings: Settings) -> int:
             ready = await _ready(settings, worker.id)
             print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
             if not ready.agents:
-                return 0
+                _end(0)
             from thinkwell.trials._dispatcher import Dispatcher  # imports DBOS
 
             dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
@@ -365,11 +380,10 @@ def main() -> None:
     """Run a worker with the settings on standard input."""
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
     try:
-        code = anyio.run(_main, settings)
+        anyio.run(_main, settings)
     except* StoreError as errors:
-        print(_innermost(errors), file=sys.stderr, flush=True)  # noqa: T201
-        code = NO_STORE
-    _end(code)
+        print(*errors.exceptions, file=sys.stderr, flush=True)  # noqa: T201
+    _end(NO_STORE)
 
 
 if __name__ == "__main__":
