@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,8 +20,7 @@ from thinkwell.trials._store import NO_CHANGES, Ended, Running
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
+    from collections.abc import Generator
 
     from thinkwell import ThoughtStream
     from thinkwell.events import JsonValue
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from thinkwell.trials._plan import Limits, Plan
     from thinkwell.trials._store import Name
 
-__all__ = ("Purse", "run_attempt", "total_budget", "words_of")
+__all__ = ("Progress", "Purse", "run_attempt", "total_budget", "words_of")
 
 UNLIMITED: Final = 2**62
 """Of tool calls: such a budget only counts."""
@@ -56,9 +55,11 @@ class Purse(Budget):
         """Return the error for an exceeded limit of the shared budget, or ``None``."""
         return self._total.exceeded(wants_more=wants_more)
 
-    def shared_by(self, meter: Any) -> AbstractContextManager[float | None]:
+    @contextmanager
+    def shared_by(self, meter: Any) -> Generator[float | None]:
         """Include a run during a block, which gets the seconds left of the time limit."""
-        return self._total.shared_by(meter)
+        with self._total.shared_by(meter) as seconds:
+            yield seconds
 
     def run_out(self) -> BudgetExceeded:
         """Return the error for the exceeded time limit."""
@@ -68,6 +69,32 @@ class Purse(Budget):
         """Count a run's usage, and stop all runs of the shared budget if it is too much."""
         super().charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
         self._total.charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
+
+
+class Progress:
+    """What an attempt has come to so far.
+
+    Args:
+        purse: What it may spend.
+    """
+
+    def __init__(self, purse: Purse) -> None:
+        self.purse = purse
+        self._run: ThoughtStream[object] | None = None
+
+    def begin(self, _input: object, run: ThoughtStream[object]) -> None:
+        """Note the run."""
+        self._run = run
+
+    def now(self) -> Running:
+        """Return it."""
+        words = "preparing" if self._run is None else phases.words(self._run.view)
+        return Running(phase=words, spent=self.purse.counted)
+
+    def kill(self) -> None:
+        """Kill the agent."""
+        if self._run is not None:
+            self._run.kill()
 
 
 def total_budget(limits: Limits | None) -> Budget:
@@ -86,9 +113,8 @@ def total_budget(limits: Limits | None) -> Budget:
 async def run_attempt(
     plan: Plan,
     name: Name,
-    purse: Purse,
+    progress: Progress,
     *,
-    watch: Callable[[Callable[[], Running]], None] = lambda _: None,
     recording: str | None = None,
 ) -> Ended:
     """Run a trial once, and return what it has come to. Cancelling this ends its agent.
@@ -96,32 +122,19 @@ async def run_attempt(
     Args:
         plan: The plan.
         name: The trial.
-        purse: What it may spend.
-        watch: Called once with a function that says what it has come to so far.
+        progress: What it has come to so far, and what it may spend.
         recording: The file for a recording of the run.
     """
     began = time.monotonic()
-    run: list[ThoughtStream[object]] = []
-
-    def now() -> Running:
-        return Running(phase=phases.words(run[0].view) if run else "preparing", spent=purse.counted)
-
-    watch(now)
     try:
-        ended = await _run(plan, name, purse, lambda _, stream: run.append(stream), recording)
+        ended = await _run(plan, name, progress, recording)
     except Exception as exc:  # whatever it is, the other trials go on
         ended = _failed(exc)
     kept = recording if recording is not None and await to_thread.run_sync(Path(recording).exists) else None
-    return replace(ended, spent=purse.counted, seconds=time.monotonic() - began, recording=kept)
+    return replace(ended, spent=progress.purse.counted, seconds=time.monotonic() - began, recording=kept)
 
 
-async def _run(
-    plan: Plan,
-    name: Name,
-    purse: Purse,
-    begun: Callable[[object, ThoughtStream[object]], None],
-    recording: str | None,
-) -> Ended:
+async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None) -> Ended:
     given, agent_name, _ = name
     builder = plan.builder(given)
     async with AsyncExitStack() as stack:
@@ -132,11 +145,11 @@ async def _run(
             outcomes = agent.map(
                 lambda _: builder,
                 [given],
-                budget=purse,
+                budget=progress.purse,
                 timeout=plan.timeout,
                 idle_timeout=plan.idle_timeout,
             )
-            outcomes._follow(begun)
+            outcomes._follow(progress.begin)
             (outcome,) = await outcomes.results()
         changes = NO_CHANGES
         if plan.workspace is not None and tree is not None:
@@ -147,7 +160,11 @@ async def _run(
         result = to_jsonable_python(outcome.result)
         ended = Ended(status="passed", result=result, changes=changes)
         check = plan.checker()
-        return ended if check is None else await _checked(check, plan.value(given), ended, folder, purse)
+        return (
+            ended
+            if check is None
+            else await _checked(check, plan.value(given), ended, folder, progress.purse)
+        )
 
 
 async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, purse: Purse) -> Ended:

@@ -1,14 +1,14 @@
 """DBOS as the dispatcher: it hands each trial to one worker. Nothing of it is public.
 
-A workflow is a trial; its only argument is the trial's name. DBOS has a schema of its own, and the same version
-in all releases: a worker of the next one goes on with what this one has queued.
+A workflow is a trial; its arguments are the plan and the trial's name. DBOS has a schema of its own, and the
+same version in all releases: a worker of the next one goes on with what this one has queued.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dbos import DBOS, WorkflowStatusString
 from dbos import _serialization as dbos_serialization
@@ -18,7 +18,7 @@ from thinkwell.trials._store import MAX_ATTEMPTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from thinkwell.trials._pace import Pace
+    from thinkwell.trials._settings import Pace
     from thinkwell.trials._store import Name, Store
 
 __all__ = ("Dispatcher",)
@@ -70,7 +70,7 @@ class Dispatcher:
 
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=MAX_ATTEMPTS)
         def trial(plan: str, given: str, agent: str, repeat: int) -> None:
-            run(plan, (given, agent, repeat))
+            run(plan, (str(given), str(agent), int(repeat)))
 
     def launch(self, agents: Collection[str], limit: int, paces: Mapping[str, Pace]) -> None:
         """Begin to take the trials of some agents.
@@ -133,9 +133,7 @@ class Dispatcher:
 
 
 def _listed(*statuses: str) -> Iterable[Any]:
-    return DBOS.list_workflows(
-        status=list(statuses), name=WORKFLOW, load_input=False, load_output=False
-    )
+    return DBOS.list_workflows(status=list(statuses), name=WORKFLOW, load_input=False, load_output=False)
 
 
 def _queue(agent: str) -> str:
@@ -151,11 +149,11 @@ def _workflow(plan: str, name: Name, dispatch: int) -> str:
 def _refuse_pickles() -> None:
     """Have DBOS read nothing but JSON.
 
-    It reads each row as the row itself says, whatever the configuration says: a pickle that stands in a shared
+    It reads each row in the format that the row names, not that of its configuration: a pickle in a shared
     database would run code on every worker.
     """
 
-    def refuse(_self: object, _data: str) -> Any:
+    def refuse(_self: object, _data: str) -> NoReturn:
         raise ValueError("this row is no JSON, and thinkwell has not written it")
 
-    dbos_serialization.DefaultSerializer.deserialize = refuse  # type: ignore[method-assign]
+    dbos_serialization.DefaultSerializer.deserialize = refuse  # type: ignore[method-assign, assignment]

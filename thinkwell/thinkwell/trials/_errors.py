@@ -164,8 +164,8 @@ class WorkerFailed(ThinkwellError):
 
     def __str__(self) -> str:
         return (
-            f"the worker process ended with exit code {self.exit_code}, several times; see what it wrote, and "
-            f"start again: what has ended is kept\n{self.stderr_tail}"
+            f"the worker process ended with exit code {self.exit_code}, several times; see what it wrote, "
+            f"and start again: what has ended is kept\n{self.stderr_tail}"
         ).rstrip()
 
 

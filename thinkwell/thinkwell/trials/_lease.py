@@ -1,7 +1,7 @@
 """Leases: which worker lives, and who owns a store that is a file.
 
-On PostgreSQL a worker holds an advisory lock, which its death frees at once, and says every half second that it
-lives, since one that is stopped keeps its lock.
+On PostgreSQL a worker holds an advisory lock, which its death frees at once, and says every half second that
+it lives, since one that is stopped keeps its lock.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
     from thinkwell.trials._store import Store
 
-__all__ = ("LEASE", "Lease", "bury", "owned")
-
-LEASE: Final = 10.0
-"""Seconds without a sign of life after which a worker counts as dead. A busy machine may be late by some."""
+__all__ = ("Lease", "bury", "owned")
 
 BEAT: Final = 0.5
 """Seconds between two signs of life."""
@@ -46,9 +43,7 @@ class Lease:
         seconds: How long it lasts without a sign of life.
     """
 
-    def __init__(
-        self, store: Store, worker: str, lost: Callable[[str], None], seconds: float = LEASE
-    ) -> None:
+    def __init__(self, store: Store, worker: str, lost: Callable[[str], None], seconds: float) -> None:
         self._store = store
         self._worker = worker
         self._lost = lost
@@ -57,9 +52,9 @@ class Lease:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, daemon=True)
         self.settled = threading.Event()
-        """Whether the last signs of life were heard. After an outage, other workers get time to say theirs."""
+        """Set while its signs of life are heard. After an outage, other workers get time to give theirs."""
 
-    def take(self, agents: Collection[str] | None, host: str) -> None:
+    def take(self, agents: Collection[str], host: str) -> None:
         """Take it, and keep it from now on.
 
         Raises:
@@ -142,8 +137,7 @@ def _is_free(store: Store, worker: str) -> bool:
         return True  # a file has one owner, which is another now
     key = _key(worker)
     with store.engine.begin() as tx:
-        taken = bool(tx.execute(sa.select(sa.func.pg_try_advisory_xact_lock(key))).scalar())
-    return taken
+        return bool(tx.execute(sa.select(sa.func.pg_try_advisory_xact_lock(key))).scalar())
 
 
 def _key(worker: str) -> int:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from thinkwell import ThinkBuilder
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
+from thinkwell.permissions import PermissionMode  # noqa: TC001 - the same
 from thinkwell.trials._checks import Check, Command, Judge
 from thinkwell.trials._errors import PlanError
 from thinkwell.trials._reference import Reference, check_guard, refer
@@ -67,7 +68,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     timeout: float | None = None
     """Seconds for one run."""
     idle_timeout: float | None = None
-    permissions: str = "allow"
+    permissions: PermissionMode = "allow"
 
     def trials(self) -> list[tuple[str, str, int]]:
         """Return the names of the trials: input, agent, and the number of the repeat."""
@@ -116,7 +117,7 @@ def make_plan(
     budget: Budget | None = None,
     timeout: float | None = None,
     idle_timeout: float | None = None,
-    permissions: str = "allow",
+    permissions: PermissionMode = "allow",
     travels: bool = False,
 ) -> Plan:
     """Return the plan of a call of `trials`, whose arguments these are. This blocks, while git runs.

@@ -97,7 +97,7 @@ _workers: Final = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("beat", sa.Float, nullable=False),
     sa.Column("lease", sa.Float, nullable=False),
-    sa.Column("agents", sa.Text),
+    sa.Column("agents", sa.Text, nullable=False),
     sa.Column("host", sa.Text, nullable=False),
 )
 
@@ -136,8 +136,8 @@ class WorkerRow(Struct, frozen=True, kw_only=True):
     """A worker, as the store knows it."""
 
     id: str
-    agents: tuple[str, ...] | None
-    """The agents it can run; ``None``: those of any plan."""
+    agents: tuple[str, ...]
+    """The agents that it can run."""
     host: str
     late: bool
     """Whether its lease has run out."""
@@ -164,6 +164,11 @@ class Store:
     def embedded(self) -> bool:
         """Whether it is a file, which one worker at a time uses."""
         return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def address(self) -> str:
+        """The address, with the password."""
+        return self.path or self.url.render_as_string(hide_password=False)
 
     def __str__(self) -> str:
         return shown(self.url)
@@ -206,7 +211,7 @@ class Store:
     def body(self, plan: str) -> str:
         """Return a plan."""
         with self._working("read") as tx:
-            return tx.execute(sa.select(_plans.c.body).where(_plans.c.id == plan)).scalar_one()
+            return str(tx.execute(sa.select(_plans.c.body).where(_plans.c.id == plan)).scalar_one())
 
     def trials(self, plan: str, *, whole: bool = True) -> list[Trial]:
         """Return the trials of a plan.
@@ -288,13 +293,15 @@ class Store:
             if more is None:
                 return None
             if more.attempt > MAX_ATTEMPTS:
-                why = f"it was begun {MAX_ATTEMPTS} times, and each time its worker died; see what it does there"
+                why = f"it was begun {MAX_ATTEMPTS} times, and its worker died each time; see what it does"
                 tx.execute(
                     _trials.update().where(*where).values(status="error", error=why, attempt=MAX_ATTEMPTS)
                 )
                 return None
             attempt = Attempt(plan, name, more.attempt, worker)
-            tx.execute(_attempts.insert().values(**_attempt_key(attempt), worker=worker, tool_calls=0, tokens=0))
+            tx.execute(
+                _attempts.insert().values(**_attempt_key(attempt), worker=worker, tool_calls=0, tokens=0)
+            )
         return attempt
 
     def note(self, running: Iterable[tuple[Attempt, Running]]) -> None:
@@ -336,9 +343,7 @@ class Store:
     def give_back(self, attempt: Attempt, spent: Spent) -> None:
         """Let a trial wait again, as its worker leaves."""
         with self._working("written") as tx:
-            changed = tx.execute(
-                _trials.update().where(*_newest(attempt)).values(status="waiting", phase="")
-            )
+            changed = tx.execute(_trials.update().where(*_newest(attempt)).values(status="waiting", phase=""))
             if changed.rowcount:
                 self._charge(tx, attempt, spent)
 
@@ -349,10 +354,15 @@ class Store:
 
     # Workers
 
-    def enter(self, worker: str, *, agents: Collection[str] | None, host: str, lease: float) -> None:
+    def enter(self, worker: str, *, agents: Collection[str], host: str, lease: float) -> None:
         """Add a worker."""
-        listed = None if agents is None else json.dumps(sorted(agents))
-        row = {"id": worker, "lease": lease, "agents": listed, "host": host, "beat": self._now}
+        row = {
+            "id": worker,
+            "lease": lease,
+            "agents": json.dumps(sorted(agents)),
+            "host": host,
+            "beat": self._now,
+        }
         with self._working("written") as tx:
             tx.execute(_workers.insert().values(**row))
 
@@ -374,7 +384,7 @@ class Store:
         return [
             WorkerRow(
                 id=row.id,
-                agents=None if row.agents is None else tuple(json.loads(row.agents)),
+                agents=tuple(json.loads(row.agents)),
                 host=row.host,
                 late=bool(row.late),
             )
@@ -428,7 +438,9 @@ _DISPATCH_AGAIN: Final[dict[str, Any]] = {"dispatched": False, "dispatch": _tria
 
 def shown(url: sa.URL) -> str:
     """Return an address as errors and logs may have it: without its password."""
-    return url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    return (
+        url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    )
 
 
 def _url(address: str) -> sa.URL:
@@ -471,10 +483,12 @@ def _reason(exc: SQLAlchemyError, what: str) -> str:
     said = str(exc.orig if isinstance(exc, DBAPIError) else exc).strip().splitlines()
     reason = said[0] if said else type(exc).__name__
     if "disk is full" in reason or "No space left" in reason:
-        return f"it could not be {what}, as the disk is full; make room, and start again: what has ended is kept"
+        return (
+            f"it could not be {what}, as the disk is full; make room, and start again: what has ended is kept"
+        )
     if isinstance(exc, DBAPIError) and "not a database" in reason:
         return "it is no SQLite file; name another file"
-    return f"it could not be {what} ({reason}); check the address and that it runs, and start again: what has ended is kept"
+    return f"it could not be {what} ({reason}); check that it runs, and start again: what has ended is kept"
 
 
 def _write(

@@ -1,7 +1,7 @@
 """The worker: a process that runs trials. Only here DBOS is imported.
 
-It is started by `thinkwell.trials._process`, which writes its settings on standard input and keeps that open: it
-leaves when its program leaves or dies.
+It is started by `thinkwell.trials._process`, which writes its settings on standard input and keeps that open:
+it leaves when its program leaves or dies.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ import anyio
 import anyio.from_thread
 import msgspec
 from anyio import to_thread
-from msgspec import Struct
 
 from thinkwell import open_agent
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._attempt import Purse, run_attempt, total_budget, words_of
+from thinkwell.trials._attempt import Progress, Purse, run_attempt, total_budget, words_of
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._lease import Lease, bury, owned
-from thinkwell.trials._pace import Pace  # noqa: TC001 - type of a field
 from thinkwell.trials._plan import Plan
-from thinkwell.trials._store import Running, Store
+from thinkwell.trials._settings import LEAVE, LOST, NO_STORE, Ready, Settings
+from thinkwell.trials._store import Attempt, Running, Store
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ if TYPE_CHECKING:
 
     from thinkwell import Budget
     from thinkwell.trials._dispatcher import Dispatcher
-    from thinkwell.trials._store import Attempt, Ended, Name
-
-__all__ = ("LOST", "NO_STORE", "Ready", "Settings")
+    from thinkwell.trials._store import Ended, Name
 
 T = TypeVar("T")
 
@@ -53,9 +50,6 @@ SWEEP: Final = 0.5
 RETRY: Final = 0.5
 """Seconds until a store that did not answer is tried again."""
 
-LEAVE: Final = 18.0
-"""Seconds to leave when asked to: ending an agent that does not listen takes up to 15."""
-
 ORPHANED: Final = 4.0
 """Seconds to leave when the program has died."""
 
@@ -65,41 +59,16 @@ PROBE: Final = 120.0
 PREDECESSOR: Final = 10.0
 """Seconds to wait for the worker of a program that has died, which is leaving."""
 
-LOST: Final = 75
-NO_STORE: Final = 74
-"""Exit codes: the lease is lost, or the store cannot be used."""
 
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """What a worker is to do."""
-
-    store: str
-    agents: tuple[str, ...]
-    limit: int
-    probe: bool = False
-    """Whether to find out first which of the agents start here, and are logged in."""
-    paces: dict[str, Pace] = {}
-    lease: float
-    recordings: str | None = None
-    """The folder for recordings of the runs."""
-
-
-class Ready(Struct, frozen=True, kw_only=True):
-    """What a worker says when it begins."""
-
-    worker: str
-    agents: tuple[str, ...]
-    refused: dict[str, str]
-    """The agents that it cannot run, and why."""
+NOTHING: Final = Spent()
 
 
 class _Live:
     """An attempt that goes on."""
 
-    def __init__(self, scope: anyio.CancelScope, purse: Purse) -> None:
+    def __init__(self, scope: anyio.CancelScope, total: Budget) -> None:
         self.scope = scope
-        self.purse = purse
-        self.now: Callable[[], Running] = Running
+        self.progress = Progress(Purse(total))
         self.noted = Running()
 
 
@@ -112,7 +81,7 @@ class _Kept:
         self.total: Budget = total_budget(plan.budget)
         self.elsewhere = Spent()
 
-    def charge(self, spent: Spent, before: Spent = Spent()) -> None:
+    def charge(self, spent: Spent, before: Spent = NOTHING) -> None:
         """Count what was spent, and not counted before."""
         self.total.charge(
             tokens=spent.tokens - before.tokens,
@@ -176,7 +145,9 @@ class _Worker:
         live = list(self._live.items())
         for attempt in self._store.unwanted([attempt for attempt, _ in live]):
             self._portal.start_task_soon(self._cancel, attempt)
-        changed = [(attempt, each, now) for attempt, each in live if (now := each.now()) != each.noted]
+        changed = [
+            (attempt, each, now) for attempt, each in live if (now := each.progress.now()) != each.noted
+        ]
         if changed:
             self._store.note([(attempt, now) for attempt, _, now in changed])
         for _, each, now in changed:
@@ -214,8 +185,13 @@ class _Worker:
 
     # In the event loop
 
-    async def leave(self, exit_code: int = 0) -> None:
-        """Cancel the attempts; when they have ended, the worker ends."""
+    async def leave(self, exit_code: int = 0, *, hurried: bool = False) -> None:
+        """Cancel the attempts; when they have ended, the worker ends.
+
+        Args:
+            exit_code: Its exit code.
+            hurried: Whether to kill agents that have not ended after half of the time.
+        """
         if not self._leaving:
             self._leaving = True
             self.exit_code = exit_code
@@ -223,6 +199,10 @@ class _Worker:
                 each.scope.cancel()
         if not self._live:
             self._over.set()
+        elif hurried:
+            await anyio.sleep(ORPHANED / 2)
+            for each in self._live.values():
+                each.progress.kill()
 
     async def serve(self, dispatcher: Dispatcher) -> None:
         """Work until it is time to leave."""
@@ -254,21 +234,20 @@ class _Worker:
 
     async def _attempt(self, attempt: Attempt, kept: _Kept) -> None:
         with anyio.CancelScope() as scope:
-            self._live[attempt] = live = _Live(scope, Purse(kept.total))
+            self._live[attempt] = live = _Live(scope, kept.total)
             if self._leaving:
                 scope.cancel()
             ended = await run_attempt(
                 kept.plan,
                 attempt.name,
-                live.purse,
-                watch=partial(setattr, live, "now"),
+                live.progress,
                 recording=self._recording(attempt),
             )
         with anyio.CancelScope(shield=True):
             if not scope.cancelled_caught:
                 await self._surely(lambda: self._end(attempt, ended))
             elif self._leaving:
-                await self._surely(lambda: self._store.give_back(attempt, live.purse.counted))
+                await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
         del self._live[attempt]
         if self._leaving:
             await self.leave()
@@ -325,7 +304,7 @@ async def _main(settings: Settings) -> NoReturn:
     with owned(store, "worker", PREDECESSOR):
         async with anyio.from_thread.BlockingPortal() as portal:
             worker = _Worker(settings, store, portal)
-            _leave_on_end_of_input(partial(portal.start_task_soon, worker.leave))
+            _leave_on_end_of_input(portal, worker)
             ready = await _ready(settings, worker.id)
             print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
             if not ready.agents:
@@ -342,7 +321,7 @@ async def _main(settings: Settings) -> NoReturn:
                     await worker.serve(dispatcher)
                     tasks.cancel_scope.cancel()
             await to_thread.run_sync(worker.lease.end)
-            _end(worker.exit_code)
+    _end(worker.exit_code)
 
 
 async def _leave_on_signal(signals: AsyncIterator[signal.Signals], worker: _Worker) -> None:
@@ -351,13 +330,13 @@ async def _leave_on_signal(signals: AsyncIterator[signal.Signals], worker: _Work
         await worker.leave()
 
 
-def _leave_on_end_of_input(leave: Callable[[], object]) -> None:
-    """Leave when the program that has started this process closes its end, or dies."""
+def _leave_on_end_of_input(portal: anyio.from_thread.BlockingPortal, worker: _Worker) -> None:
+    """Leave when the program that has started this process says so, or dies."""
 
     def wait() -> None:
-        line = sys.stdin.buffer.readline()
-        end_within(LEAVE if line else ORPHANED, 1)
-        leave()
+        asked = bool(sys.stdin.buffer.readline())
+        end_within(LEAVE if asked else ORPHANED, 1)
+        portal.start_task_soon(partial(worker.leave, hurried=not asked))
 
     threading.Thread(target=wait, daemon=True).start()
 
