@@ -16,10 +16,13 @@ from __future__ import annotations
 from thinkwell.trials._changes import Changes, ChangeStat
 from thinkwell.trials._checks import Candidate, Check, Command, Judge, Verdict, run_check
 from thinkwell.trials._errors import ChangesConflict, CheckError, DirtyTree, NonePassed, WorktreeError
+from thinkwell.trials._report import Report
+from thinkwell.trials._statistics import AgentSummary, Estimate, pass_at_k
 from thinkwell.trials._trial import Spent, Status, Trial
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 __all__ = (
+    "AgentSummary",
     "Candidate",
     "ChangeStat",
     "Changes",
@@ -28,14 +31,17 @@ __all__ = (
     "CheckError",
     "Command",
     "DirtyTree",
+    "Estimate",
     "Judge",
     "NonePassed",
     "OpenWorktree",
+    "Report",
     "Spent",
     "Status",
     "Trial",
     "Verdict",
     "Worktree",
     "WorktreeError",
+    "pass_at_k",
     "run_check",
 )
