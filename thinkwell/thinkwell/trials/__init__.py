@@ -26,11 +26,16 @@ from thinkwell.trials._errors import (
     WorktreeError,
 )
 from thinkwell.trials._plan import Input
+from thinkwell.trials._report import Report
+from thinkwell.trials._settings import Pace, Ready
+from thinkwell.trials._statistics import AgentSummary, Estimate, pass_at_k
 from thinkwell.trials._travel import Repository
 from thinkwell.trials._trial import Spent, Status, Trial
+from thinkwell.trials._trials import serve_worker, trials
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 __all__ = (
+    "AgentSummary",
     "Candidate",
     "ChangeStat",
     "Changes",
@@ -39,11 +44,15 @@ __all__ = (
     "CheckError",
     "Command",
     "DirtyTree",
+    "Estimate",
     "Input",
     "Judge",
     "NonePassed",
     "OpenWorktree",
+    "Pace",
     "PlanError",
+    "Ready",
+    "Report",
     "Repository",
     "Spent",
     "Status",
@@ -53,5 +62,8 @@ __all__ = (
     "WorkerFailed",
     "Worktree",
     "WorktreeError",
+    "pass_at_k",
     "run_check",
+    "serve_worker",
+    "trials",
 )
