@@ -1,4 +1,4 @@
-"""Running the trials of a plan: the plan is saved, a worker started, and the store watched until all have ended."""
+"""Running a plan: it is saved, a worker is started, and the store is watched until all trials have ended."""
 
 from __future__ import annotations
 
@@ -193,17 +193,14 @@ class _Run:
         """Warn of agents that no worker can run, though trials wait for them."""
         now = time.monotonic()
         waiting = {trial.agent for trial in self._shown if trial.status == "waiting"}
-        self._served.update(
-            dict.fromkeys(
-                (agent for each in self._store.workers() if not each.late for agent in each.agents), now
-            )
-        )
+        workers = [worker for worker in self._store.workers() if not worker.late]
+        self._served.update({agent: now for worker in workers for agent in worker.agents})
         for agent in waiting - self._warned:
             if now - self._served[agent] > UNSERVED:
                 self._warned.add(agent)
                 logger.warning(
-                    "%s: no worker can run the agent %r, so its trials wait; start `thinkwell worker` where it is "
-                    "installed and logged in",
+                    "%s: no worker can run the agent %r, so its trials wait; start `thinkwell worker` where "
+                    "it is installed and logged in",
                     self._store,
                     agent,
                 )

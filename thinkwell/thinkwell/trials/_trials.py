@@ -1,4 +1,4 @@
-"""`trials`: many inputs, many agents, several times each, and nothing lost; and a worker for other machines."""
+"""`trials`: many inputs, many agents, several times each; and `serve_worker`, for other machines."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ async def trials(
 ) -> Report:
     """Run a task over many inputs, with several agents, several times each, and return the report.
 
-    Each trial runs in a process of its own kind, the worker, which this starts. What has ended is kept in the
-    store: the same call with the same store runs only the rest, also after a crash. A trial that was under way
-    then begins again. Cancelling this cancels the trials; the next call runs them.
+    They run in another process, a worker, which this starts. What has ended is kept in the store: the same
+    call with the same store runs only the rest, also after a crash. A trial that was under way then begins
+    again. Cancelling this cancels the trials; the next call runs them.
 
     Args:
         task: The task, to which each input is added by ``.text(str(input))``; or a function of a module that
@@ -53,8 +53,8 @@ async def trials(
             else a hash of its content.
         agents: The names of known agents.
         repeat: How often each agent gets each input.
-        workspace: Where the agents work: each trial in a `Worktree` of its own. A `Repository` can be worked on
-            by other machines, too. By default the agents work in the current folder.
+        workspace: Where the agents work: each trial in a `Worktree` of its own. With a `Repository`, other
+            machines can run trials, too. By default the agents work in the current folder.
         check: What says whether a trial has passed: a `Command`, a `Judge`, or a function of a module. By
             default, a trial with a result has.
         store: The path of an SQLite file, which one program at a time can use, or the URL of a PostgreSQL
