@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -219,9 +219,9 @@ def plan_id(plan: Plan) -> str:
 
 @contextmanager
 def _opened(store: str | os.PathLike[str] | None) -> Generator[Store]:
-    with tempfile.TemporaryDirectory(prefix="thinkwell-") as folder:
-        kept = Store(str(store if store is not None else Path(folder, "trials.sqlite")))
-        try:
-            yield kept
-        finally:
-            kept.close()
+    with ExitStack() as stack:
+        if store is None:
+            store = Path(stack.enter_context(TemporaryDirectory(prefix="thinkwell-")), "trials.sqlite")
+        kept = Store(str(store))
+        stack.callback(kept.close)
+        yield kept

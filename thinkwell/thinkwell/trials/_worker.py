@@ -121,6 +121,11 @@ class _Worker:
         self._leaving = False
         self._over = anyio.Event()
 
+    @property
+    def idle(self) -> bool:
+        """Whether no attempt goes on."""
+        return not self._live
+
     # From other threads
 
     def run(self, plan: str, name: Name) -> None:
@@ -321,6 +326,7 @@ async def _main(settings: Settings) -> NoReturn:
                     await worker.serve(dispatcher)
                     tasks.cancel_scope.cancel()
             await to_thread.run_sync(worker.lease.end)
+            await portal.stop(cancel_remaining=True)  # trials that wait for their turn
     _end(worker.exit_code)
 
 
@@ -335,6 +341,8 @@ def _leave_on_end_of_input(portal: anyio.from_thread.BlockingPortal, worker: _Wo
 
     def wait() -> None:
         asked = bool(sys.stdin.buffer.readline())
+        if not asked and worker.idle:
+            _end(0)  # without having waited until DBOS is imported
         end_within(LEAVE if asked else ORPHANED, 1)
         portal.start_task_soon(partial(worker.leave, hurried=not asked))
 
