@@ -162,13 +162,14 @@ def main() -> None:
     statuses = [row.status for row in found.rows]
     spent = sum(row.spent["tool_calls"] or 0 for row in found.rows)
     attempts = [row.attempts for row in found.rows]
-    print(
-        f"{chosen.kills} kills, {seconds:.0f} s; {len(set(row.input for row in found.rows))} trials in the report"
+    lines = (
+        f"{chosen.kills} kills, {seconds:.0f} s; {len({row.input for row in found.rows})} trials in the report",
+        f"{ {status: statuses.count(status) for status in set(statuses)} }",
+        f"attempts: {sum(attempts)}, at most {max(attempts)}; ended trials that changed: {found.again}",
+        f"tool calls: {spent:g} counted, of the own tool {found.calls}; budget {chosen.calls}",
+        f"left: {found.left or 'nothing'}; processes of earlier starts lived {found.lived_on:.1f} s",
     )
-    print({status: statuses.count(status) for status in set(statuses)})
-    print(f"attempts: {sum(attempts)}, at most {max(attempts)}; ended trials that changed: {found.again}")
-    print(f"tool calls: {spent:g} counted, of the own tool {found.calls}; budget {chosen.calls}")
-    print(f"left: {found.left or 'nothing'}; processes of earlier starts lived {found.lived_on:.1f} s")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Trials in a file: what they come to, that nothing is lost or run twice, and that nothing is left of them."""
+"""Trials in a file: what they come to, and that nothing is lost, run twice or left of them."""
 
 from __future__ import annotations
 
