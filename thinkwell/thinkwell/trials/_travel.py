@@ -116,7 +116,8 @@ class Parcel(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parcel", 
         if self.files:
             check_files(self.files)
         cache = _cache()
-        root = cache / hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32] / self.name
+        alike = replace(self, packed=tuple(replace(part, bundle=b"") for part in self.packed))
+        root = cache / hashlib.sha256(msgspec.json.encode(alike)).hexdigest()[:32] / self.name
         if not root.exists():
             new = Path(tempfile.mkdtemp(prefix=".new-", dir=cache))
             try:
