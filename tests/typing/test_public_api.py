@@ -59,7 +59,10 @@ TELEGRAM = """
     TelegramChannel TelegramConflict TelegramError TelegramForbidden TelegramNetworkError TelegramRefused
     TelegramServerError TelegramThrottled TelegramUnauthorized Update serve
 """
-TRIALS = "ChangeStat Changes ChangesConflict DirtyTree OpenWorktree Worktree WorktreeError"
+TRIALS = """
+    AgentSummary Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Estimate Judge
+    NonePassed OpenWorktree Report Spent Status Trial Verdict Worktree WorktreeError pass_at_k run_check
+"""
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer
     ToolSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +17,7 @@ from thinkwell.trials._git import Git, paths
 if TYPE_CHECKING:
     import os
 
-__all__ = ("ChangeStat", "Changes", "Part", "object_format", "settings_of")
+__all__ = ("NO_CHANGES", "ChangeStat", "Changes", "Part", "object_format", "settings_of")
 
 
 class ChangeStat(Struct, frozen=True, kw_only=True):
@@ -149,6 +149,10 @@ class Changes(Struct, frozen=True, kw_only=True):
                 "it is no folder of this machine; write the patch to a file with changes.save(…), and use "
                 "`git apply` in a clone",
             )
+
+
+NO_CHANGES: Final = Changes(repository="", _parts=())
+"""Those of a run without a worktree."""
 
 
 def object_format(commit: str) -> str:

@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from thinkwell import ThinkBuilder
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
+from thinkwell.permissions import PermissionMode  # noqa: TC001 - the same
+from thinkwell.trials._checks import Check, Command, Judge
 from thinkwell.trials._errors import PlanError
 from thinkwell.trials._reference import Reference, check_guard, refer
 from thinkwell.trials._task_data import TaskData, task_data
@@ -60,18 +62,30 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     agents: tuple[str, ...]
     repeat: int = 1
     workspace: Place | Parcel | None = None
-    check: Reference | None = None
+    check: Command | Judge | Reference | None = None
     limit: int = 4
     budget: Limits | None = None
     timeout: float | None = None
     """Seconds for one run."""
     idle_timeout: float | None = None
-    permissions: str = "allow"
+    permissions: PermissionMode = "allow"
 
     def trials(self) -> list[tuple[str, str, int]]:
         """Return the names of the trials: input, agent, and the number of the repeat."""
         keys = [given.key for given in self.inputs]
         return [(key, agent, n) for n, key, agent in product(range(1, self.repeat + 1), keys, self.agents)]
+
+    def value(self, key: str) -> JsonValue:
+        """Return the input with a key."""
+        return next(given.value for given in self.inputs if given.key == key)
+
+    def checker(self) -> Check | None:
+        """Return the check.
+
+        Raises:
+            PlanError: The function does not exist here.
+        """
+        return cast("Check", self.check.find()) if isinstance(self.check, Reference) else self.check
 
     def builder(self, key: str) -> ThinkBuilder[Any]:
         """Return the task for an input.
@@ -80,7 +94,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
             PlanError: The function, or what the task needs, does not exist here.
             Exception: What the function raises.
         """
-        value = next(given.value for given in self.inputs if given.key == key)
+        value = self.value(key)
         if isinstance(self.task, TaskData):
             return self.task.builder().text(str(value))
         made = cast("Callable[[JsonValue], object]", self.task.find())(value)
@@ -103,7 +117,7 @@ def make_plan(
     budget: Budget | None = None,
     timeout: float | None = None,
     idle_timeout: float | None = None,
-    permissions: str = "allow",
+    permissions: PermissionMode = "allow",
     travels: bool = False,
 ) -> Plan:
     """Return the plan of a call of `trials`, whose arguments these are. This blocks, while git runs.
@@ -135,7 +149,7 @@ def make_plan(
         agents=tuple(cast("list[str]", names)),
         repeat=repeat,
         workspace=None if workspace is None else pack(workspace, travels=travels),
-        check=None if check is None else refer(check, "check"),
+        check=check if check is None or isinstance(check, Command | Judge) else refer(check, "check"),
         limit=limit,
         budget=None if budget is None else _limits(budget),
         timeout=timeout,

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
-from thinkwell.trials._changes import Changes
+from thinkwell.trials._changes import NO_CHANGES, Changes
 
 __all__ = ("Spent", "Status", "Trial")
 
@@ -54,7 +54,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     """How many times it was begun."""
     error: str | None = None
     """Why it has no result."""
-    changes: Changes = Changes(repository="", _parts=())
+    changes: Changes = NO_CHANGES
     """What has changed in its worktree; empty without one."""
     recording: str | None = None
     """The path of the recording of its run."""
