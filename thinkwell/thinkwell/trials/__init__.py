@@ -25,7 +25,9 @@ from thinkwell.trials._errors import (
     WorkerFailed,
     WorktreeError,
 )
+from thinkwell.trials._forecast import Forecast
 from thinkwell.trials._plan import Input
+from thinkwell.trials._plan_file import PlanFile, read_plan
 from thinkwell.trials._report import Report
 from thinkwell.trials._settings import Pace, Ready
 from thinkwell.trials._statistics import AgentSummary, Estimate, pass_at_k
@@ -45,12 +47,14 @@ __all__ = (
     "Command",
     "DirtyTree",
     "Estimate",
+    "Forecast",
     "Input",
     "Judge",
     "NonePassed",
     "OpenWorktree",
     "Pace",
     "PlanError",
+    "PlanFile",
     "Ready",
     "Report",
     "Repository",
@@ -63,6 +67,7 @@ __all__ = (
     "Worktree",
     "WorktreeError",
     "pass_at_k",
+    "read_plan",
     "run_check",
     "serve_worker",
     "trials",

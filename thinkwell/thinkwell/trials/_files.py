@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from thinkwell.trials._address import redacted
+from thinkwell._display.urls import without_password
 from thinkwell.trials._errors import PlanError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def check_files(folder: str) -> None:
 
 @contextmanager
 def _opened(url: str, mode: str) -> Generator[Any]:
-    shown = redacted(url)
+    shown = without_password(url)
     try:
         import fsspec  # a slow import, for large repositories and patches only
 

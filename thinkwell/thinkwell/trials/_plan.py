@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from thinkwell import ThinkBuilder
+from thinkwell import Budget, ThinkBuilder
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.permissions import PermissionMode  # noqa: TC001 - the same
 from thinkwell.trials._checks import Check, Command, Judge
@@ -20,7 +21,6 @@ from thinkwell.trials._task_data import TaskData, task_data
 from thinkwell.trials._travel import Parcel, Place, Repository, pack
 
 if TYPE_CHECKING:
-    from thinkwell import Budget
     from thinkwell.trials._worktree import Worktree
 
 __all__ = ("Input", "Limits", "Plan", "make_plan")
@@ -43,7 +43,7 @@ class Input(Struct, frozen=True):
     """What names it for good; by default a hash of the value."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits of a budget, as data. ``None``: there is none."""
 
     max_tokens: int | None = None
@@ -51,6 +51,15 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_tool_calls: int | None = None
     max_seconds: float | None = None
     currency: str = "USD"
+
+    def budget(self) -> Budget:
+        """Return a budget with these limits.
+
+        Raises:
+            TypeError: A limit is not a number.
+            ValueError: A limit is negative, or there are none.
+        """
+        return Budget(**asdict(self))
 
 
 class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

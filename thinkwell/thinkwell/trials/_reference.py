@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -95,9 +96,11 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         if self.folder not in sys.path:
             sys.path.insert(0, self.folder)
         sys.modules[SCRIPT] = module  # dataclasses and the like look their module up
+        code = compile(Path(self.module).read_bytes(), self.module, "exec")
         _loading.append(self.module)
         try:
-            exec(compile(Path(self.module).read_bytes(), self.module, "exec"), vars(module))  # noqa: S102
+            with ThreadPoolExecutor(1) as pool:  # without a guard, it starts an event loop
+                pool.submit(exec, code, vars(module)).result()
         except PlanError:
             raise
         except (Exception, SystemExit) as exc:

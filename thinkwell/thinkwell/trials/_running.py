@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from thinkwell.trials._settings import Pace, Ready
     from thinkwell.trials._trial import Trial
 
-__all__ = ("run_plan", "serve")
+__all__ = ("kept_trials", "run_plan", "serve")
 
 logger = logging.getLogger("thinkwell")
 
@@ -107,6 +107,16 @@ async def serve(
             recordings=folder,
         )
         await run_worker(settings, ready)
+
+
+def kept_trials(plan: Plan, store: str | os.PathLike[str]) -> list[Trial]:
+    """Return the trials of a plan that are in a store, without results and changes. This blocks.
+
+    Raises:
+        StoreError: The store cannot be used.
+    """
+    with _opened(store) as kept:
+        return kept.trials(plan_id(plan), whole=False)
 
 
 def _recordings(folder: str | os.PathLike[str] | None) -> str | None:
@@ -212,7 +222,15 @@ def plan_id(plan: Plan) -> str:
     Other inputs, agents, repeats and limits are the same plan, so that what has ended is not run again.
     """
     same = replace(
-        plan, inputs=(), agents=(), repeat=1, limit=1, budget=None, timeout=None, idle_timeout=None
+        plan,
+        inputs=(),
+        agents=(),
+        repeat=1,
+        limit=1,
+        budget=None,
+        timeout=None,
+        idle_timeout=None,
+        workspace=None if plan.workspace is None else plan.workspace.alike(),
     )
     return hashlib.sha256(msgspec.json.encode(same, order="sorted")).hexdigest()[:32]
 

@@ -25,8 +25,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell._core.exit import existing_folder
+from thinkwell._display.urls import without_password
 from thinkwell.agents import state_folder
-from thinkwell.trials._address import has_password, redacted
 from thinkwell.trials._changes import Changes, Part, object_format
 from thinkwell.trials._errors import PlanError
 from thinkwell.trials._files import check_files, read_file, write_file
@@ -69,6 +69,10 @@ class Place(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place"):
             ignored=self.ignored,
         )
 
+    def alike(self) -> Place:
+        """Return what is the same for all worktrees with the same content."""
+        return self
+
     def delivered(self, changes: Changes) -> Changes:
         """Return the changes as they are kept."""
         return changes
@@ -82,8 +86,10 @@ class Packed(Struct, frozen=True, kw_only=True):
     place: str
     """Where it is in the first one: empty, or the path of a submodule with a slash at its end."""
     commit: str
+    digest: str = ""
+    """A hash of the changes that are not committed."""
     before: str = ""
-    """The changes that are not committed, as a patch."""
+    """These changes, as a patch."""
     bundle: bytes = b""
     """The commit with its history."""
 
@@ -106,6 +112,10 @@ class Parcel(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parcel", 
     files: str = ""
     """The URL for what is large."""
 
+    def alike(self) -> Parcel:
+        """Return what is the same for all with the same content; git packs that in several ways."""
+        return replace(self, stored="", packed=_without_content(self.packed))
+
     def worktree(self) -> Worktree:
         """Fetch the repository, unless it is in the cache, and return a worktree of it. This blocks.
 
@@ -116,7 +126,7 @@ class Parcel(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parcel", 
         if self.files:
             check_files(self.files)
         cache = _cache()
-        root = cache / hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:32] / self.name
+        root = cache / _hash(msgspec.json.encode(self.alike())) / self.name
         if not root.exists():
             new = Path(tempfile.mkdtemp(prefix=".new-", dir=cache))
             try:
@@ -140,7 +150,7 @@ class Parcel(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parcel", 
         content = msgspec.json.encode(changes._parts)
         if len(content) <= LARGEST:
             return changes
-        name = hashlib.sha256(content).hexdigest()[:32]
+        name = _hash(content)
         if self.files:
             small = tuple(replace(part, before="", diff="") for part in changes._parts)
             stored = write_file(self.files, f"{name}.json", content)
@@ -202,10 +212,10 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
         if isinstance(source, Worktree) and ref is not None:
             raise ValueError("Repository(Worktree(…), ref=…): give the ref to the Worktree")
         for url in (source, files):
-            if isinstance(url, str) and has_password(url):
+            if isinstance(url, str) and without_password(url) != url:
                 raise ValueError(
-                    f"Repository({redacted(url)!r:.200}): the password would be stored with the trials; "
-                    "leave it out, and let each worker log in: with git's credential helper, or a key"
+                    f"Repository({without_password(url)!r:.200}): the password would be stored; leave it "
+                    "out, and let each worker log in: with git's credential helper, or a key"
                 )
         self._source = source
         self._ref = ref
@@ -296,8 +306,8 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
                 str(source), f"packed, it has {size:,} bytes, and up to {LARGEST:,} are kept. {NEED_FILES}"
             )
         content = msgspec.msgpack.encode(packed)
-        name = f"{hashlib.sha256(content).hexdigest()[:32]}.parcel"
-        small = tuple(replace(part, before="", bundle=b"") for part in packed)
+        name = f"{_hash(content)}.parcel"
+        small = _without_content(packed)
         return replace(parcel, packed=small, stored=write_file(self._files, name, content))
 
 
@@ -341,9 +351,18 @@ def _bundled(part: Part, tree: Path) -> Packed:
             root=part.root,
             place=part.place,
             commit=part.commit,
+            digest=_hash(part.before.encode()),
             before=part.before,
             bundle=bundle.read_bytes(),
         )
+
+
+def _without_content(packed: tuple[Packed, ...]) -> tuple[Packed, ...]:
+    return tuple(replace(part, before="", bundle=b"") for part in packed)
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def _cache() -> Path:
