@@ -58,7 +58,9 @@ class PostgresServer:
 
     def ask(self, url: str, statement: str) -> str:
         """Have it do something in a database, and return what it says."""
-        return self._run("psql", "--no-psqlrc", "-At", "-v", "ON_ERROR_STOP=1", "-c", statement, url, data=False)
+        return self._run(
+            "psql", "--no-psqlrc", "-At", "-v", "ON_ERROR_STOP=1", "-c", statement, url, data=False
+        )
 
     def _run(self, program: str, *words: str, data: bool = True) -> str:
         command = [str(self._programs / program), *words]
@@ -66,8 +68,15 @@ class PostgresServer:
         if os.getuid() == 0:
             command = ["setpriv", f"--reuid={USER}", "--regid=nogroup", "--clear-groups", *command]
         done = subprocess.run(
-            command, env=env, cwd=self._folder, text=True, check=False, timeout=PATIENCE,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+            command,
+            env=env,
+            cwd=self._folder,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
         )
         assert done.returncode == 0, done.stdout
         return done.stdout.strip()

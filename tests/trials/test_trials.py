@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from trials.kills import kill_often
+from trials.kills import kill_programs
 from trials.known_agents import know
 from trials.repositories import Repository, left_of_worktrees
 
@@ -320,7 +320,7 @@ async def test_a_full_disk_loses_nothing_that_has_ended(
 
 @pytest.mark.long
 def test_kills_lose_nothing(tmp_path: Path) -> None:
-    found = kill_often(
+    found = kill_programs(
         tmp_path / "work",
         trials=20,
         kills=5,
