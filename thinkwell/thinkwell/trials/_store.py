@@ -442,9 +442,9 @@ _DISPATCH_AGAIN: Final[dict[str, Any]] = {"dispatched": False, "dispatch": _tria
 
 def shown(url: sa.URL) -> str:
     """Return an address as errors and logs may have it: without its password."""
-    return (
-        url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
-    )
+    if url.get_backend_name() == "sqlite":
+        return url.database or ""
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
 def _url(address: str) -> sa.URL:
