@@ -38,6 +38,13 @@ def server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    """A server of the test's own, which it can stop."""
+    with running_postgres() as running:
+        yield running
+
+
+@pytest.fixture
 def store(server: PostgresServer) -> str:
     """A database of its own."""
     return server.database()
@@ -157,8 +164,9 @@ async def test_no_pickle_is_read(
 
 
 async def test_a_database_that_comes_back_loses_nothing(
-    store: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    store = own_server.database()
     know(monkeypatch, tmp_path, slow=script.pauses(4).says("Done."))
     stopped = False
 
@@ -166,8 +174,8 @@ async def test_a_database_that_comes_back_loses_nothing(
         nonlocal stopped
         if now[0].phase and not stopped:
             stopped = True
-            server.stop()
-            server.start()
+            own_server.stop()
+            own_server.start()
 
     report = await run(store, ["slow"], count=4, on_change=stop)
     assert stopped
@@ -175,8 +183,9 @@ async def test_a_database_that_comes_back_loses_nothing(
 
 
 async def test_a_database_that_is_gone_is_an_error(
-    store: str, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    store = own_server.database()
     know(monkeypatch, tmp_path, talker=script.says("Done."), waiter=script.hangs())
     assert (await run(store, ["talker"])).trials[0].status == "passed"
     stopped = False
@@ -185,13 +194,13 @@ async def test_a_database_that_is_gone_is_an_error(
         nonlocal stopped
         if now[1].phase and not stopped:
             stopped = True
-            server.stop()
+            own_server.stop()
 
     try:
         with pytest.raises(StoreError, match="check that it runs, and start again: what has ended is kept"):
             await run(store, ["talker", "waiter"], on_change=stop)
     finally:
-        server.start()
+        own_server.start()
     know(monkeypatch, tmp_path, waiter=script.says("Done."))
     report = await run(store, ["talker", "waiter"])
     assert [(trial.status, trial.attempts) for trial in report.trials] == [("passed", 1), ("passed", 2)]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from dbos import DBOS, WorkflowStatusString
 from dbos import _serialization as dbos_serialization
 
+from thinkwell.trials._settings import Pace
 from thinkwell.trials._store import MAX_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from thinkwell.trials._settings import Pace
     from thinkwell.trials._store import Name, Store
 
 __all__ = ("Dispatcher",)
@@ -83,15 +83,14 @@ class Dispatcher:
         DBOS.listen_queues([_queue(agent) for agent in agents])
         DBOS.launch()
         for agent in agents:
-            pace = paces.get(agent)
-            rate = None if pace is None or pace.starts is None else pace.starts
+            pace = paces.get(agent, Pace())
             DBOS.register_queue(
                 _queue(agent),
-                worker_concurrency=limit,
-                global_concurrency=None if pace is None else pace.at_once,
-                limiter=None if rate is None or pace is None else {"limit": rate, "period": pace.seconds},
+                worker_concurrency=limit if pace.at_once is None else min(limit, pace.at_once),
+                global_concurrency=pace.at_once,
+                limiter=None if pace.starts is None else {"limit": pace.starts, "period": pace.seconds},
                 polling_interval_sec=POLL,
-                on_conflict="never_update" if pace is None else "always_update",
+                on_conflict="always_update" if agent in paces else "never_update",
             )
 
     def dispatch(self) -> None:

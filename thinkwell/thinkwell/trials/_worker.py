@@ -311,8 +311,8 @@ async def _main(settings: Settings) -> NoReturn:
             worker = _Worker(settings, store, portal)
             _leave_on_end_of_input(portal, worker)
             ready = await _ready(settings, worker.id)
-            print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
             if not ready.agents:
+                _say(ready)
                 _end(0)
             from thinkwell.trials._dispatcher import Dispatcher  # imports DBOS
 
@@ -320,6 +320,7 @@ async def _main(settings: Settings) -> NoReturn:
             await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
             launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
             await to_thread.run_sync(launch)
+            _say(ready)
             with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(_leave_on_signal, signals, worker)
@@ -328,6 +329,10 @@ async def _main(settings: Settings) -> NoReturn:
             await to_thread.run_sync(worker.lease.end)
             await portal.stop(cancel_remaining=True)  # trials that wait for their turn
     _end(worker.exit_code)
+
+
+def _say(ready: Ready) -> None:
+    print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
 
 
 async def _leave_on_signal(signals: AsyncIterator[signal.Signals], worker: _Worker) -> None:
