@@ -11,7 +11,7 @@ import pytest
 from trials.repositories import Repository as Git
 from trials.repositories import files_of, left_of_worktrees
 
-from thinkwell.trials import PlanError, Repository, Worktree, WorktreeError
+from thinkwell.trials import Repository, Worktree
 
 if TYPE_CHECKING:
     from pathlib import Path

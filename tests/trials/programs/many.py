@@ -37,6 +37,7 @@ async def main(folder: str, store: str, count: int, calls: int, limit: int) -> N
         store=store,
         limit=limit,
         budget=Budget(max_tool_calls=calls),
+        worker="NO_WORKER" not in os.environ,
     )
     Path(folder, "..", "report.json").write_text(report.to_json())
 

@@ -50,7 +50,7 @@ class Dispatcher:
         run: Runs a trial. It is called in a thread of its own for each.
     """
 
-    def __init__(self, store: Store, worker: str, run: Callable[[str, Name], None]) -> None:
+    def __init__(self, store: Store, worker: str, run: Callable[[str, Name, int], None]) -> None:
         self._store = store
         _refuse_pickles()
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
@@ -69,8 +69,8 @@ class Dispatcher:
         )
 
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=MAX_ATTEMPTS)
-        def trial(plan: str, given: str, agent: str, repeat: int) -> None:
-            run(plan, (str(given), str(agent), int(repeat)))
+        def trial(plan: str, given: str, agent: str, repeat: int, dispatch: int) -> None:
+            run(str(plan), (str(given), str(agent), int(repeat)), int(dispatch))
 
     def launch(self, agents: Collection[str], limit: int, paces: Mapping[str, Pace]) -> None:
         """Begin to take the trials of some agents.
@@ -107,6 +107,7 @@ class Dispatcher:
                     },
                     plan,
                     *name,
+                    dispatch,
                 )
             self._store.dispatched(waiting)
 

@@ -36,7 +36,7 @@ logger = logging.getLogger("thinkwell")
 LOOK: Final = 0.2
 """Seconds between two looks at the store."""
 
-UNSERVED: Final = 5.0
+UNSERVED: Final = 8.0
 """Seconds after which a warning names the agents that no worker can run."""
 
 OUTAGE: Final = 15.0

@@ -157,8 +157,12 @@ class Store:
         self.url: Final = _url(address)
         self.engine: Final = _engine(self.url)
         self.path: Final = self.url.database if self.embedded else None
-        with self._working("opened") as tx:
-            self._prepare(tx)
+        try:
+            with self._working("opened") as tx:
+                self._prepare(tx)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def embedded(self) -> bool:
@@ -273,8 +277,8 @@ class Store:
 
     # Attempts
 
-    def begin(self, plan: str, name: Name, worker: str) -> Attempt | None:
-        """Begin an attempt; ``None`` where the trial has ended.
+    def begin(self, plan: str, name: Name, dispatch: int, worker: str) -> Attempt | None:
+        """Begin an attempt; ``None`` where the trial has ended, or was put in a queue again since.
 
         Raises:
             LeaseLost: Others have taken over what this worker ran.
@@ -283,7 +287,7 @@ class Store:
         with self._working("written") as tx:
             if not _alive(tx, worker):
                 raise LeaseLost
-            where = (*_is(_trials, plan, name), _OPEN)
+            where = (*_is(_trials, plan, name), _OPEN, _trials.c.dispatch == dispatch)
             more = tx.execute(
                 _trials.update()
                 .where(*where)

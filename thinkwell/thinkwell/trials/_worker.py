@@ -128,10 +128,10 @@ class _Worker:
 
     # From other threads
 
-    def run(self, plan: str, name: Name) -> None:
+    def run(self, plan: str, name: Name, dispatch: int) -> None:
         """Run a trial, in the thread of its workflow."""
         try:
-            self._portal.call(self._trial, plan, name)
+            self._portal.call(self._trial, plan, name, dispatch)
         except BaseException:  # the worker leaves: another one goes on with what DBOS takes for running
             threading.Event().wait()
 
@@ -160,7 +160,7 @@ class _Worker:
         for plan in {attempt.plan for attempt, _ in live}:
             self._settle(plan, self._plans[plan])
 
-    def _begin(self, plan: str, name: Name) -> tuple[Attempt, _Kept] | None:
+    def _begin(self, plan: str, name: Name, dispatch: int) -> tuple[Attempt, _Kept] | None:
         """Begin an attempt; ``None`` where the trial has ended, or may not begin."""
         revision = self._store.revision(plan)
         if revision is None:
@@ -175,7 +175,7 @@ class _Worker:
         if why := kept.used_up():
             self._store.cancel(plan, why)
             return None
-        attempt = self._store.begin(plan, name, self.id)
+        attempt = self._store.begin(plan, name, dispatch, self.id)
         return None if attempt is None else (attempt, kept)
 
     def _settle(self, plan: str, kept: _Kept) -> None:
@@ -229,11 +229,11 @@ class _Worker:
         if attempt in self._live:
             self._live[attempt].scope.cancel()
 
-    async def _trial(self, plan: str, name: Name) -> None:
+    async def _trial(self, plan: str, name: Name, dispatch: int) -> None:
         async with self._slots:
             if self._leaving:
                 await anyio.sleep_forever()
-            begun = await self._surely(lambda: self._begin(plan, name))
+            begun = await self._surely(lambda: self._begin(plan, name, dispatch))
             if begun is not None:
                 await self._attempt(*begun)
 
