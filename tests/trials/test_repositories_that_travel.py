@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import pickle
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from trials.repositories import Repository as Git
 from trials.repositories import files_of, left_of_worktrees
 
-from thinkwell.trials import Repository, Worktree
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from thinkwell import ThinkBuilder, think
+from thinkwell.trials import Input, PlanError, Repository, Worktree, WorktreeError, trials
 
 pytestmark = pytest.mark.anyio
 
@@ -185,3 +184,38 @@ async def test_a_shallow_clone_cannot_be_packed(repository: Git, tmp_path: Path)
     with pytest.raises(PlanError, match=r"shallow clone.*git fetch --unshallow"):
         await Repository(Worktree(clone)).__aenter__()
     assert not left_of_worktrees(Git(clone))
+
+
+def improve() -> str:
+    """Change a file in the worktree of the only trial under way."""
+    (file,) = Path(os.environ["TMPDIR"]).glob("thinkwell-*/api/lib/lib.py")
+    file.write_text(file.read_text() + "better\n")
+    return "improved"
+
+
+def improving(given: str) -> ThinkBuilder[int]:
+    """Return a task whose agent changes a file."""
+    return think(int).tool(improve).text(f"How many lines has lib.py? {given}")
+
+
+async def test_a_trial_in_a_repository_that_travels(
+    repository: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    inner = repository.submodule("lib", Git.make(tmp_path / "lib", {"lib.py": "lib\n"}))
+    inner.write({"lib.py": "lib, too\n"})
+    before = repository.state()
+    there = Repository(Worktree(repository.path, dirty="copy"))
+    given = [Input("", key="a")]
+    for _ in range(2):  # packed anew, it is the same plan
+        report = await trials(
+            improving, inputs=given, agents=["builtin"], workspace=there, store=tmp_path / "store"
+        )
+        assert [(trial.error, trial.attempts) for trial in report.trials] == [(None, 1)]
+    best = report.best("a").changes
+    assert best.repository == str(repository.path)
+    assert repository.state() == before
+    best.apply()
+    assert (repository.path / "lib" / "lib.py").read_text() == "lib, too\nbetter\n"
+    assert not left_of_worktrees(repository)

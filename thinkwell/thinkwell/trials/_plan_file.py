@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from thinkwell import JsonSchema, ThinkBuilder, think
 from thinkwell._display.urls import without_password
+from thinkwell.agents import find_agent
 from thinkwell.permissions import PermissionMode  # noqa: TC001 - type of a field
 from thinkwell.trials._checks import Check, Command, Judge
 from thinkwell.trials._errors import PlanError, WorktreeError
@@ -119,6 +120,10 @@ class PlanFile:
         self._source = source
         self._options = options
         self._recordings = recordings
+        if "://" not in store:
+            for agent in options["agents"]:
+                if agent != "builtin":
+                    find_agent(agent)
         try:
             self._plan = make_plan(**options, travels="://" in store)
         except (TypeError, ValueError, OSError, WorktreeError) as exc:
@@ -170,6 +175,7 @@ def read_plan(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | N
 
     Raises:
         PlanError: The file cannot be used; the error names the key.
+        AgentNotFound: An agent is unknown, and the trials run on this machine.
     """
     source = Path(path)
     folder = source.absolute().parent

@@ -11,6 +11,7 @@ import importlib
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from inspect import ismodule
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -59,7 +60,9 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         try:
             found: object = attrgetter(self.name)(module)
         except AttributeError:
-            public = ", ".join(name for name in vars(module) if not name.startswith("_"))
+            public = ", ".join(
+                name for name, value in vars(module).items() if not (name.startswith("_") or ismodule(value))
+            )
             raise PlanError(
                 str(self), f"there is no {self.name!r} in {self.module}; it has {public[:500] or 'nothing'}"
             ) from None

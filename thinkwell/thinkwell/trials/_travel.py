@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import msgspec
@@ -34,9 +34,12 @@ from thinkwell.trials._git import Git
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 __all__ = ("Parcel", "Place", "Repository", "pack")
+
+T = TypeVar("T")
 
 LARGEST: Final = 5_000_000
 """Most bytes of a repository or of changes in the store; what is larger needs a URL for files."""
@@ -282,15 +285,12 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
         return Parcel(name=name, url=url, commit=commits[-1], files=self._files)  # a tag's commit is last
 
     def _packed(self, worktree: Worktree) -> Parcel:
-        source = Path(existing_folder(worktree._path.expanduser(), "Worktree(…)"))
-        tree = OpenWorktree(source, worktree._taken, threading.Event(), str)
-        try:
-            tree._open()
+        def read(tree: OpenWorktree) -> tuple[str, list[str], tuple[Packed, ...]]:
             name, *folder = tree.path.relative_to(tree._folder).parts
             parts = tree.changes._parts
-            packed = tuple(_bundled(part, tree._folder / name / part.place) for part in parts)
-        finally:
-            tree._close()
+            return name, folder, tuple(_bundled(part, tree._folder / name / part.place) for part in parts)
+
+        name, folder, packed = _opened(worktree, read)
         parcel = Parcel(
             name=name,
             folder="/".join(folder),
@@ -303,7 +303,8 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
             return parcel
         if not self._files:
             raise PlanError(
-                str(source), f"packed, it has {size:,} bytes, and up to {LARGEST:,} are kept. {NEED_FILES}"
+                str(worktree._path),
+                f"packed, it has {size:,} bytes, and up to {LARGEST:,} are kept. {NEED_FILES}",
             )
         content = msgspec.msgpack.encode(packed)
         name = f"{_hash(content)}.parcel"
@@ -326,6 +327,7 @@ def pack(workspace: Worktree | Repository, *, travels: bool) -> Place | Parcel:
         return workspace.pack()
     if travels:
         return Repository(workspace).pack()
+    _opened(workspace, lambda _: None)  # what is wrong with it is wrong for each trial
     taken = workspace._taken
     return Place(
         path=str(workspace._path.expanduser().resolve()),
@@ -334,6 +336,17 @@ def pack(workspace: Worktree | Repository, *, travels: bool) -> Place | Parcel:
         untracked=taken.untracked,
         ignored=taken.ignored,
     )
+
+
+def _opened(worktree: Worktree, do: Callable[[OpenWorktree], T]) -> T:
+    """Open a worktree, and do something with it."""
+    source = Path(existing_folder(worktree._path.expanduser(), "Worktree(…)"))
+    tree = OpenWorktree(source, worktree._taken, threading.Event(), str)
+    try:
+        tree._open()
+        return do(tree)
+    finally:
+        tree._close()
 
 
 def _bundled(part: Part, tree: Path) -> Packed:

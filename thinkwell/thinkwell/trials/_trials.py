@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from anyio import to_thread
 
 from thinkwell.trials._settings import LEASE
 
@@ -80,7 +83,8 @@ async def trials(
     from thinkwell.trials._report import Report
     from thinkwell.trials._running import run_plan  # imports SQLAlchemy
 
-    plan = make_plan(
+    making = partial(
+        make_plan,
         task,
         inputs=inputs,
         agents=agents,
@@ -92,7 +96,9 @@ async def trials(
         timeout=timeout,
         idle_timeout=idle_timeout,
         permissions=permissions,
+        travels="://" in str(store),
     )
+    plan = await to_thread.run_sync(making)
     return Report(
         await run_plan(plan, store=store, worker=worker, recordings=recordings, on_change=on_change)
     )
