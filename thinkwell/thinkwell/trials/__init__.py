@@ -18,6 +18,7 @@ from thinkwell.trials._checks import Candidate, Check, Command, Judge, Verdict, 
 from thinkwell.trials._errors import ChangesConflict, CheckError, DirtyTree, NonePassed, WorktreeError
 from thinkwell.trials._report import Report
 from thinkwell.trials._statistics import AgentSummary, Estimate, pass_at_k
+from thinkwell.trials._table import Table
 from thinkwell.trials._trial import Spent, Status, Trial
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
@@ -38,6 +39,7 @@ __all__ = (
     "Report",
     "Spent",
     "Status",
+    "Table",
     "Trial",
     "Verdict",
     "Worktree",

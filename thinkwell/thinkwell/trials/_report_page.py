@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -19,8 +18,8 @@ from thinkwell._display.items.html import LEAST, to_html
 from thinkwell._display.items.nodes import element
 from thinkwell._display.patches import LONGEST, changes_in
 from thinkwell._display.text import clean, line
-from thinkwell.events import Cost
 from thinkwell.trials._report_style import PAGE_STYLE
+from thinkwell.trials._words import money, spent_words, totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
 
     from thinkwell._display.items.nodes import Node
     from thinkwell.trials._statistics import AgentSummary, Estimate
-    from thinkwell.trials._trial import Spent, Status, Trial
+    from thinkwell.trials._trial import Status, Trial
 
     _ByInput: TypeAlias = Mapping[str, Sequence[Trial]]
     _Numbers: TypeAlias = Mapping[tuple[str, str, int], int]
     _Addresses: TypeAlias = Mapping[tuple[str, str, int], str]
 
-__all__ = ("MARKS", "money", "page", "spent_words", "totals")
+__all__ = ("page",)
 
 LIMIT: Final = 9_500_000
 """Most bytes of the page, with something to spare to ten million."""
@@ -80,6 +79,7 @@ def page(trials: Sequence[Trial], agents: Sequence[AgentSummary], replays: _Addr
     by_input: dict[str, list[Trial]] = {}
     for trial in trials:
         by_input.setdefault(trial.input, []).append(trial)
+    told = " · ".join((numbers.plural(len(trials), "trial"), *totals(trials)))
     room = min(MOST, (LIMIT - len(PAGE_STYLE)) // max(len(numbered), 1) - ROW)
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -87,35 +87,13 @@ def page(trials: Sequence[Trial], agents: Sequence[AgentSummary], replays: _Addr
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
         f"<title>Trials – thinkwell</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n",
-        f'<h1>Trials</h1>\n<p class="dim">{_text(" · ".join(totals(trials)))}</p>\n',
+        f'<h1>Trials</h1>\n<p class="dim">{_text(told)}</p>\n',
         *_agents(agents),
         *_matrix(by_input, [each.agent for each in agents], numbered),
         *_trials(by_input, numbered, replays, room),
         "</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
-
-
-def totals(trials: Sequence[Trial]) -> list[str]:
-    """Return the sums of trials, in words."""
-    statuses = Counter(trial.status for trial in trials)
-    told = [numbers.plural(len(trials), "trial")]
-    words: dict[Status, str] = {"error": "with an error"}
-    told += [f"{statuses[status]:,} {words.get(status, status)}" for status in MARKS if statuses[status]]
-    costs = [trial.spent.cost for trial in trials if trial.spent.cost is not None]
-    return [*told, *([money(sum(costs))] if costs else [])]
-
-
-def money(dollars: float) -> str:
-    """Return an amount of US dollars."""
-    return numbers.money(Cost(amount=dollars, currency="USD"))
-
-
-def spent_words(spent: Spent) -> list[str]:
-    """Return what a trial has cost, as far as its agent says so."""
-    told = [numbers.plural(spent.tool_calls, "call")] if spent.tool_calls else []
-    told += [f"{numbers.count(spent.tokens)} tokens"] if spent.tokens else []
-    return [*told, *([money(spent.cost)] if spent.cost is not None else [])]
 
 
 def _hash(style: str) -> str:
