@@ -60,8 +60,9 @@ TELEGRAM = """
     TelegramServerError TelegramThrottled TelegramUnauthorized Update serve
 """
 TRIALS = """
-    AgentSummary Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Estimate Judge
-    NonePassed OpenWorktree Report Spent Status Trial Verdict Worktree WorktreeError pass_at_k run_check
+    AgentSummary Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Estimate
+    Judge NonePassed OpenWorktree Report Spent Status Table Trial Verdict Worktree WorktreeError pass_at_k
+    run_check
 """
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer
