@@ -203,7 +203,7 @@ async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
 
     def kill(now: Sequence[Trial]) -> None:
         if not killed and now[0].status == "running":
-            killed.extend(children(b"thinkwell.trials._worker"))
+            killed.extend(children(b"thinkwell.trials._engine.worker"))
             for process in killed:
                 os.kill(process, signal.SIGKILL)
 

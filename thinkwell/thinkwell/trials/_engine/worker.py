@@ -1,6 +1,6 @@
 """The worker: a process that runs trials. Only here DBOS is imported.
 
-It is started by `thinkwell.trials._process`, which writes its settings on standard input and keeps that open:
+It is started by `thinkwell.trials._engine.process`, which writes its settings on standard input and keeps that open:
 it leaves when its program leaves or dies.
 """
 
@@ -24,20 +24,21 @@ from anyio import to_thread
 
 from thinkwell import open_agent
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._attempt import Progress, Purse, run_attempt, total_budget, words_of
+from thinkwell.trials._engine.attempt import Progress, Purse, run_attempt, total_budget, words_of
+from thinkwell.trials._engine.lease import Lease, bury, owned
+from thinkwell.trials._engine.settings import LEAVE, LOST, NO_STORE, Ready, Settings
+from thinkwell.trials._engine.store import Store
+from thinkwell.trials._engine.values import Attempt, Running
 from thinkwell.trials._errors import StoreError
-from thinkwell.trials._lease import Lease, bury, owned
 from thinkwell.trials._plan import Plan
-from thinkwell.trials._settings import LEAVE, LOST, NO_STORE, Ready, Settings
-from thinkwell.trials._store import Attempt, Running, Store
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from thinkwell import Budget
-    from thinkwell.trials._dispatcher import Dispatcher
-    from thinkwell.trials._store import Ended, Name
+    from thinkwell.trials._engine.dispatcher import Dispatcher
+    from thinkwell.trials._engine.values import Ended, Name
 
 T = TypeVar("T")
 
@@ -314,7 +315,7 @@ async def _main(settings: Settings) -> NoReturn:
             if not ready.agents:
                 _say(ready)
                 _end(0)
-            from thinkwell.trials._dispatcher import Dispatcher  # imports DBOS
+            from thinkwell.trials._engine.dispatcher import Dispatcher  # imports DBOS
 
             dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
             await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
