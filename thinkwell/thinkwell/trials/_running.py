@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -73,6 +74,7 @@ async def run_plan(
             agents=plan.agents,
             limit=plan.limit,
             recordings=folder,
+            path=tuple(str(Path(entry).absolute()) for entry in sys.path),
         )
         run = _Run(kept, plan, on_change)
         await to_thread.run_sync(run.save)
