@@ -126,7 +126,7 @@ def local_type() -> type[BaseModel]:
     ("options", "why"),
     [
         (
-            {"task": lambda given: think().text(given)},
+            {"task": lambda: think()},
             r"task: a lambda \(.*test_tasks_as_data.py:\d+\) has no name",
         ),
         ({"task": local()}, r"task: local.inner \(.*\) is defined in a function"),

@@ -24,7 +24,7 @@ from thinkwell.testing import script
 from thinkwell.trials import Pace, Ready, StoreError, serve_worker, trials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from thinkwell.trials import Report, Trial
 
@@ -75,7 +75,7 @@ async def run(
 
 
 @contextmanager
-def worker_program(store: str, *agents: str) -> Iterator[subprocess.Popen[str]]:
+def worker_program(store: str, *agents: str) -> Generator[subprocess.Popen[str]]:
     """Run ``thinkwell worker`` in a block, and wait until it says that it runs."""
     words = [word for agent in agents for word in ("--agent", agent)]
     command = [sys.executable, "-m", "thinkwell", "worker", *words]

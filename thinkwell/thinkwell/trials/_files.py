@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from thinkwell._display.urls import without_password
@@ -53,8 +54,7 @@ def check_files(folder: str) -> None:
 def _opened(url: str, mode: str) -> Generator[Any]:
     shown = without_password(url)
     try:
-        import fsspec  # a slow import, for large repositories and patches only
-
+        fsspec: Any = import_module("fsspec")  # it has no types, and is slow to import
         with fsspec.open(url, mode, **({"auto_mkdir": True} if url.startswith("file:") else {})) as file:
             yield file
     except ImportError as exc:  # also where fsspec needs another package for the scheme

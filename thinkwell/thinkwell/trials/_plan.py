@@ -111,7 +111,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
             raise PlanError(
                 str(self.task), f"the function returned {made!r:.100}; return a task: think(…).text(…)"
             )
-        return made
+        return cast("ThinkBuilder[object]", made)
 
 
 def make_plan(
@@ -153,7 +153,9 @@ def make_plan(
         if type(count) is not int or count < 1:
             raise ValueError(f"{what}={count!r:.100}: give a whole number, 1 or more")
     return Plan(
-        task=task_data(task) if isinstance(task, ThinkBuilder) else refer(task, "task"),
+        task=task_data(cast("ThinkBuilder[object]", task))
+        if isinstance(task, ThinkBuilder)
+        else refer(task, "task"),
         inputs=_inputs(inputs),
         agents=tuple(cast("list[str]", names)),
         repeat=repeat,
@@ -175,7 +177,10 @@ def _listed(given: object, what: str) -> list[object]:
 
 def _inputs(given: object) -> tuple[Input, ...]:
     if isinstance(given, Mapping):
-        pairs = [Input(cast("JsonValue", value), str(key)) for key, value in given.items()]
+        pairs = [
+            Input(cast("JsonValue", value), str(key))
+            for key, value in cast("Mapping[object, object]", given).items()
+        ]
     else:
         pairs = [
             value if isinstance(value, Input) else Input(cast("JsonValue", value))

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from inspect import ismodule
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import Struct
 
@@ -103,7 +103,8 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         _loading.append(self.module)
         try:
             with ThreadPoolExecutor(1) as pool:  # without a guard, it starts an event loop
-                pool.submit(exec, code, vars(module)).result()
+                names = cast("dict[str, Any]", vars(module))
+                pool.submit(exec, code, names).result()
         except PlanError:
             raise
         except (Exception, SystemExit) as exc:

@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import anyio
 import msgspec
@@ -210,7 +210,7 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
     """
 
     def __init__(self, source: str | Worktree, *, ref: str | None = None, files: str | None = None) -> None:
-        if not isinstance(source, str | Worktree):
+        if not isinstance(cast("object", source), str | Worktree):
             raise TypeError(f'Repository({source!r:.100}): give a URL, or a Worktree("…")')
         if isinstance(source, Worktree) and ref is not None:
             raise ValueError("Repository(Worktree(…), ref=…): give the ref to the Worktree")

@@ -73,12 +73,14 @@ async def _run_once(settings: Settings, ready: Callable[[Ready], object]) -> tup
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
+
+        def said(line: str) -> None:
+            ready(msgspec.json.decode(line, type=Ready))
+
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_read, process.stderr, told.append)
-                tasks.start_soon(
-                    _read, process.stdout, lambda line: ready(msgspec.json.decode(line, type=Ready))
-                )
+                tasks.start_soon(_read, process.stdout, said)
                 with suppress(anyio.BrokenResourceError):
                     await process.stdin.send(msgspec.json.encode(settings) + b"\n")
                 await process.wait()

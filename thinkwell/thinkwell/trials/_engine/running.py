@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -73,6 +74,7 @@ async def run_plan(
             agents=plan.agents,
             limit=plan.limit,
             recordings=folder,
+            path=_module_path(),
         )
         run = _Run(kept, plan, on_change)
         await to_thread.run_sync(run.save)
@@ -117,6 +119,11 @@ def kept_trials(plan: Plan, store: str | os.PathLike[str]) -> list[Trial]:
     """
     with _opened(store) as kept:
         return kept.trials(plan_id(plan), whole=False)
+
+
+def _module_path() -> tuple[str, ...]:
+    """Return where this program's modules are found."""
+    return tuple(str(Path(entry).absolute()) for entry in sys.path)
 
 
 def _recordings(folder: str | os.PathLike[str] | None) -> str | None:

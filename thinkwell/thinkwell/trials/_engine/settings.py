@@ -48,6 +48,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     lease: float = LEASE
     recordings: str | None = None
     """The folder for recordings of the runs."""
+    path: tuple[str, ...] = ()
+    """The program's ``sys.path``, so that its modules are found."""
 
 
 class Ready(Struct, frozen=True, kw_only=True):

@@ -397,14 +397,14 @@ def _reason(exc: SQLAlchemyError, what: str) -> str:
 def _write(
     tx: sa.Connection, table: sa.Table, key: dict[str, Any], values: dict[str, Any], first: dict[str, Any]
 ) -> None:
-    """Write a row, whether or not it is there.
+    """Write a row: change it, or add it.
 
     Args:
         tx: The transaction.
         table: The table.
         key: The columns that name the row.
         values: What to write.
-        first: What to write besides, if it is not there.
+        first: What to write besides, if it is new.
     """
     where = [table.c[name] == value for name, value in key.items()]
     if not tx.execute(table.update().where(*where).values(**values)).rowcount:

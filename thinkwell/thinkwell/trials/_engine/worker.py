@@ -1,7 +1,7 @@
 """The worker: a process that runs trials. Only here DBOS is imported.
 
-It is started by `thinkwell.trials._engine.process`, which writes its settings on standard input and keeps that open:
-it leaves when its program leaves or dies.
+It is started by `thinkwell.trials._engine.process`, which writes its settings on standard input and keeps that
+open: it leaves when its program leaves or dies.
 """
 
 from __future__ import annotations
@@ -239,8 +239,10 @@ class _Worker:
                 await self._attempt(*begun)
 
     async def _attempt(self, attempt: Attempt, kept: _Kept) -> None:
-        with anyio.CancelScope() as scope:
-            self._live[attempt] = live = _Live(scope, kept.total)
+        scope = anyio.CancelScope()
+        self._live[attempt] = live = _Live(scope, kept.total)
+        ended: Ended | None = None
+        with scope:
             if self._leaving:
                 scope.cancel()
             ended = await run_attempt(
@@ -250,8 +252,8 @@ class _Worker:
                 recording=self._recording(attempt),
             )
         with anyio.CancelScope(shield=True):
-            if not scope.cancelled_caught:
-                await self._surely(lambda: self._end(attempt, ended))
+            if ended is not None:
+                await self._surely(partial(self._end, attempt, ended))
             elif self._leaving:
                 await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
         del self._live[attempt]
@@ -372,6 +374,7 @@ def _end(exit_code: int) -> NoReturn:
 def main() -> None:
     """Run a worker with the settings on standard input."""
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
+    sys.path += [entry for entry in settings.path if entry not in sys.path]
     try:
         anyio.run(_main, settings)
     except* StoreError as errors:
