@@ -185,6 +185,7 @@ async def test_cancelled_trials_end_their_agents_and_run_again(
             on_change=look,
         )
 
+    began = 0.0
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
         with anyio.fail_after(60):

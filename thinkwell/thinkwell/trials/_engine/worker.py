@@ -1,7 +1,7 @@
 """The worker: a process that runs trials. Only here DBOS is imported.
 
-It is started by `thinkwell.trials._engine.process`, which writes its settings on standard input and keeps that
-open: it leaves when its program leaves or dies.
+It is started by `thinkwell.trials._engine.process`, which writes its settings on standard input and keeps
+that open: it leaves when its program leaves or dies.
 """
 
 from __future__ import annotations
@@ -309,6 +309,7 @@ async def _ready(settings: Settings, worker: str) -> Ready:
 
 async def _main(settings: Settings) -> NoReturn:
     store = await to_thread.run_sync(Store, settings.store)
+    exit_code = 0
     with owned(store, "worker", PREDECESSOR):
         async with anyio.from_thread.BlockingPortal() as portal:
             worker = _Worker(settings, store, portal)
@@ -331,7 +332,8 @@ async def _main(settings: Settings) -> NoReturn:
                     tasks.cancel_scope.cancel()
             await to_thread.run_sync(worker.lease.end)
             await portal.stop(cancel_remaining=True)  # trials that wait for their turn
-    _end(worker.exit_code)
+            exit_code = worker.exit_code
+    _end(exit_code)
 
 
 def _say(ready: Ready) -> None:
