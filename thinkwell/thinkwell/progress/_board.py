@@ -83,7 +83,7 @@ class Board(anyio.AsyncContextManagerMixin):
             yield self
 
     async def _look(self) -> None:
-        """Read the state anew."""
+        """Read the state again."""
         try:
             self._state = await self._read()
         except Exception:
@@ -101,13 +101,13 @@ class _Polling(Drawing):
     """Draws until its block is left.
 
     Args:
-        look: Reads the state anew.
+        look: Reads the state again.
         renderer: Draws it.
     """
 
     def __init__(self, look: Callable[[], Awaitable[None]], renderer: Renderer) -> None:
         super().__init__((), (), renderer)
-        self._look_anew = look
+        self._read_again = look
         self._over = anyio.Event()
 
     def watch(self, tasks: TaskGroup) -> None:
@@ -116,14 +116,14 @@ class _Polling(Drawing):
 
     async def _poll(self) -> None:
         while True:
-            await self._look_anew()
+            await self._read_again()
             self.poke()
             await anyio.sleep(TICK)
 
     async def leave(self) -> None:
         """Read the state a last time, in bounded time, and draw the end."""
         with anyio.move_on_after(LAST_FRAME_TIMEOUT):
-            await self._look_anew()
+            await self._read_again()
         await super().leave()
 
 

@@ -10,7 +10,7 @@ import anyio
 
 from thinkwell._display import numbers
 from thinkwell.progress import Board, BoardRow, BoardState
-from thinkwell.trials._words import spent_words, totals
+from thinkwell.trials._files.words import spent_words, totals
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
