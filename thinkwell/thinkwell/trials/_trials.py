@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from anyio import to_thread
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from thinkwell.trials._trial import Trial
     from thinkwell.trials._worktree import Worktree
 
+T = TypeVar("T")
+
 __all__ = ("serve_worker", "trials")
 
 
 async def trials(
-    task: ThinkBuilder[Any] | Callable[..., ThinkBuilder[Any]],
+    task: ThinkBuilder[T] | Callable[..., ThinkBuilder[T]],
     *,
     inputs: Iterable[object] | Mapping[str, object],
     agents: Iterable[str],
