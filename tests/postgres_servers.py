@@ -86,7 +86,7 @@ class PostgresServer:
 def running_postgres() -> Generator[PostgresServer]:
     """Run a server. Skips the test where PostgreSQL is missing."""
     programs = _programs()
-    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # noqa: S108 - a short path
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # its socket needs a short path
     try:
         if os.getuid() == 0:
             shutil.chown(folder, USER)

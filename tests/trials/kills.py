@@ -1,8 +1,8 @@
 """Trials whose programs and workers are killed or stopped at random moments, and what is left of them.
 
-``cd tests && python -m trials.kills`` kills the program of 200 trials in a file 50 times; with ``--workers 4`` they
-are in PostgreSQL, one of so many workers is killed every few seconds, and one is stopped for two leases, ``--stops``
-times. It prints what it has found.
+``cd tests && python -m trials.kills`` kills the program of 200 trials in a file 50 times; with ``--workers 4``
+they are in PostgreSQL, one of so many workers is killed every few seconds, and one is stopped for two leases,
+``--stops`` times. It prints what it has found.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +42,10 @@ LONGEST: Final = 8.0
 LEASE: Final = 3.0
 """Seconds of the workers' leases."""
 
-ENDED: Final = "SELECT input, status, attempt FROM thinkwell_trials WHERE status NOT IN ('waiting', 'running', 'cancelled')"
+ENDED: Final = (
+    "SELECT input, status, attempt FROM thinkwell_trials "
+    "WHERE status NOT IN ('waiting', 'running', 'cancelled')"
+)
 
 
 class Row(Struct, frozen=True):
@@ -205,7 +208,7 @@ def kill_workers(
     seed: int,
     env: Mapping[str, str],
 ) -> Found:
-    """Run trials in PostgreSQL, kill one of the workers every few seconds, and stop and wake one again and again.
+    """Run trials in PostgreSQL, kill a worker every few seconds, and stop and wake one again and again.
 
     At the end all workers are asked to leave.
     """
@@ -257,10 +260,8 @@ def kill_workers(
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
-    try:
+    with suppress(ProcessLookupError):  # it has just ended
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # it has just ended
 
 
 def main() -> None:

@@ -68,7 +68,7 @@ def improving(given: str) -> ThinkBuilder[int]:
 def is_short(candidate: Candidate) -> bool:
     """Check an answer."""
     assert candidate.folder.joinpath("app.py").exists()
-    return candidate.input == "short"
+    return bool(candidate.input == "short")
 
 
 def children(word: bytes) -> list[int]:

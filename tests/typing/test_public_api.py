@@ -60,8 +60,10 @@ TELEGRAM = """
     TelegramServerError TelegramThrottled TelegramUnauthorized Update serve
 """
 TRIALS = """
-    AgentSummary Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Estimate Judge
-    NonePassed OpenWorktree Report Spent Status Trial Verdict Worktree WorktreeError pass_at_k run_check
+    AgentSummary Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Estimate
+    Forecast Input Judge NonePassed OpenWorktree Pace PlanError PlanFile Ready Report Repository Spent
+    Status StoreError Table Trial Verdict WorkerFailed Worktree WorktreeError pass_at_k read_plan
+    run_check serve_worker trials
 """
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer

@@ -31,6 +31,7 @@ from thinkwell.trials._plan_file import PlanFile, read_plan
 from thinkwell.trials._report import Report
 from thinkwell.trials._settings import Pace, Ready
 from thinkwell.trials._statistics import AgentSummary, Estimate, pass_at_k
+from thinkwell.trials._table import Table
 from thinkwell.trials._travel import Repository
 from thinkwell.trials._trial import Spent, Status, Trial
 from thinkwell.trials._trials import serve_worker, trials
@@ -61,6 +62,7 @@ __all__ = (
     "Spent",
     "Status",
     "StoreError",
+    "Table",
     "Trial",
     "Verdict",
     "WorkerFailed",

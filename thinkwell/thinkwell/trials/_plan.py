@@ -153,7 +153,9 @@ def make_plan(
         if type(count) is not int or count < 1:
             raise ValueError(f"{what}={count!r:.100}: give a whole number, 1 or more")
     return Plan(
-        task=task_data(cast("ThinkBuilder[object]", task)) if isinstance(task, ThinkBuilder) else refer(task, "task"),
+        task=task_data(cast("ThinkBuilder[object]", task))
+        if isinstance(task, ThinkBuilder)
+        else refer(task, "task"),
         inputs=_inputs(inputs),
         agents=tuple(cast("list[str]", names)),
         repeat=repeat,

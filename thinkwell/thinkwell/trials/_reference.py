@@ -14,15 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from inspect import ismodule
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from types import ModuleType
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from thinkwell._core.exit import where
 from thinkwell.trials._errors import PlanError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 __all__ = ("Reference", "check_guard", "refer")
 
@@ -94,7 +92,7 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
                 "there is no such file on this machine; put the function in a module that is installed for "
                 "each worker, and import it from there",
             )
-        module = type(sys)(SCRIPT)
+        module = ModuleType(SCRIPT)
         module.__file__ = self.module
         if self.folder not in sys.path:
             sys.path.insert(0, self.folder)
@@ -103,8 +101,7 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         _loading.append(self.module)
         try:
             with ThreadPoolExecutor(1) as pool:  # without a guard, it starts an event loop
-                names = cast("dict[str, Any]", vars(module))
-                pool.submit(exec, code, names).result()
+                pool.submit(exec, code, vars(module)).result()
         except PlanError:
             raise
         except (Exception, SystemExit) as exc:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
+from anyio import to_thread
 from msgspec import Struct
 
 from thinkwell.trials._errors import NonePassed
@@ -14,6 +16,7 @@ from thinkwell.trials._statistics import AgentSummary, summarize
 from thinkwell.trials._trial import Spent, Status  # noqa: TC001 - types of fields
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
@@ -125,6 +128,24 @@ class Report:
         import polars as pl
 
         return pl.DataFrame(self._table(), infer_schema_length=None)
+
+    async def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as one page of HTML, and the replays of the runs into a folder beside it.
+
+        A browser shows it without a server; it loads nothing and runs no script. For ``report.html``, the
+        folder is ``report-runs``. Files that are there are overwritten. A run whose recording cannot be read
+        has no replay; a warning is logged.
+
+        Args:
+            path: The page.
+
+        Raises:
+            ImportError: It needs packages: ``pip install 'thinkwell[trials]'``.
+            OSError: A file cannot be written.
+        """
+        from thinkwell.trials._saving import save_page
+
+        await save_page(self.trials, await to_thread.run_sync(lambda: self.agents), Path(path))
 
     def _table(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = msgspec.json.decode(self.to_json())["trials"]
