@@ -42,7 +42,7 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
     """Its name there, with dots for what is in a class."""
     of: Literal["module", "script"] = "module"
     folder: str = ""
-    """The folder to import the module from, where it is not found without."""
+    """The folder that the module, or the script, is in."""
 
     def __str__(self) -> str:
         return f"{self.module}:{self.name}"
@@ -67,15 +67,10 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         return found
 
     def _import(self) -> ModuleType:
+        if self.folder not in ("", *sys.path):
+            sys.path.insert(0, self.folder)
         try:
-            try:
-                return importlib.import_module(self.module)
-            except ModuleNotFoundError as exc:
-                # In the module itself, what else is missing is not in that folder either.
-                if self.folder in ("", *sys.path) or not f"{self.module}.".startswith(f"{exc.name}."):
-                    raise
-                sys.path.append(self.folder)
-                return importlib.import_module(self.module)
+            return importlib.import_module(self.module)
         except (Exception, SystemExit) as exc:  # whatever the module raises
             raise PlanError(
                 str(self),
