@@ -93,7 +93,7 @@ def _check_resume(forecast: Forecast, file: PlanFile, *, resume: bool) -> None:
     if forecast.kept and not resume:
         raise typer.BadParameter(
             f"{store} has {plural(forecast.kept, 'trial')} of this plan ({forecast.ended} have ended); "
-            "go on with --resume, or begin anew elsewhere with --db",
+            "go on with --resume, or use another store with --db",
             param_hint="PLAN",
         )
 
