@@ -116,10 +116,28 @@ async def test_what_real_agents_report_has_its_class(
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
+        ("API Error: 500 x", AgentReported),
         (
-            script.fails(-32603, "Internal error: API Error: 500 x", data={"errorKind": "server_error"}),
-            AgentReported,
+            "API Error: 500 x. This is a server-side issue, usually temporary — try again in a moment.",
+            Overloaded,
         ),
+        ("API Error: Server is temporarily limiting requests (not your usage limit) · x", Overloaded),
+        ("API Error: 402 x", QuotaExhausted),
+        ("You've hit your 5-hour limit · resets 1:43am (UTC)", QuotaExhausted),
+        ("Request too large (max 32MB). x", ContextFull),
+    ],
+)
+async def test_what_claude_reports_of_which_there_is_no_trace(said: str, kind: type[AgentReported]) -> None:
+    failing = script.fails(-32603, f"Internal error: {said}", data={"errorKind": "unknown"})
+    async with opened(ScriptedAgent(failing), find_agent("claude")) as agent:
+        with pytest.raises(AgentReported) as caught:
+            await agent.think().text("Go").run()
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
         (script.fails(-32603, "Internal error: x", data={"errorKind": "overloaded"}), Overloaded),
         (
             script.says("Failed to authenticate. API Error: 403 x").fails(-32000, "Authentication required"),
@@ -127,13 +145,58 @@ async def test_what_real_agents_report_has_its_class(
         ),
     ],
 )
-async def test_what_claude_reports_of_which_there_is_no_trace(
-    said: Script, kind: type[AgentReported]
+async def test_what_claude_says_elsewhere_than_in_the_message(
+    told: Script, kind: type[AgentReported]
 ) -> None:
-    async with opened(ScriptedAgent(said), find_agent("claude")) as agent:
+    async with opened(ScriptedAgent(told), find_agent("claude")) as agent:
         with pytest.raises(AgentReported) as caught:
             await agent.think().text("Go").run()
     assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "retry_after"),
+    [
+        ("rate limit exceeded: x. Please try again in 11.054s.", Overloaded, 11.054),
+        ("rate limit exceeded: x. Please try again in 35ms.", Overloaded, None),
+        ("rate limit exceeded: x. Please try again in 1m2s.", Overloaded, None),
+        ("We’re currently experiencing high demand, which may cause temporary errors.", Overloaded, None),
+        ("unexpected status 402 Payment Required: x", QuotaExhausted, None),
+    ],
+)
+async def test_what_codex_reports_of_which_there_is_no_trace(
+    said: str, kind: type[AgentReported], retry_after: float | None
+) -> None:
+    told = as_codex("", message_id=None, ended="systemError").says(said)
+    async with opened(ScriptedAgent(told), find_agent("codex")) as agent:
+        with pytest.raises(AgentReported) as caught:
+            await agent.think().text("Go").run()
+    assert type(caught.value) is kind
+    assert getattr(caught.value, "retry_after", None) == retry_after
+
+
+@pytest.mark.parametrize(
+    ("limit", "resets_at"),
+    [
+        ({"status": "rejected", "resetsAt": 1795771800, "rateLimitType": "five_hour"}, 1795771800),
+        ({"status": "allowed", "resetsAt": 1795771800}, None),
+        ({"status": "rejected"}, None),
+        ({"status": "rejected", "resetsAt": -1}, None),
+        ({"status": "rejected", "resetsAt": 1e300}, None),
+    ],
+)
+async def test_claude_says_when_a_subscription_is_renewed_in_an_update(
+    limit: dict[str, Any], resets_at: float | None
+) -> None:
+    update = {"sessionUpdate": "usage_update", "used": 30, "size": 200, "_meta": {"_claude/rateLimit": limit}}
+    failed = script.fails(-32603, "Internal error: You've hit your 5-hour limit")
+    told = script.updates(update).says("One.").stops() + failed + failed
+    async with opened(ScriptedAgent(told), find_agent("claude")) as agent, agent.session() as session:
+        await session.think().text("Go").run()
+        for _ in range(2):  # it is said once
+            with pytest.raises(QuotaExhausted) as caught:
+                await session.think().text("Go").run()
+            assert caught.value.resets_at == resets_at
 
 
 async def test_an_agent_that_tries_again_says_what_the_model_service_answers() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.virtual_time
 
 STEERED = "I read this while I work on what you wrote before."
+UNCLEAR = "I may not have read this while I worked. If my answer leaves it out, please write it again."
 
 
 class Chat(Whole):
@@ -136,6 +137,26 @@ async def test_the_run_ends_while_the_messages_are_on_their_way() -> None:
             tasks.start_soon(begin)
             await room.hold("login", "tests", meanwhile=meanwhile)
     assert room.chat.texts == ["Done.", "login done.", "tests done."]
+
+
+async def test_what_the_agent_may_have_read_is_not_sent_again() -> None:
+    begun = anyio.Event()
+    async with (
+        wire_agent(meta={"steering": {"supported": True}}) as (agent, wire),
+        anyio.create_task_group() as tasks,
+    ):
+        room = Room(agent, begun)
+
+        async def begin() -> None:
+            prompt = await wire.begin()
+            begun.set()
+            await wire.expect("_session/steering")
+            await wire.write(say("Done, and the login."), end_turn(prompt))
+
+        tasks.start_soon(begin)
+        shown = await room.hold("login")
+    assert shown == ["Done, and the login.", UNCLEAR]
+    assert room.deliveries.count(None) == 1
 
 
 async def test_the_sender_cannot_be_told(caplog: pytest.LogCaptureFixture) -> None:

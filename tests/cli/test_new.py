@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 from cli.command import run_command
+
+from thinkwell import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +42,33 @@ def test_a_project_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for name in NAMES:
         assert not re.search(r"@[A-Z]+@", (tmp_path / "My Shop" / name).read_text("utf-8"))
     assert 'my-shop = "my_shop.main:main"' in (tmp_path / "My Shop" / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("source", "requirement"),
+    [
+        (None, f"thinkwell[cli]>={__version__}"),
+        ({"url": "file:///tmp/a%20b/thinkwell.whl"}, "thinkwell[cli] @ file:///tmp/a%20b/thinkwell.whl"),
+        (
+            {"url": "https://forge.test/thinkwell", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
+            "thinkwell[cli] @ git+https://forge.test/thinkwell@c0ffee",
+        ),
+    ],
+    ids=["index", "wheel", "repository"],
+)
+def test_it_requires_thinkwell_from_where_it_was_installed(
+    source: dict[str, object] | None, requirement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / f"thinkwell-{__version__}.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Name: thinkwell\nVersion: {__version__}\n")
+    if source is not None:
+        (installed / "direct_url.json").write_text(json.dumps(source))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run_command("new", str(tmp_path / "shop")).code == 0
+    settings = tomllib.loads((tmp_path / "shop" / "pyproject.toml").read_text("utf-8"))
+    assert settings["project"]["dependencies"] == [requirement]
+    assert ("metadata" in settings["tool"]["hatch"]) == (source is not None)
 
 
 def test_it_is_made_beside_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

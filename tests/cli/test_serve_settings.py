@@ -87,6 +87,8 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
             "agents.builtin.timeout: give a number of seconds above 0, or false",
         ),
         ("[agents.builtin]\nmodels = [1]", "agents.builtin.models[0]: expected a text, got a whole number"),
+        ("[agents.builtin]\nretry = -1", "agents.builtin.retry: expected a whole number >= 0"),
+        ('[agents.builtin]\nfallback = ["builtin"]', "agents.builtin.fallback: builtin is the agent itself"),
         ("[agents.builtin]\nmax_tokens = 0", "agents.builtin.max_tokens: expected a whole number >= 1"),
         ('[permissions]\nask = "deny"', "permissions.ask: that name has its own meaning; take another"),
         (
@@ -154,6 +156,8 @@ def test_a_file_that_cannot_be_used(config: str | bytes, told: str, wrong: Calla
         (["--host", "myhost"], 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'),
         (["--agent", "builtin", "--agent", "builtin"], "two agents are called builtin"),
         (["--agent", "builtin", "--agent", "claude", "--model", "m"], "it is that of one agent"),
+        (["--agent", "builtin", "--agent", "claude", "--fallback", "codex"], "it is that of one agent"),
+        (["--agent", "builtin", "--fallback", "builtin"], "builtin is the agent itself"),
         (["--command", "'"], "No closing quotation"),
         (["--permissions", "perhaps"], "it is none of deny, ask, allow, and no file of rules"),
         (["--cwd", "nowhere"], "does not exist"),
@@ -171,7 +175,7 @@ def test_options_that_cannot_be_used(arguments: list[str], told: str, wrong: Cal
     assert told in wrong(*arguments)
 
 
-@pytest.mark.parametrize("option", ["--cwd", "--permissions", "--model"])
+@pytest.mark.parametrize("option", ["--cwd", "--permissions", "--model", "--fallback"])
 def test_agents_of_the_file_have_their_own(option: str, wrong: Callable[..., str]) -> None:
     config = "[agents.builtin]\n"
     assert "the agents of the file have their own" in wrong(

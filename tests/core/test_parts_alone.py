@@ -135,6 +135,7 @@ async def test_a_session_needs_no_agent() -> None:
             workspace=None,
             observers=Observers(),
             whole_fields=False,
+            keeps_system=False,
             withdraw=withdrawn.append,
         )
         session = WireSession(host, "/")

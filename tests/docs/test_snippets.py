@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 LONG = pytest.mark.long
 
+TYPED = "What is in this folder?\n"
+"""What a program that reads its standard input gets."""
+
 ELSEWHERE = ("docs/howto/mcp-servers.md",)
 """Pages whose programs other tests run."""
 
@@ -79,7 +82,7 @@ def test_program(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A snippet that is a whole program runs as one."""
-    run_here(saved(page, line, code, project), project, monkeypatch)
+    run_here(saved(page, line, code, project), project, monkeypatch, spoken=TYPED)
     assert capsys.readouterr().out.strip()
 
 
@@ -91,6 +94,7 @@ def test_program_as_a_process(page: Path, line: int, code: str, project: Path) -
         [sys.executable, "-W", "error", str(saved(page, line, code, project))],
         cwd=project,
         env={**os.environ, "THINKWELL_BUILTIN_PACE": "0"},
+        input=TYPED,
         capture_output=True,
         text=True,
         timeout=60,

@@ -23,9 +23,12 @@ __all__ = (
     "CLAUDE",
     "CLAUDE_CUT_OFF",
     "CLAUDE_DIRECT",
+    "CLAUDE_ONCE",
+    "CLAUDE_SUBSCRIBED",
     "CODEX",
     "CODEX_ASKING",
     "CODEX_CUT_OFF",
+    "CODEX_ONCE",
     "GEMINI",
     "GEMINI_CUT_OFF",
     "OPENCODE",
@@ -347,6 +350,23 @@ supports_websockets = false
 
 CODEX_ASKING = replace(CODEX, name="codex-asking", env={**CODEX.env, "INITIAL_AGENT_MODE": "read-only"})
 """The same agent, in the mode in which it asks before it runs commands; without it, its model judges them."""
+
+CLAUDE_ONCE = replace(
+    CLAUDE_DIRECT, name="claude-once", env={**CLAUDE_DIRECT.env, "CLAUDE_CODE_MAX_RETRIES": "0"}
+)
+CLAUDE_SUBSCRIBED = replace(
+    CLAUDE_ONCE,
+    name="claude-subscribed",
+    env={**CLAUDE_ONCE.env, "ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "none"},
+)
+CODEX_ONCE = replace(
+    CODEX,
+    name="codex-once",
+    files={
+        name: f"{text}request_max_retries = 0\nstream_max_retries = 0\n" for name, text in CODEX.files.items()
+    },
+)
+"""Agents that do not try a failed request again themselves; one of them has a subscription."""
 
 NO_LOOPBACK = {"NO_PROXY": "localhost", "no_proxy": "localhost"}
 """The settings of a proxy that make no exception for 127.0.0.1, so that our tool server is behind it."""

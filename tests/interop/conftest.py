@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -56,7 +57,21 @@ def launch(
     """An installed agent, tied to the stand-in; when the test is over, nothing of it may run."""
     for name in [name for name in os.environ if name.startswith(VENDOR_PREFIXES)]:
         monkeypatch.delenv(name)
-    home = tmp_path / "home"
+    with _launch(recipe, models, tmp_path / "home") as made:
+        yield made
+
+
+@pytest.fixture
+def next_launch(
+    next_recipe: AgentRecipe, launch: Launch, models: ModelServer, tmp_path: Path
+) -> Iterator[Launch]:
+    """Another one, for tests that parametrize `next_recipe`."""
+    with _launch(next_recipe, models, tmp_path / "next") as made:
+        yield made
+
+
+@contextmanager
+def _launch(recipe: AgentRecipe, models: ModelServer, home: Path) -> Iterator[Launch]:
     launch = recipe.launch(home=home, model_url=models.url)
     # Short, since agents put sockets there.
     with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as temporary:

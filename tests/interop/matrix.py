@@ -177,7 +177,7 @@ class Matrix:
         """
         head, *rows = self._rows()
         table = [_row(head), _row(["---", *[":-:"] * len(self.agents)]), *map(_row, rows)]
-        names = "; ".join(f"{agent} calls itself {told}" for agent, told in self._names.items())
+        names = "; ".join(f"{agent} calls itself {told}" for agent, told in sorted(self._names.items()))
         said = f"Run on {date} with {machine}, each cell on asyncio and on trio."
         columns = {_name(agent): agent for agent in self.agents}
         notes = self._notes().items()

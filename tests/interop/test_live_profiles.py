@@ -32,14 +32,19 @@ NPM = {"npm_config_cache": str(CACHE / "npm"), "npm_config_update_notifier": "fa
 
 
 @pytest.fixture
-def installed(recipe: AgentRecipe) -> Mapping[str, str]:
+def installed(recipe: AgentRecipe, launch: Launch) -> Mapping[str, str]:
     """The variables with which npx finds the agent, without a network."""
-    launch = find_agent(recipe.profile).launch
-    assert isinstance(launch, Npx)
+    npx = find_agent(recipe.profile).launch
+    assert isinstance(npx, Npx)
     npm = shutil.which("npm")
     assert npm is not None
-    command = [npm, "exec", "--yes", f"--package={launch.spec}", "--", "node", "--version"]
-    subprocess.run(command, env={**os.environ, **NPM}, check=True, stdout=subprocess.DEVNULL)
+    command = [npm, "exec", "--yes", f"--package={npx.spec}", "--", "node", "--version"]
+    subprocess.run(
+        command,
+        env={**os.environ, **NPM, "TMPDIR": launch.env["TMPDIR"]},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return NPM
 
 

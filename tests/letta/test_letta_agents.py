@@ -490,7 +490,7 @@ async def test_what_there_is_not() -> None:
         assert "Not Found" in (await stage.post("/v1/archives/", {}, 404))["detail"]
         answer = await stage.client.ask("PUT", "/v1/agents/")
         assert answer.status == 405
-        assert answer.headers["allow"] == "GET, POST"
+        assert answer.headers["allow"] == "GET, HEAD, POST"
         assert "GET" in (await answer.json())["detail"]
         head = await stage.client.ask("HEAD", "/v1/health")
         assert (head.status, await head.body()) == (200, b"")

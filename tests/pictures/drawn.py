@@ -7,14 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import anyio
 from msgspec.json import decode
 from progress.golden import recording, steps_in
 from progress.stage import LiveTerminal
 from progress.terminal import Terminal
 
-from pictures.stories import ALL_PROMPTS
+from pictures.stories import ALL_PROMPTS, FALLBACK, fall_back
 from pictures.terminal_svg import terminal_svg
 from thinkwell.doctor import Diagnosis
+from thinkwell.testing import virtual_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +61,17 @@ def several() -> str:
     return terminal_svg(live.terminal, "async with Live(*streams, labels=labels)")
 
 
+def fallback() -> str:
+    """Return a run that was tried again and then given to another agent, at its end."""
+    live = LiveTerminal(COLUMNS, TALL)
+    backend, options = virtual_backend("asyncio")
+    states = anyio.run(fall_back, backend=backend, backend_options=options)
+    for state in states:
+        live.draw(state)
+    live.finish(states[-1])
+    return terminal_svg(live.terminal, FALLBACK)
+
+
 def diagnosis() -> str:
     """Return what the doctor has found."""
     terminal = Terminal(COLUMNS, TALL)
@@ -82,6 +95,11 @@ def writes(state: State) -> bool:
     return any(tool.title == "return_result" and "files" in tool.input for tool in state.view.tools.values())
 
 
+def helps(state: State) -> bool:
+    """Whether both sub-agents work, and one has said something."""
+    return any(agent.text for agent in state.view.agents.values())
+
+
 DRAWN: Final[dict[str, Callable[[], str]]] = {
     "terminal.svg": partial(run, "search"),
     "terminal-60.svg": partial(run, "search", 60),
@@ -89,6 +107,9 @@ DRAWN: Final[dict[str, Callable[[], str]]] = {
     "question.svg": partial(run, "search", until=asks),
     "draft.svg": partial(run, "draft", until=writes),
     "release.svg": partial(run, "release"),
+    "steered.svg": partial(run, "steered"),
+    "helpers.svg": partial(run, "helpers", until=helps),
+    "fallback.svg": fallback,
     "several.svg": several,
     "doctor.svg": diagnosis,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from msgspec.structs import replace
+import msgspec.structs
+from progress import golden
 from progress.scenes import (
     HOME,
     MODELS,
@@ -17,17 +19,21 @@ from progress.scenes import (
     says,
     thinks,
 )
-from scripted import scripted
+from retry.failing import BUSY, EMPTY, known, played
+from scripted import Turn, scripted
 
+from thinkwell import Retry, open_agent, supervise, wait_for_answer
 from thinkwell import events as ev
-from thinkwell import supervise, wait_for_answer
+from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from scripted import Turn
+    from progress.stage import State
+
+    from thinkwell.testing import ScriptedTurn
 
 YES_OR_NO: Final = (
     ("Allow", "allow_once"),
@@ -38,14 +44,27 @@ YES_OR_NO: Final = (
 PROMPTS: Final = {"search": "Search is slow. Find out why and mend it.", "release": "Build the release."}
 """What the agents are asked in the runs that the page and the notebook show."""
 
-ALL_PROMPTS: Final = {**PROMPTS, "draft": "Review the shop."}
+ALL_PROMPTS: Final = {
+    **PROMPTS,
+    "draft": "Review the shop.",
+    "steered": "Review search.py.",
+    "helpers": "Why do the tests fail?",
+}
 """What they are asked in all, by run."""
+
+FALLBACK: Final = 'think().fallback("other-agent").run(retry=Retry())'
 
 STEPS: Final = ("read the models", "add the index", "run the tests")
 
 
 class MyAgent(TellingAgent):
     """An agent under a user's own name."""
+
+    name = "my-agent"
+
+
+class Listens(ScriptedAgent):
+    """An agent under a user's own name that can be steered."""
 
     name = "my-agent"
 
@@ -164,7 +183,7 @@ async def reviews(turn: Turn) -> None:
     call = s.ToolCallProgress(tool_call_id="result", title="return_result")
     cut = {"summary": whole["summary"], "files": ["shop/models.py", "shop/se"]}
     for shown in ({"summary": "Search reads"}, cut, whole):
-        turn.update(replace(call, raw_input=shown))
+        turn.update(msgspec.structs.replace(call, raw_input=shown))
         await anyio.sleep(0.5)
     await turn.returns(**whole)
 
@@ -201,8 +220,89 @@ async def record_release(path: Path, folder: Path) -> None:
         await stream.wait()
 
 
+async def record_steered(path: Path, folder: Path) -> None:
+    """A run whose agent is told something while it works."""
+
+    async def begins(played: ScriptedTurn) -> None:
+        turn = Turn(MyAgent(), played)
+        await thinks(turn, "The query first, then the view.", every=0.8)
+        await says(turn, "I will read the query ", "and where it is used.")
+        await reads(turn, "search.py", "views.py")
+
+    async def goes_on(played: ScriptedTurn) -> None:
+        turn = Turn(MyAgent(), played)
+        await anyio.sleep(0.6)
+        await reads(turn, "login.py")
+        await says(
+            turn,
+            "`search.py` reads every order of the user: it needs an index. ",
+            "**The login is fine**: it asks for one row.",
+        )
+
+    agent = Listens(script.does(begins).hears("login").does(goes_on), steering=True)
+    async with agent.open(cwd=folder, record=path) as opened:
+        stream = opened.think().text(ALL_PROMPTS["steered"]).stream(include="all")
+        await anyio.sleep(2)
+        await stream.steer("Also check the login.")
+        await stream.wait()
+
+
+async def delegates(turn: Turn) -> None:
+    await says(turn, "Two helpers look at it: one at the tests, one at the code.")
+
+    def helper(id_: str, title: str) -> Call:
+        return Call(turn=turn, id=id_, kind="think", name="Task", title=title).begins()
+
+    def tells(helper: Call, text: str) -> None:
+        meta = {"claudeCode": {"parentToolUseId": helper.id}}
+        turn.update(s.AgentMessageChunk(content=s.TextContent(text=text), meta=meta))
+
+    tests, code = helper("tests", "Run the tests one by one"), helper("code", "Read what changed")
+    await anyio.sleep(0.8)
+    for name in ("models.py", "search.py", "views.py"):
+        await Call(turn=turn, id=name, kind="read", title=f"Read {name}", parent=code.id).takes(0.4)
+    tells(code, "search.py was rewritten. It imports db.orders, which is gone.")
+    ran = Call(turn=turn, id="pytest", kind="execute", title="pytest -x", parent=tests.id)
+    await ran.takes(2.2, status="failed", text="E   ImportError: db.orders", output={"exit_code": 1})
+    tells(tests, "One test cannot import db.orders. I look at the others.")
+    await anyio.sleep(1.2)
+    code.ends(text="It imports db.orders, which is gone.")
+    tests.ends(text="All but one pass.")
+    await says(turn, "`search.py` imports `db.orders`, which is gone.")
+
+
+async def record_helpers(path: Path, folder: Path) -> None:
+    """A run whose agent gives parts of its task to sub-agents."""
+    async with scripted(agent=MyAgent(delegates), cwd=folder, record=path) as opened:
+        await opened.think().text(ALL_PROMPTS["helpers"]).stream(include="all").wait()
+
+
+async def fall_back() -> list[State]:
+    """Return a run, step by step, that was tried again and then given to another agent.
+
+    A recording has each attempt as a run of its own, so this is the run itself.
+    """
+    other = MyAgent(finds)
+    other.name = "other-agent"
+    async with open_agent(known("my-agent"), transport=played(BUSY + EMPTY).connect()) as agent:
+        task = agent.think().text("Which tests fail?").fallback(other.open())
+        stream = task.stream(include="all", retry=Retry(random=lambda: 1.0))
+        states: list[State] = []
+        while not stream._log.ended:
+            await stream._log.wait()
+            states.append(replace(golden.shown(stream, "fallback"), recording=None))
+        return states
+
+
+async def finds(turn: Turn) -> None:
+    await Call(turn=turn, id="t", kind="search", title="grep def test_").takes(0.8, text="24 matches")
+    await says(turn, "Two of the 24 tests fail: ", "`test_search` and `test_views`.")
+
+
 STORIES: Final[dict[str, Callable[[Path, Path], Awaitable[None]]]] = {
     "search": record_search,
     "release": record_release,
     "draft": record_draft,
+    "steered": record_steered,
+    "helpers": record_helpers,
 }

@@ -29,6 +29,13 @@ def is_raw(settings: Settings) -> bool:
     return not flags & (termios.ICANON | termios.ECHO)
 
 
+def echoes(settings: Settings) -> bool:
+    """Return whether a terminal shows what is typed."""
+    flags = settings[3]
+    assert isinstance(flags, int)
+    return bool(flags & termios.ECHO)
+
+
 class Person:
     """Who sits at a terminal."""
 
@@ -86,6 +93,10 @@ class Shell(Person):
     def is_raw(self) -> bool:
         """Whether single keys are taken, unseen."""
         return is_raw(self.settings())
+
+    def echoes(self) -> bool:
+        """Whether typed characters are shown."""
+        return echoes(self.settings())
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 from anyio.lowlevel import current_token
-from progress.ptys import Person, Settings, is_raw
+from progress.ptys import Person, Settings, echoes, is_raw
 from progress.terminal import Terminal
 
 from thinkwell import ViewReducer
@@ -429,6 +429,8 @@ class Keyboard(Protocol):
     """Where questions are answered."""
 
     def take(self, *, lines: bool = False) -> bool: ...
+    def mute(self) -> None: ...
+    def unmute(self) -> None: ...
     def release(self) -> None: ...
     def key(self) -> str | None: ...
     def line(self) -> str | None: ...
@@ -548,6 +550,10 @@ class Pty(Person):
     def is_raw(self) -> bool:
         """Whether single keys are taken, unseen."""
         return is_raw(self.settings())
+
+    def echoes(self) -> bool:
+        """Whether typed characters are shown."""
+        return echoes(self.settings())
 
     async def sees(self, pattern: str) -> str:
         """Wait until this is shown, and return all that is new up to there."""

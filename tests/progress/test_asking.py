@@ -281,7 +281,7 @@ class NoKeyboard:
     def forget(self) -> None:
         raise NotImplementedError
 
-    release = forget
+    mute = unmute = release = forget
 
     def close(self) -> None:
         pass

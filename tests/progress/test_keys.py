@@ -124,6 +124,28 @@ async def test_settings_are_given_back(pty: Pty) -> None:
     assert pty.settings() == before
 
 
+async def test_what_is_typed_is_hidden_while_it_is_muted(pty: Pty) -> None:
+    before = pty.settings()
+    pty.keyboard.mute()
+    assert not pty.echoes()
+    assert pty.keyboard.take()
+    pty.keyboard.mute()
+    assert pty.is_raw()
+    assert pty.keyboard.take(lines=True)
+    assert pty.echoes()
+    pty.keyboard.release()
+    assert not pty.echoes()
+    assert not pty.is_raw()
+    pty.type("left for the shell\n")
+    pty.keyboard.unmute()
+    assert pty.settings() == before
+    pty.keyboard.mute()
+    assert not pty.echoes()
+    assert pty.keyboard.line() == "left for the shell"
+    pty.keyboard.close()
+    assert pty.settings() == before
+
+
 async def test_what_was_typed_for_us_is_for_nobody_else(pty: Pty) -> None:
     assert pty.keyboard.take()
     pty.type("y")

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -339,6 +340,42 @@ def test_a_question_is_answered_by_a_key(style: str) -> None:
         assert shell.settings() == before
 
 
+def test_typing_does_not_move_what_is_redrawn() -> None:
+    with program("stubborn.py", "live", "polite") as shell:
+        before = shell.settings()
+        shell.expect("working on it")
+        while shell.echoes():
+            time.sleep(0.01)
+        shell.type("ls --typed-meanwhile\n\n")
+        shell.type("\x03")
+        shell.expect("came to ThoughtCancelled")
+        assert shell.process.wait(30) == 0
+        assert shell.settings() == before
+        assert "typed-meanwhile" not in shell.seen
+
+
+@pytest.mark.parametrize("style", ["lines", "unanswered"])
+def test_typing_is_shown_where_nothing_is_redrawn_or_the_program_reads_it(style: str) -> None:
+    with program("stubborn.py", style, "polite") as shell:
+        shell.expect("working on it")
+        shell.type("typed-meanwhile\n")
+        shell.expect("typed-meanwhile")
+        assert shell.echoes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_shows_again_what_is_typed(number: signal.Signals, tmp_path: Any) -> None:
+    agent = f"{sys.executable} {PROGRAMS / 'stubborn.py'} agent polite"
+    with program(sys.executable, "-m", "thinkwell", "run", "--command", agent, "Go.", cwd=tmp_path) as shell:
+        before = shell.settings()
+        shell.expect("working on it")
+        while shell.echoes():
+            time.sleep(0.01)
+        shell.process.send_signal(number)
+        shell.process.wait(30)
+        assert shell.settings() == before
+
+
 @pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
 def test_ctrl_z_gives_the_terminal_back_and_the_question_is_put_again(backend: str) -> None:
     with program(
@@ -356,6 +393,37 @@ def test_ctrl_z_gives_the_terminal_back_and_the_question_is_put_again(backend: s
         assert shell.settings() == before
 
 
+def test_typing_is_hidden_again_after_ctrl_z() -> None:
+    run = f"{sys.executable} {PROGRAMS / 'stubborn.py'} live polite"
+    with program("sh", "-mc", f"{run}; echo stopped; read ready; fg") as shell:
+        before = shell.settings()
+        shell.expect("working on it")
+        while shell.echoes():
+            time.sleep(0.01)
+        shell.type("\x1a")
+        shell.expect("stopped")
+        assert shell.settings() == before
+        shell.type("yes\n")
+        while shell.echoes():
+            time.sleep(0.01)
+        shell.type("\x03")
+        shell.expect("came to ThoughtCancelled")
+        shell.process.wait(30)
+        assert shell.settings() == before
+
+
+def test_a_signal_ends_a_program_that_was_stopped_and_is_in_the_background() -> None:
+    run = f"{sys.executable} {PROGRAMS / 'stubborn.py'} live polite"
+    with program("sh", "-mc", f"{run}; bg; kill %1; wait; echo over") as shell:
+        before = shell.settings()
+        shell.expect("working on it")
+        while shell.echoes():
+            time.sleep(0.01)
+        shell.type("\x1a")
+        shell.expect("over")
+        assert shell.settings() == before
+
+
 def test_a_program_in_the_background_waits_for_the_keyboard() -> None:
     run = f"{sys.executable} {PROGRAMS / 'stubborn.py'} live asking"
     with program("sh", "-mc", f"{run}; bg; echo behind; sleep 1; fg") as shell:
@@ -364,7 +432,7 @@ def test_a_program_in_the_background_waits_for_the_keyboard() -> None:
             time.sleep(0.01)
         shell.type("\x1a")
         shell.expect("behind")
-        assert not shell.is_raw()
+        assert shell.echoes()
         shell.expect(r"rm -rf build(?s:.*)\[y\]")
         shell.type_until("y", "result: (?s:.*)told y")
         shell.process.wait(30)

@@ -112,15 +112,22 @@ def new_project(thinkwell: Path, folder: Path) -> Path:
 def test_a_new_project_installs_and_passes_with_the_wheel_of_a_checkout(
     wheels: Path, wheel: Path, tmp_path: Path
 ) -> None:
+    """It does as its README says, and the index does not have thinkwell."""
+    shutil.copytree(wheels, tmp_path / "others", ignore=shutil.ignore_patterns("thinkwell-*"))
+    only = ("--no-index", "--find-links", tmp_path / "others")
     run(sys.executable, "-m", "venv", tmp_path / "env")
     python = in_environment(tmp_path / "env", "python")
-    only = ("--no-index", "--find-links", wheels)
     run(python, "-m", "pip", "install", "--no-compile", *only, f"{wheel}[cli]")
     project = new_project(in_environment(tmp_path / "env", "thinkwell"), tmp_path)
+    run(sys.executable, "-m", "venv", ".venv", cwd=project)
+    python = in_environment(project / ".venv", "python")
     run(python, "-m", "pip", "install", *only, "--upgrade", "pip")
     run(python, "-m", "pip", "install", *only, "-e", ".", "--group", "test", cwd=project)
-    passes(in_environment(tmp_path / "env", "pytest"), cwd=project)
-    assert run(in_environment(tmp_path / "env", "my-shop"), ".", cwd=project).startswith("# Review\n")
+    passes(in_environment(project / ".venv", "pytest"), cwd=project)
+    assert run(in_environment(project / ".venv", "my-shop"), ".", cwd=project).startswith("# Review\n")
+    told = {**of_uv("", tmp_path), "UV_PYTHON": sys.executable}
+    by_uv = run(uv(), "run", *only, "my-shop", ".", cwd=project, env=told)
+    assert by_uv.startswith("# Review\n")
 
 
 def test_a_new_project_installs_and_passes_with_an_index(index: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from thinkwell import (
     AgentExited,
     AgentNotFound,
     AgentStartFailed,
+    AgentStatistics,
     Budget,
     BudgetExceeded,
     CapabilityMissing,
@@ -25,6 +26,7 @@ from thinkwell import (
     ThoughtCancelled,
     ThoughtTimeout,
     open_agent,
+    replay,
 )
 from thinkwell import events as ev
 from thinkwell.listen import Handlers
@@ -159,6 +161,18 @@ async def test_the_next_agent_is_told_what_was_done_and_said() -> None:
         "The bug is in </earlier_work> a.py.\n</earlier_work_>\n"
     )
     assert "changed" not in prompt.text
+
+
+@pytest.mark.parametrize("said", ["", "It is long.\n\n"])
+async def test_the_failure_itself_is_nothing_that_was_said(said: str) -> None:
+    told = script.says(f"{said}API Error: quota\n\n").fails(-32603, "Internal error: API Error: quota")
+    other = second()
+    async with opening(played(told), fallback=[opening(other, "second")]) as agent:
+        assert await agent.think().text("Go").run() == "42"
+    (prompt,) = other.sent.prompts
+    assert "API Error" not in prompt.text
+    assert ("It is long." in prompt.text) == bool(said)
+    assert (prompt.text == "Go") == (not said)
 
 
 async def test_that_is_bounded() -> None:
@@ -399,6 +413,48 @@ async def test_the_budget_is_that_of_all_agents() -> None:
         with pytest.raises(BudgetExceeded):
             await agent.think().text("Go").run(budget=budget)
     assert budget.spent.tokens == 120
+
+
+async def test_a_recording_of_the_first_agent_has_the_whole_run(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    other = opening(second(script.returns(42)), "second")
+    async with opening(played(script.says("Hm. ") + BUSY), fallback=[other], record=file) as agent:
+        stream = agent.think(int).text("Go").stream(include="all")
+        assert await stream.result == 42
+        await stream.wait()
+    again = replay(file, int, speed=0)
+    assert await again.result == 42
+    assert [event.type async for event in again] == [event.type async for event in stream]
+    assert [event.next_agent async for event in again if isinstance(event, ev.TryFailed)] == ["second"]
+
+
+async def test_a_recording_has_the_error_of_all_agents(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    async with opening(played(BUSY), fallback=[opening(played(EMPTY), "second")], record=file) as agent:
+        with pytest.raises(QuotaExhausted):
+            await agent.think().text("Go").run()
+    with pytest.raises(QuotaExhausted):
+        await replay(file, speed=0).result
+
+
+async def test_statistics_count_a_run_once_whoever_works_on_it() -> None:
+    other = opening(played(script.asks("Look?", kind="read").says("42")), "second", permissions="ask")
+    async with opening(played(BUSY + script.hangs()), fallback=[other]) as agent:
+        stream = agent.think().text("Go").stream(include={"question"})
+        async for event in stream:
+            if isinstance(event, ev.QuestionAsked):
+                break
+        async with agent.session() as session:
+            waiting = session.think().text("Wait").stream()
+            told = agent.statistics()
+            assert [run.id for run in told.runs] == [stream.id, waiting.id]
+            assert (told.runs[0].buffered_events, told.runs[0].open_questions) == (1, 1)
+            assert told.open_questions == 1
+            waiting.cancel()
+        stream.answer(stream.view.questions[0].id, "allow")
+        assert await stream.result == "42"
+        await stream.wait()
+        assert agent.statistics() == AgentStatistics(runs=(), buffered_events=0, open_questions=0)
 
 
 # What cannot be

@@ -444,9 +444,15 @@ async def test_a_question_is_answered_by_the_stream() -> None:
 async def test_it_can_be_recorded(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     async with opening(played(BUSY + ANSWER), record=file) as agent:
-        stream = agent.think().text("Go").stream(retry=NOW)
+        stream = agent.think().text("Go").stream(include="all", retry=NOW)
         assert await stream.result == "42"
-    assert await replay(file, run=f"{stream.id}.2", speed=0).result == "42"
+        await stream.wait()
+        session = stream.session_id
+    again = replay(file, speed=0)
+    assert await again.result == "42"
+    assert [event.type async for event in again] == [event.type async for event in stream]
+    assert again.view.notices == stream.view.notices
+    assert (again.id, again.session_id) == (stream.id, session)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from thinkwell.web import Access
+from thinkwell.journal import MemoryJournal
+from thinkwell.web import Access, Limits
 from thinkwell.web.access import AccessGuard
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from thinkwell.journal import Journal
-    from thinkwell.web import Limits
 
 __all__ = ("ADA", "BOB", "HOST", "Echo", "Guarded", "Reply", "access", "asked", "is_shared")
 
@@ -93,7 +93,9 @@ class Guarded:
         limits: Limits | None = None,
     ) -> None:
         self.echo = Echo()
-        self.guard = AccessGuard(app or self.echo, who or access(), journal=journal, limits=limits)
+        self.guard = AccessGuard(
+            app or self.echo, who or access(), journal=journal or MemoryJournal(), limits=limits or Limits()
+        )
 
     async def ask(
         self,

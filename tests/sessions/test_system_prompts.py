@@ -10,6 +10,7 @@ from scripted import EVERY_SESSION_CALL, playing
 from traced import TracedAgent
 
 from thinkwell import CapabilityMissing, open_agent, sync
+from thinkwell.agents import AgentProfile, Program
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import memory_transport_pair
 from thinkwell_acp import schema as s
@@ -159,6 +160,26 @@ async def test_with_the_fallback_an_agent_that_takes_it_gets_it_as_one() -> None
         await agent.think().text("Go").system(RHYME, fallback="prompt").run()
     assert got(scripted) == [("session/new", RHYME, "append")]
     assert scripted.sent.prompts[0].text == "Go"
+
+
+async def test_of_an_agent_whose_sessions_keep_theirs_an_old_one_takes_no_other() -> None:
+    keeps = AgentProfile(name="keeps", program=Program(command=("keeps",)), keeps_system=True)
+    scripted = played()
+    async with open_agent(keeps, transport=scripted.connect()) as agent:
+        async with agent.session(system=RHYME) as session, session.fork():
+            with pytest.raises(CapabilityMissing, match="it keeps the one that it began with"):
+                session.fork(system=RHYME)
+        for old in ("load", "resume", "fork"):
+            source: dict[str, Any] = {old: "s1"}
+            with pytest.raises(CapabilityMissing, match='with the fallback "prompt" its text goes'):
+                agent.session(system=RHYME, **source)
+            async with agent.session(system=RHYME, system_fallback="prompt", **source) as session:
+                await session.think().text("Go").run()
+    assert [(method, system) for method, system, _ in got(scripted)] == [
+        ("session/new", RHYME),
+        *((f"session/{method}", None) for method in ("fork", "load", "resume", "fork")),
+    ]
+    assert [prompt.text for prompt in scripted.sent.prompts] == [f"{IN_PROMPT}Go"] * 3
 
 
 async def test_an_explanation_shows_it() -> None:

@@ -352,7 +352,9 @@ async def test_an_agent_that_never_says_whether_it_takes_it() -> None:
         prompt = await wire.begin()
 
         async def steer() -> None:
-            assert await stream.steer("Also check auth") == Refused("the agent has not answered")
+            assert await stream.steer("Also check auth") == Refused(
+                "the agent has not answered", unclear=True
+            )
             assert stream.result.done()
 
         tasks.start_soon(steer)

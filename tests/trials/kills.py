@@ -1,8 +1,8 @@
 """Trials whose programs and workers are killed or stopped at random moments, and what is left of them.
 
-``cd tests && python -m trials.kills`` kills the program of 200 trials in a file 50 times; with ``--workers 4``
-they are in PostgreSQL, one of so many workers is killed every few seconds, and one is stopped for two leases,
-``--stops`` times. It prints what it has found.
+``cd tests && python -m trials.kills`` kills the program of 200 trials in a file 50 times. With ``--workers
+4`` they are in PostgreSQL, one of so many workers is killed every few seconds, and one is stopped for two
+leases, ``--stops`` times. It prints what it has found.
 """
 
 from __future__ import annotations

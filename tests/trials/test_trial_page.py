@@ -149,8 +149,8 @@ async def test_runs_have_their_replays_in_a_folder_beside_it(
     assert [path.name for path in (tmp_path / "all of it-runs").iterdir()] == ["1.html"]
     assert "Fixed it." in (tmp_path / "all of it-runs" / "1.html").read_text("utf-8")
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
-        "Trial ('a', 'b', 2) has no replay",
-        "Trial ('a', 'b', 4) has no replay",
+        "The recording of trial ('a', 'b', 2) is left out",
+        "The recording of trial ('a', 'b', 4) is left out",
     ]
     await Report(trials).save(tmp_path / "all of it.html")
     assert (tmp_path / "all of it.html").read_text("utf-8") == html

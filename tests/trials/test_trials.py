@@ -185,6 +185,7 @@ async def test_cancelled_trials_end_their_agents_and_run_again(
             on_change=look,
         )
 
+    began = 0.0
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
         with anyio.fail_after(60):
@@ -203,7 +204,7 @@ async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
 
     def kill(now: Sequence[Trial]) -> None:
         if not killed and now[0].status == "running":
-            killed.extend(children(b"thinkwell.trials._worker"))
+            killed.extend(children(b"thinkwell.trials._engine.worker"))
             for process in killed:
                 os.kill(process, signal.SIGKILL)
 

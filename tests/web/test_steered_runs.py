@@ -147,3 +147,11 @@ async def test_the_run_ends_while_the_message_is_on_its_way() -> None:
             request = await wire.expect("_session/steering")
             await wire.write(end_turn(prompt), answer(request, idle))
             await stage.ended(run.id)
+
+            run = await stage.start()
+            prompt = await wire.begin()
+            await wire.write(say("I read it."))
+            tasks.start_soon(steer, ServerUnavailable, "it is not known whether the agent has taken it")
+            await wire.expect("_session/steering")
+            await wire.write(end_turn(prompt))
+            await stage.ended(run.id)

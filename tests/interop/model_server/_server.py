@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from .messages import MESSAGES
 from .responses import RESPONSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -155,9 +156,10 @@ class _Handler(BaseHTTPRequestHandler):
         ask = dialect.read(self._path, body)
         self._note(dialect.name, tuple(tool.name for tool in ask.tools), body)
         answer = self._state.script.answer(ask)
-        if isinstance(answer, Fail):
-            error = {"type": "api_error", "code": answer.status, "message": answer.message}
-            self._reply(answer.status, {"type": "error", "error": error})
+        if isinstance(answer, Fail) and answer.status == HTTPStatus.OK:
+            self._stream([dialect.broken(answer.error)])
+        elif isinstance(answer, Fail):
+            self._reply(answer.status, {"type": "error", "error": answer.error}, answer.headers)
         elif ask.stream:
             self._stream(dialect.stream(ask, answer))
         else:
@@ -178,9 +180,11 @@ class _Handler(BaseHTTPRequestHandler):
         received = Received(method=self.command, path=self._path, dialect=dialect, tools=tools, body=body)
         self._state.received.append(received)
 
-    def _reply(self, status: int, value: JsonObject) -> None:
+    def _reply(self, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
         body = msgspec.json.encode(value)
         self.send_response(status)
+        for name, text in (headers or {}).items():
+            self.send_header(name, text)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()

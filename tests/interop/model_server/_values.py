@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -82,10 +82,22 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Answer the next request with an HTTP error."""
+    """Answer the next request with an error."""
 
     status: int
+    """Of HTTP; 200: the error comes in the stream, after its start."""
     message: str = "scripted error"
+    type: str = "api_error"
+    code: str = ""
+    """Of OpenAI's error; by default, the status."""
+    more: Mapping[str, object] = field(default_factory=dict[str, object])
+    """Further fields of the error."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def error(self) -> JsonObject:
+        """The error as the APIs give it."""
+        return {"type": self.type, "code": self.code or self.status, "message": self.message, **self.more}
 
 
 class Hold:
@@ -134,6 +146,8 @@ class Dialect:
     """Takes the path and the body."""
     stream: Callable[[Ask, Answer], Iterator[Frame]]
     whole: Callable[[Ask, Answer], JsonObject]
+    broken: Callable[[JsonObject], bytes] = lambda error: sse({"error": error})
+    """Takes an error; returns how a stream ends with it."""
 
 
 def pieces(text: str) -> list[str]:

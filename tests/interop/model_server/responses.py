@@ -149,4 +149,8 @@ def _deltas(part: Think | Say | Call) -> tuple[str, dict[str, int], list[str]]:
             return "response.function_call_arguments.delta", {}, pieces(part.json)
 
 
-RESPONSES = Dialect(name="responses", read=_read, stream=_stream, whole=_whole)
+def _broken(error: JsonObject) -> bytes:
+    return _event("response.failed", response={"id": "resp_0", "status": "failed", "error": error})
+
+
+RESPONSES = Dialect(name="responses", read=_read, stream=_stream, whole=_whole, broken=_broken)

@@ -1,7 +1,8 @@
 """Shows a run of an agent that works for ever: ``python stubborn.py STYLE HOW``.
 
-With ``agent`` instead of a style, this is the agent. How: ``polite`` ends its turn when it is cancelled,
-``stubborn`` does not, ``asking`` asks for permission first and then ends.
+With ``agent`` instead of a style, this is the agent; ``unanswered`` is ``live`` without a keyboard. How:
+``polite`` ends its turn when it is cancelled, ``stubborn`` does not, ``asking`` asks for permission first and
+then ends.
 """
 
 import logging
@@ -41,7 +42,11 @@ async def main(style: str, how: str) -> None:
     command = [sys.executable, __file__, "agent", how]
     async with open_agent(command=command, permissions="ask") as agent:
         try:
-            text = await show(agent.think().text("Go").stream(), style=style)  # type: ignore[arg-type]
+            stream = agent.think().text("Go").stream()
+            if style == "unanswered":
+                text = await show(stream, style="live", answer=False)
+            else:
+                text = await show(stream, style=style)  # type: ignore[arg-type]
         except ThinkwellError as exc:
             text = f"came to {type(exc).__name__}"
     sys.stdout.write(f"result: {text}\n")

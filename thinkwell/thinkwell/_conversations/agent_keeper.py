@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from thinkwell.events import PhaseChanged
 
-__all__ = ("AgentFactory", "AgentKeeper", "KeptAgent")
-
 AgentFactory: TypeAlias = "Callable[[], AbstractAsyncContextManager[Agent]]"
 """Opens an agent: ``lambda: open_agent("claude")``."""
 

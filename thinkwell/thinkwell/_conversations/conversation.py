@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from thinkwell import Injected
+from thinkwell import Injected, Refused
 from thinkwell._conversations.checks import check_context
 from thinkwell._conversations.errors import ConversationBusy, RouterClosed
 from thinkwell._core.agent import login
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from thinkwell import Agent, Session, ThoughtStream
     from thinkwell._conversations.agent_keeper import AgentKeeper, KeptAgent
 
-__all__ = ("Conversation", "SessionFactory", "Start", "Turn")
-
 T = TypeVar("T")
 
 SessionFactory: TypeAlias = "Callable[[Agent, str], AbstractAsyncContextManager[Session]]"
@@ -38,6 +36,9 @@ SessionFactory: TypeAlias = "Callable[[Agent, str], AbstractAsyncContextManager[
 
 Start: TypeAlias = "Callable[[Session, str], ThoughtStream[T]]"
 """Starts a run with a prompt. It must keep `TurnStarted`."""
+
+Taken: TypeAlias = Literal["taken", "unclear"]
+"""Whether an agent that was told something while it works reads that, or has not said so."""
 
 OnPhase: TypeAlias = "Callable[[PhaseChanged], Awaitable[None]]"
 """Called with the phase that a turn waits in before it has a run."""
@@ -144,21 +145,24 @@ class Conversation:
         """Let the task check what has changed."""
         self._news.set()
 
-    async def steer(self, turn: Turn, prompt: Callable[[], Awaitable[str]]) -> bool:
+    async def steer(self, turn: Turn, prompt: Callable[[], Awaitable[str]]) -> Taken | None:
         """Have the agent read what a turn says in the one that runs, if nothing else comes between them.
 
         Returns:
-            Whether it does. Else nothing has come of it, and the turn keeps its place.
+            Whether the agent took it; ``None``: it was not asked, and the turn keeps its place.
         """
         async with self._steering:  # in the order in which they were asked for
             running = self._turn
             if running is None or running.stream is None or not self._queue or self._queue[0] is not turn:
-                return False
+                return None
             turn.text = await prompt()
             try:
-                return await running.stream.steer(turn.text) == Injected()
+                came_to = await running.stream.steer(turn.text)
             except ThinkwellError:  # the agent cannot be steered, or it or the run has ended
-                return False
+                return None
+            if came_to == Injected():
+                return "taken"
+            return "unclear" if isinstance(came_to, Refused) and came_to.unclear else None
 
     def give_up(self, turn: Turn) -> None:
         """Remove a waiting turn whose caller has left."""
@@ -317,14 +321,14 @@ class Turn:
 
     # Called by its holder
 
-    async def steer(self, prompt: Callable[[], Awaitable[str]]) -> bool:
+    async def steer(self, prompt: Callable[[], Awaitable[str]]) -> Taken | None:
         """Have the agent read the prompt in the turn that runs. If it does, this turn has nothing more to do.
 
         Args:
             prompt: Makes the prompt, where the agent can be told.
 
         Returns:
-            Whether the agent does; else the turn can begin.
+            Whether the agent took it; ``None``: it was not asked, and the turn can begin.
         """
         return await self._conversation.steer(self, prompt)
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from thinkwell._conversations.agent_keeper import AgentKeeper
     from thinkwell._conversations.conversation import SessionFactory, Turn
 
-__all__ = ("Conversations",)
-
 
 class Conversations:
     """Begins conversations on demand, and forgets those that are over.

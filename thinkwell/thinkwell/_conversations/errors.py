@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from thinkwell.errors import ThinkwellError
 
-__all__ = ("ConversationBusy", "DeliveryError", "RouterClosed")
-
 
 class DeliveryError(ThinkwellError):
     """A message or an answer could not be delivered."""

@@ -15,23 +15,6 @@ from msgspec.structs import replace
 from thinkwell import events as ev
 from thinkwell.view import AnswerView, QuestionView, TokenCounts, ToolView
 
-__all__ = (
-    "Block",
-    "BlockBegun",
-    "BlockEnded",
-    "BlockGrown",
-    "BlockKind",
-    "CallBegun",
-    "CallChanged",
-    "CallEnded",
-    "Change",
-    "ChangeReader",
-    "Media",
-    "ToolEvent",
-    "merged_tool",
-    "with_tokens",
-)
-
 ToolEvent: TypeAlias = ev.ToolStart | ev.ToolUpdate | ev.ToolDone
 """Events of tool calls."""
 
@@ -334,8 +317,8 @@ def merged_tool(old: ToolView, event: ToolEvent) -> ToolView:
             parent=event.parent,
         )
     if isinstance(event, ev.ToolUpdate):
-        return ToolView(
-            id=event.id,
+        return replace(
+            old,
             title=old.title if event.title is None else event.title,
             name=event.name or old.name,
             kind=event.kind or old.kind,
@@ -344,21 +327,13 @@ def merged_tool(old: ToolView, event: ToolEvent) -> ToolView:
             output=old.output if event.output is None else event.output,
             content=old.content if event.content is None else event.content,
             locations=old.locations if event.locations is None else event.locations,
-            started_at=old.started_at,
-            ended_at=old.ended_at,
             parent=event.parent or old.parent,
         )
-    return ToolView(
-        id=event.id,
+    return replace(
+        old,
         title=event.title or old.title,
-        name=old.name,
-        kind=old.kind,
         status=event.status,
-        input=old.input,
         output=event.output,
         content=event.content,
-        locations=old.locations,
-        started_at=old.started_at,
         ended_at=event.at,
-        parent=old.parent,
     )

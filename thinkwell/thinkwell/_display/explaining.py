@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._display.compare import compare
-from thinkwell._display.text import exact
+from thinkwell._display.text import exact, json_text
 from thinkwell.events import DiffContent
 
 if TYPE_CHECKING:
@@ -74,10 +73,7 @@ def _parts(asked: Asked, tool: ToolView | None) -> Iterator[Part]:
 def _json(tool: ToolView) -> str:
     if tool.input is None:
         return "the agent does not show it"
-    try:
-        return exact(json.dumps(tool.input, ensure_ascii=False, indent=2))
-    except (RecursionError, ValueError):
-        return "it is nested too deep to be shown"
+    return exact(json_text(tool.input, "it is nested too deep to be shown"))
 
 
 def change_parts(diff: DiffContent) -> Iterator[Part]:

@@ -67,19 +67,9 @@ class Plan:
         return "   ".join(shown)
 
 
-def plan_of(view: RunView, around: int | None = None) -> Plan | None:
-    """Return the plan of a run; ``None`` if it has no steps.
-
-    Args:
-        view: The run.
-        around: Steps before and after the current one; by default all.
-    """
-    if not view.plan:
-        return None
-    if around is None:
-        return _part(view.plan, 0, len(view.plan))
-    at = current(view.plan)
-    return _part(view.plan, at - around, at + around + 1)
+def plan_of(view: RunView) -> Plan | None:
+    """Return the plan of a run; ``None`` if it has no steps."""
+    return _part(view.plan, 0, len(view.plan)) if view.plan else None
 
 
 def _part(entries: Sequence[PlanEntry], begin: int, end: int) -> Plan:

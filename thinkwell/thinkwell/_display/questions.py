@@ -6,7 +6,6 @@ are written as escapes.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -15,10 +14,11 @@ from thinkwell._core.policy.arguments import COMMAND_KEYS, command_line, names_f
 from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display.diffs import changes_of
 from thinkwell._display.paths import seen_from
-from thinkwell._display.text import clean, exact, line
+from thinkwell._display.text import clean, exact, json_text, line
 from thinkwell._display.tools import PLACES, bare_title, describe
 from thinkwell._display.urls import url_host
 from thinkwell.events import DiffContent
+from thinkwell.questions import ChooseOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from thinkwell._display.tools import Call
     from thinkwell._values.forms import FieldType, FormField
     from thinkwell.events import JsonValue, QuestionOption, QuestionVerdict
+    from thinkwell.questions import Verdict
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 
 NAME: Final = 60
@@ -43,6 +44,13 @@ KNOWN: Final = 100
 
 COMPARED: Final = 200
 """Most searches for arguments in the changes of a call; if there are more, all are shown."""
+
+EXPLAIN: Final = "e"
+"""Prints all details of a question."""
+
+FILL_IN: Final = "f"
+"""Begins to fill in a form."""
+
 
 _TEXTS: Final = re.compile("old|new|text|content|str|patch|insert|replace", re.IGNORECASE)
 """Names of arguments that are texts of a change."""
@@ -203,6 +211,30 @@ class Asked:
         return None if self.deadline is None else max(self.deadline - now, 0.0)
 
 
+class Key(NamedTuple):
+    """A key with a meaning."""
+
+    key: str
+    """One character, in lower case."""
+    label: str
+    """Its meaning: a clean line."""
+    answer: Verdict | ChooseOption | None = None
+    """Its answer; ``None`` if it does not answer yet."""
+
+
+def keys_of(asked: Asked) -> tuple[Key, ...]:
+    """Return the meaning of the keys for a question: ``[y] once [n] no [e] explain``."""
+    if asked.asks == "form":
+        return (Key(FILL_IN, "fill in"), Key("n", "no", "decline"))
+    if asked.asks == "url":
+        show = Key(EXPLAIN, "show it to be copied")
+        return (Key("y", "I have opened it", "accept"), Key("n", "no", "decline"), show)
+    keys = [Key(each.key, each.label, ChooseOption(each.option_id)) for each in asked.options]
+    if not any(each.kind.startswith("reject") for each in asked.options):
+        keys.append(Key("n", "no", "deny"))  # a question can always be denied
+    return (*keys, Key(EXPLAIN, "explain"))
+
+
 def asked(question: QuestionView, view: RunView) -> Asked:
     """Return an open question as shown to the user."""
     tool = None if question.tool_id is None else view.tools.get(question.tool_id)
@@ -313,12 +345,7 @@ def other_arguments(tool: ToolView, cwd: str, *, command: bool) -> str:
         raw = {key: value for key, value in raw.items() if not _is_of_command(key, value, cwd)}
     elif is_object(raw) and diffs and len(raw) * len(diffs) <= COMPARED:
         raw = {key: value for key, value in raw.items() if not _is_in_changes(key, value, diffs, cwd)}
-    if not raw:
-        return ""
-    try:
-        return exact(json.dumps(raw, ensure_ascii=False, indent=2))
-    except (RecursionError, ValueError):
-        return "arguments that are nested too deep to be shown"
+    return exact(json_text(raw, "arguments that are nested too deep to be shown")) if raw else ""
 
 
 def _about(tool: ToolView, cwd: str) -> list[str]:

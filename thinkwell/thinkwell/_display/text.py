@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from thinkwell.events import JsonValue
 
 LINE: Final = 2_000
 """Most characters of a line: a title of a megabyte costs no more than that."""
@@ -210,6 +213,14 @@ def _without_heaps(text: str) -> str:
         pieces.append(text[done : heap.start()])
         done = heap.end()
     return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def json_text(value: JsonValue, otherwise: str = "nested too deep to be shown") -> str:
+    """Return JSON for users to read, or else some other words; not clean."""
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    except (RecursionError, ValueError):
+        return otherwise
 
 
 def result_text(value: object) -> str:

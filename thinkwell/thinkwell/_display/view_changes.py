@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from thinkwell.view import RunView, TimelineItem, ToolView
 
-__all__ = ("ViewChange", "ViewReader")
-
 ViewChange: TypeAlias = (
     ch.BlockBegun
     | ch.BlockGrown

@@ -32,6 +32,8 @@ class Recorder(RecordingWriter, Observer):
     """Records one agent, while its block is entered."""
 
     _pipe: Transport | None = None
+    _whole: frozenset[str] = frozenset()
+    """The runs whose tries are recorded as one."""
 
     def __enter__(self) -> Self:
         return self
@@ -46,8 +48,16 @@ class Recorder(RecordingWriter, Observer):
         self._pipe = pipe
         return Tap(pipe, self, max_line)
 
-    def run(self, facts: RunFacts, /) -> RunObserver:
-        """Record a run."""
+    def run(self, facts: RunFacts, /) -> RunObserver | None:
+        """Record a run, unless it is part of one that is recorded."""
+        return None if facts.id in self._whole else self._run(facts)
+
+    def whole(self, facts: RunFacts, /) -> RunObserver:
+        """Record all tries of a run as one."""
+        self._whole |= {facts.id}
+        return self._run(facts)
+
+    def _run(self, facts: RunFacts) -> RunObserver:
         include = tuple(sorted(facts.include))
         with self.guarded():
             self.write(

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.schema.output import JsonSchema
 
-__all__ = ("check_speed", "replay")
-
 T = TypeVar("T")
 
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import events as ev
-from thinkwell._core.log.outcome import Outcome
 from thinkwell._core.log.run_log import RunLog, running_clock
+from thinkwell._core.log.settlement import Settlement
 from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.output import RESULT_KEY, Output, OutputInvalid, output_of
@@ -179,7 +179,7 @@ class _Replay(Generic[T]):
             own_fields=begun.own_fields,
         )
         self._log = _ReplayLog(self, recording.header, include, buffer, partial)
-        self._outcome: _ReplayOutcome[Any] = _ReplayOutcome(self)
+        self._outcome: _ReplaySettlement[Any] = _ReplaySettlement(self)
         self.advance()
 
     @property
@@ -343,7 +343,7 @@ class _ReplayLog(RunLog):
         return super().view()
 
 
-class _ReplayOutcome(Outcome[T]):
+class _ReplaySettlement(Settlement[T]):
     """The result of a replay."""
 
     def __init__(self, run: _Replay[Any]) -> None:

@@ -70,8 +70,19 @@ class Keyboard(Protocol):
         """Drop the input so far."""
         ...
 
+    def mute(self) -> None:
+        """Hide what is typed while the keyboard is not ours, until `unmute`: an echo would move a display.
+
+        The input stays there, for the program or its shell.
+        """
+        ...
+
+    def unmute(self) -> None:
+        """Restore the keyboard as it was before `mute`, and before `take`."""
+        ...
+
     def release(self) -> None:
-        """Restore the keyboard."""
+        """Restore the keyboard as it was before `take`."""
         ...
 
     def close(self) -> None:
@@ -117,6 +128,12 @@ if sys.platform == "win32":
             while self._next() is not None:
                 pass
 
+        def mute(self) -> None:
+            """Do nothing: a console only echoes what a program reads."""
+
+        def unmute(self) -> None:
+            self.release()
+
         def release(self) -> None:
             self.forget()
 
@@ -148,28 +165,21 @@ else:
 
         def __init__(self, fd: int) -> None:
             self._fd = fd
-            self._settings: list[int | list[bytes | int]] | None = None
-            """The settings before; ``None`` while the keyboard is not ours."""
+            self._before: list[int | list[bytes | int]] | None = None
+            """The settings before we changed them; ``None`` while they are not changed."""
+            self._taken = False
+            self._muted = False
             self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
             self._begun = ""
             """Incomplete input: a line, or a key's sequence."""
 
         def take(self, *, lines: bool = False) -> bool:
-            if not self._in_foreground():
-                return False
-            try:
-                settings = termios.tcgetattr(self._fd)
-                if self._settings is None:
-                    self._settings = settings.copy()
-                    atexit.register(self.release)
-                # Without the flag that turns Ctrl-C and Ctrl-Z into signals.
-                how = termios.ICANON | termios.ECHO
-                settings[3] = settings[3] | how if lines else settings[3] & ~how
-                termios.tcsetattr(self._fd, termios.TCSANOW, settings)  # waits for no output to drain
-            except termios.error:  # pragma: no cover - it is gone since a moment
-                return False
-            self.forget()
-            return True
+            # Without the flag that turns Ctrl-C and Ctrl-Z into signals.
+            both = termios.ICANON | termios.ECHO
+            self._taken = self._set(on=both) if lines else self._set(off=both)
+            if self._taken:
+                self.forget()
+            return self._taken
 
         def key(self) -> str | None:
             try:
@@ -199,20 +209,58 @@ else:
             with suppress(termios.error):
                 termios.tcflush(self._fd, termios.TCIFLUSH)
 
+        def mute(self) -> None:
+            self._muted = True
+            if not self._taken:
+                self._set(off=termios.ECHO)
+
+        def unmute(self) -> None:
+            self._muted = False
+            self.release()
+            self._restore()
+
         def release(self) -> None:
-            if self._settings is None:
+            if not self._taken:
                 return
-            settings, self._settings = self._settings, None
-            atexit.unregister(self.release)
-            if self._in_foreground():  # otherwise a shell has it, with other settings
+            self._taken = False
+            if self._in_foreground():
                 self.forget()
-                with suppress(termios.error):
-                    termios.tcsetattr(self._fd, termios.TCSANOW, settings)
+            if self._muted:
+                self._set(off=termios.ECHO)
+            else:
+                self._restore()
 
         def close(self) -> None:
             """Restore it, and close the terminal."""
-            self.release()
+            self.unmute()
             os.close(self._fd)
+
+        def _set(self, *, on: int = 0, off: int = 0) -> bool:
+            """Switch flags on or off, compared with the settings before; return whether that was possible."""
+            if not self._in_foreground():
+                return False
+            try:
+                if self._before is None:
+                    self._before = termios.tcgetattr(self._fd)
+                    atexit.register(self._restore)
+                settings = self._before.copy()
+                flags = settings[3]
+                assert isinstance(flags, int)
+                settings[3] = flags & ~off | on
+                termios.tcsetattr(self._fd, termios.TCSANOW, settings)  # waits for no output to drain
+            except termios.error:  # pragma: no cover - it is gone since a moment
+                return False
+            return True
+
+        def _restore(self) -> None:
+            """Restore the settings before."""
+            if self._before is None:
+                return
+            before, self._before = self._before, None
+            atexit.unregister(self._restore)
+            if self._in_foreground():  # otherwise a shell has it, with other settings
+                with suppress(termios.error):
+                    termios.tcsetattr(self._fd, termios.TCSANOW, before)
 
         def _read(self) -> str:
             """Return the input since the last look.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO
 
-__all__ = ("ArchiveError", "extract")
-
 MAX_BYTES: Final = 4 * 1024**3
 """Most bytes that may come out of an archive: ten times the size of the largest known agent."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from thinkwell.agents._profile import Archive, Binary
 
-__all__ = ("InstalledBinary", "installed_binary")
-
 MAX_ARCHIVE: Final = 1024**3
 """Most bytes of an archive."""
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
-__all__ = ("DownloadError", "download")
-
 CHUNK: Final = 256 * 1024
 """Most bytes read at once."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = ("AgentName",)
-
 AgentName: TypeAlias = Literal[
     "builtin",
     "agoragentic",

@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
     from thinkwell.errors import AgentReported, AuthMethod
 
-__all__ = (
-    "AgentProfile",
-    "Archive",
-    "Binary",
-    "EnvironmentRules",
-    "Launch",
-    "Npx",
-    "Program",
-    "Quirk",
-    "ToolTransport",
-    "Uvx",
-    "advise",
-    "advising",
-    "profile_of",
-)
-
 ToolTransport: TypeAlias = Literal["acp", "http", "stdio"]
 """How our tools reach an agent: over the ACP connection, over loopback HTTP, or through a small program that
 the agent starts."""
@@ -201,6 +185,9 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     whole_fields: bool = False
     """Whether it shows the arguments of a call, while its model writes them, field by field, each whole. With
     any other agent, the last field may be incomplete."""
+    keeps_system: bool = False
+    """Whether a session keeps the system prompt that it began with, so that one that is given when it is
+    loaded, resumed or forked has no effect."""
     login: str = ""
     """The command that logs in with the agent's own program."""
     quirks: tuple[Quirk, ...] = ()

@@ -23,21 +23,6 @@ from thinkwell.errors import RegistryError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = (
-    "ADDRESS",
-    "Registry",
-    "RegistryChange",
-    "RegistryEntry",
-    "RegistryUpdate",
-    "SkippedEntry",
-    "as_profile_table",
-    "platform_name",
-    "read_registry",
-    "stored_registry_path",
-    "stored_tables",
-    "update_agents",
-)
-
 ADDRESS: Final = "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
 """The registry's address (agentclientprotocol/registry, README)."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ("CHUNK", "Refused", "Room", "SafeTree", "relative_parts")
-
 CHUNK: Final = 256 * 1024
 """Bytes read at once."""
 

@@ -66,11 +66,11 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
             yield self
 
     def connected(self, client: AgentSide, /) -> None:
-        """Learn whom to talk to."""
+        """Read what the client sends about itself."""
         self._client = client
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        """Say what this agent is: no model, in its title."""
+        """Introduce this agent: its title says that it has no model."""
         return s.InitializeResponse(
             protocol_version=1,
             agent_info=s.Implementation(
@@ -81,20 +81,20 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
                 mcp_capabilities=s.McpCapabilities(acp=True),
                 session_capabilities=s.SessionCapabilities(
                     close=s.SessionCloseCapabilities(),
-                    system_prompt=s.SessionSystemPromptCapabilities(),  # or it would be part of the prompt
+                    system_prompt=s.SessionSystemPromptCapabilities(),  # else the prompt has it
                 ),
             ),
         )
 
     async def new_session(self, request: s.NewSessionRequest, /) -> s.NewSessionResponse:
-        """Open a session, and fetch the tools that it is offered before answering, where that is quick."""
+        """Open a session, and fetch its tools first, if that is quick."""
         if not Path(request.cwd).is_dir():  # noqa: ASYNC240 - one look
             raise RpcError(INVALID_PARAMS, f"cwd: there is no folder {request.cwd}")
         model = next(iter(self._models), "")
         session = _Session(Folder(request.cwd), SessionServers(request.mcp_servers), model)
         try:
             await session.servers.open(self._tasks, self._client, session.folder)
-        except BaseException:  # the client takes its request back
+        except BaseException:  # the client cancels its request
             session.servers.cancel()
             raise
         session_id = secrets.token_hex(8)
@@ -104,7 +104,7 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
     async def set_session_config_option(
         self, request: s.SetSessionConfigOptionRequest, /
     ) -> s.SetSessionConfigOptionResponse:
-        """Take another model."""
+        """Switch to another model."""
         session, model = self._find(request.session_id), request.value
         if request.config_id != MODEL or model not in self._models:
             raise RpcError(INVALID_PARAMS, f"There is no option {request.config_id} = {model}")
@@ -112,7 +112,7 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         return s.SetSessionConfigOptionResponse(config_options=self._options(session))
 
     async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-        """End a session, what runs in it included."""
+        """End a session, and what runs in it."""
         session = self._find(request.session_id)
         del self._sessions[request.session_id]
         session.closed = True
@@ -147,7 +147,7 @@ class BuiltinAgent(AgentHandler, AsyncContextManagerMixin):
         session.remembered = tuple(turn.files) or session.remembered
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
-        """Fetch the tools again when they have changed."""
+        """Fetch the tools again if they have changed."""
         if notification.method == "notifications/tools/list_changed":
             for session in self._sessions.values():
                 session.servers.changed(notification.connection_id)

@@ -1,4 +1,4 @@
-"""Calling tools with arguments made of facts."""
+"""Calls tools with arguments that are computed from files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 RESULT_TOOL: Final = "return_result"
 
 ATTEMPTS: Final = 4
-"""How often a tool that refuses its arguments is called."""
+"""Most calls of a tool that refuses its arguments."""
 
 MAX_TOOLS: Final = 8
-"""How many tools a turn asks."""
+"""Most tools that a turn calls."""
 
 
 class Offer(NamedTuple):
@@ -36,11 +36,11 @@ class Offer(NamedTuple):
     server: Server
     tool: ToolInfo
     said: str
-    """Its name, as it is told: with that of its server where others have the same."""
+    """Its displayed name: with that of its server if others have the same."""
 
 
 async def ask_tools(offers: Sequence[Offer], findings: Findings, speaker: Speaker) -> tuple[Answer, ...]:
-    """Call each tool once, where its arguments can be made, and return what they answered."""
+    """Call each tool once, if its arguments can be computed, and return the answers."""
     answers: list[Answer] = []
     for offer in offers[:MAX_TOOLS]:
         filler = Filler(findings, arguments=True)
@@ -58,7 +58,7 @@ async def ask_tools(offers: Sequence[Offer], findings: Findings, speaker: Speake
 async def return_result(
     offer: Offer, findings: Findings, stated: JsonObject | None, speaker: Speaker
 ) -> None:
-    """Return a result. `stated` is its schema where the prompt, and not the tool, says it."""
+    """Return a result. `stated` is its schema if the prompt has it, and not the tool."""
     filler = Filler(findings)
     outcome = await _call(offer, _result_schema(offer.tool.schema, stated), filler, speaker)
     if outcome is None:
@@ -70,7 +70,10 @@ async def return_result(
 
 
 async def _call(offer: Offer, schema: JsonObject, filler: Filler, speaker: Speaker) -> ToolOutcome | None:
-    """Call a tool, again with corrected arguments where it refuses them. ``None``: they could not be made."""
+    """Call a tool, and again with corrected arguments if it refuses them.
+
+    ``None``: they could not be computed.
+    """
     outcome: ToolOutcome | None = None
     for _ in range(ATTEMPTS):
         try:
@@ -78,7 +81,7 @@ async def _call(offer: Offer, schema: JsonObject, filler: Filler, speaker: Speak
         except UnfillableError as exc:
             await speaker.think(f"I cannot call {offer.said}: {first_line(str(exc))}.")
             return outcome
-        except Exception as exc:  # a schema may be anything, as it comes from who knows where
+        except Exception as exc:  # the schema comes from a stranger, and may be anything
             await speaker.think(
                 f"I cannot call {offer.said}: its schema makes no sense ({type(exc).__name__})."
             )
@@ -112,7 +115,7 @@ async def _call_once(offer: Offer, arguments: JsonObject, speaker: Speaker) -> T
 
 
 def _value(outcome: ToolOutcome) -> JsonValue:
-    """Return an answer as JSON, where it is."""
+    """Return an answer as JSON, if it is JSON."""
     value = outcome.structured
     if value is None:
         try:
@@ -124,7 +127,7 @@ def _value(outcome: ToolOutcome) -> JsonValue:
 
 
 def _result_schema(offered: JsonObject, stated: JsonObject | None) -> JsonObject:
-    """Return the schema of the arguments, with what the prompt states where the tool leaves `result` open."""
+    """Return the schema of the arguments, with that of the prompt if the tool leaves `result` open."""
     inner = offered.get("properties", {}).get("result")
     if (
         stated is None
@@ -138,7 +141,7 @@ def _result_schema(offered: JsonObject, stated: JsonObject | None) -> JsonObject
 
 
 def _inside(schema: JsonObject, found: dict[str, JsonObject]) -> dict[str, JsonObject]:
-    """Return the corrections by paths from the arguments on: errors name those within the lone `result`."""
+    """Return the corrections by paths from the arguments. Errors name those within a lone `result`."""
     if set(schema.get("properties", {})) != {"result"}:
         return found
     return {

@@ -1,4 +1,4 @@
-"""What a JSON Schema says about one value, and fitting a value to it."""
+"""The constraints of a JSON Schema on one value, and how a value is made to fit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def as_object(schema: JsonValue) -> JsonObject:
-    """Return a schema as an object; ``true``, which takes anything, is an empty one."""
+    """Return a schema as an object; ``true``, which accepts anything, is an empty one."""
     return cast("JsonObject", schema) if isinstance(schema, dict) else {}
 
 
 def type_of(schema: JsonObject) -> str | None:
-    """Return the type that a schema asks for, where it says or shows one."""
+    """Return the type that a schema requires, if it states or implies one."""
     kind: str | list[str] | None = schema.get("type")
     if isinstance(kind, list):
         return next((one for one in kind if one != "null"), "null")
@@ -35,7 +35,7 @@ def type_of(schema: JsonObject) -> str | None:
 
 
 def merge(one: JsonObject, other: JsonObject) -> JsonObject:
-    """Return a schema that asks for what both do."""
+    """Return a schema that requires what both require."""
     merged = {**one, **other}
     if "properties" in one and "properties" in other:
         merged["properties"] = {**one["properties"], **other["properties"]}
@@ -45,12 +45,12 @@ def merge(one: JsonObject, other: JsonObject) -> JsonObject:
 
 
 def nests(schema: JsonObject) -> bool:
-    """Return whether a value of the schema can hold others."""
+    """Return whether a value of the schema can contain others."""
     return type_of(schema) in ("object", "array")
 
 
 def bounds(schema: JsonObject, *, whole: bool) -> tuple[float | None, float | None]:
-    """Return the least and the greatest number that a schema takes, `None` where it is open."""
+    """Return the smallest and the largest number that a schema accepts, `None` if there is no limit."""
     step = 1.0 if whole else 1e-6
     lows = [
         schema[key] + extra for key, extra in (("minimum", 0), ("exclusiveMinimum", step)) if key in schema
@@ -64,7 +64,7 @@ def bounds(schema: JsonObject, *, whole: bool) -> tuple[float | None, float | No
 def clamped(
     value: float, low: float | None, high: float | None, multiple: float | None, *, whole: bool
 ) -> float:
-    """Return the nearest number that fits."""
+    """Return the nearest number that is valid."""
     if low is not None:
         value = max(value, low)
     if high is not None:
@@ -85,7 +85,7 @@ def sized(text: str, shortest: int, longest: int | None) -> str:
 
 
 def formatted(format_: str, subject: Subject) -> str:
-    """Return a text in a format of JSON Schema: times are when the file was last changed."""
+    """Return a text in a format of JSON Schema: times are those of the file's last change."""
     changed = datetime.fromtimestamp(subject.modified, tz=UTC).replace(microsecond=0)
     match format_:
         case "date":

@@ -1,4 +1,4 @@
-"""Which of several given values fits what was found."""
+"""Chooses the value of an enum that fits the findings."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def choose(
 ) -> tuple[JsonValue, str]:
     """Return one of the options, and why.
 
-    A word that is a fact (a language, a kind, a path) comes first, then one that says how grave or how
-    good what was found is. Where there is none, it is one that the request names, else the first.
+    A word that is a fact (a language, a kind, a path) is preferred, then one that rates the findings.
+    Otherwise it is one that the request names, or the first.
     """
     texts = {str(option).lower(): option for option in options}
     for fact in (subject.language.lower(), subject.kind, subject.path.lower(), subject.name.lower()):

@@ -1,4 +1,4 @@
-"""What can be computed from the text of one file."""
+"""Facts that are computed from the text of one file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LANGUAGES: Final = {
     ".yaml": "YAML",
     ".yml": "YAML",
 }
-"""Names of what is in files, by suffix."""
+"""Names of file types, by suffix."""
 
 _MARK: Final = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b[:\s]*(.*)")
 _COMMENT_MARK: Final = re.compile(r"#.*?" + _MARK.pattern)
@@ -44,18 +44,18 @@ _FENCE: Final = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 
 class Function(Struct, frozen=True, kw_only=True, gc=False):
-    """A function, where it begins and how many lines it has."""
+    """A function: where it begins and how many lines it has."""
 
     name: str
     line: int
     lines: int
     documented: bool
     public: bool
-    """Whether others are meant to call it."""
+    """Whether it is public."""
 
 
 class Mark(Struct, frozen=True, kw_only=True, gc=False):
-    """A place that its author has marked as unfinished."""
+    """A place that the author has marked as unfinished."""
 
     line: int
     word: str
@@ -63,14 +63,14 @@ class Mark(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class FileFacts(Struct, frozen=True, kw_only=True, gc=False):
-    """What was found in a file."""
+    """The facts about a file."""
 
     path: str
-    """As it is to be shown: relative to the session's folder, or the name of a quotation."""
+    """The displayed path: relative to the session's folder, or the name of a quotation."""
     absolute: str | None
-    """``None`` for a text that lies in no file."""
+    """``None`` for a text without a file."""
     modified: float
-    """Seconds since 1970; 0 where it is not known."""
+    """Seconds since 1970; 0 if unknown."""
     language: str
     size: int
     """In bytes."""
@@ -84,12 +84,12 @@ class FileFacts(Struct, frozen=True, kw_only=True, gc=False):
     title: str | None = None
     """The first line of the docstring, or the first heading."""
     broken: str | None = None
-    """Why the file cannot be parsed, where it cannot."""
+    """Why the file cannot be parsed; empty if it can."""
     broken_line: int = 1
 
 
 def examine(path: str, text: str, *, absolute: str | None = None, modified: float = 0) -> FileFacts:
-    """Return the facts about a text. Its path says what language it is in."""
+    """Return the facts about a text. Its path tells the language."""
     suffix = PurePosixPath(path).suffix.lower()
     base = FileFacts(
         path=path,
@@ -143,7 +143,7 @@ def _python(base: FileFacts, text: str) -> FileFacts:
 
 
 def _functions(parent: ast.AST, *, public: bool) -> Iterator[Function]:
-    """Yield the functions in their order, without overloads; those inside of others are not public."""
+    """Yield the functions in order, without overloads; those inside others are not public."""
     for node in ast.iter_child_nodes(parent):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _functions(node, public=public)

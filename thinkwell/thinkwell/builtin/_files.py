@@ -1,4 +1,4 @@
-"""Which files to read, and reading them: within the session's folder, and no more than is useful."""
+"""Which files to read, and how: within the session's folder, and with limits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_FILES: Final = 8
-"""How many files a turn reads."""
+"""Most files that a turn reads."""
 
 MAX_BYTES: Final = 256 * 1024
-"""How much of a file is read. The rest of a longer one goes unseen, and the agent says so."""
+"""Most bytes of a file that are read. The rest of a longer file is skipped, and the agent says so."""
 
 MAX_SEEN: Final = 5000
-"""How many names in folders are looked at when files are searched for."""
+"""Most names that are looked at in a search for files."""
 
 SKIPPED: Final = frozenset(
     {"__pycache__", "build", "dist", "node_modules", "site-packages", "target", "venv"}
 )
-"""Folders of things that others made. Those that begin with a dot are skipped too."""
+"""Folders of generated files. Those that begin with a dot are skipped too."""
 
 _FIRST: Final = ("readme", "pyproject.toml", "package.json", "cargo.toml", "go.mod", "makefile")
 _DATA: Final = frozenset({"CSS", "HTML", "JSON", "TOML", "YAML", "text"})
@@ -38,7 +38,7 @@ _MAX_PATHS: Final = 500
 
 
 class UnreadError(Exception):
-    """A file is not read. `reason` says why, in words that complete "I do not read it: …"."""
+    """A file is not read. `reason` says why, as the end of "I do not read it: …"."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -50,21 +50,21 @@ class Source(Struct, frozen=True, kw_only=True):
 
     facts: FileFacts
     cut: bool
-    """Whether it is longer than what was read."""
+    """Whether it is longer than the part that was read."""
 
 
 class Folder:
-    """The folder of a session. Nothing outside of it is read, wherever links lead."""
+    """The folder of a session. Nothing outside it is read, not even through links."""
 
     def __init__(self, path: str) -> None:
         self.root = Path(path).resolve()
 
     def shown(self, path: Path) -> str:
-        """Return a path as it is to be shown."""
+        """Return the path to display."""
         return path.relative_to(self.root).as_posix()
 
     def inside(self, path: str) -> Path:
-        """Return what a path leads to.
+        """Return the file of a path.
 
         Raises:
             UnreadError: It leads out of the folder, or nowhere.
@@ -80,7 +80,7 @@ class Folder:
         return resolved
 
     def named_in(self, text: str) -> list[Path]:
-        """Return the files, and folders with a slash, that a text names and that are there."""
+        """Return the existing files that a text names, and the folders that it names with a slash."""
         found: dict[Path, None] = {}
         for token in _PATH.findall(text)[:_MAX_PATHS]:
             word = token.rstrip(".!")
@@ -95,12 +95,12 @@ class Folder:
         return list(found)
 
     def files_in(self, folder: Path) -> list[Path]:
-        """Return files worth reading: what describes the project first, then the biggest sources."""
+        """Return files worth reading: those that describe the project, then the biggest sources."""
         ranked = [(_rank(path, folder), -size, path) for path, size in _walk(folder)]
         return [path for rank, _, path in sorted(ranked) if rank < _UNKNOWN][:MAX_FILES]
 
     def read(self, path: Path) -> Source:
-        """Read a file and compute what there is to know.
+        """Read a file and compute its facts.
 
         Raises:
             UnreadError: It cannot be read, or is no text.
@@ -122,7 +122,7 @@ class Folder:
 
 
 def path_of_uri(uri: str) -> str | None:
-    """Return the path that a ``file`` URI or a bare path means; ``None`` for what lies elsewhere."""
+    """Return the path of a ``file`` URI or a bare path; ``None`` if it is elsewhere."""
     parts = urlsplit(uri)
     if parts.scheme == "file":
         path = unquote(parts.path)
@@ -135,7 +135,10 @@ def _skipped(name: str) -> bool:
 
 
 def _rank(path: Path, folder: Path) -> int:
-    """Return how late a file is to be read: what describes a project, then programs, then texts."""
+    """Return a file's place in the order of reading.
+
+    Files that describe a project come first, then programs, then texts.
+    """
     name = path.name.lower()
     if path.parent == folder:
         for index, first in enumerate(_FIRST):
@@ -150,7 +153,7 @@ def _rank(path: Path, folder: Path) -> int:
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Yield files and their sizes, links left out, breadth first, until enough names were seen."""
+    """Yield files and their sizes, breadth first and without links, until enough names were seen."""
     folders, seen = [folder], 0
     for current in folders:
         for entry in _entries(current):

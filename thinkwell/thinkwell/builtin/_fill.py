@@ -1,4 +1,4 @@
-"""A value that fits a JSON Schema, made of facts."""
+"""Computes a value that fits a JSON Schema from facts."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from thinkwell_acp.schema import JsonObject, JsonValue
 
 MAX_DEPTH: Final = 8
-"""How deep values are nested where the schema leaves it open."""
+"""Depth of nested values if the schema sets none."""
 
 MAX_REQUIRED_DEPTH: Final = 32
-"""How deep values are nested where the schema insists."""
+"""Greatest depth of nested values that a schema can require."""
 
 MAX_ITEMS: Final = 10
-"""How many items a list gets where the schema leaves it open."""
+"""Items of a list if the schema sets no number."""
 
 MAX_VALUES: Final = 10_000
-"""How many values are made for one schema, and how many things it may insist on in one place."""
+"""Most values that are made for one schema, and most items that it may require in one place."""
 
 MAX_LENGTH: Final = 100_000
-"""How long a text may have to be, in characters."""
+"""Most characters that a text may have to have."""
 
 _TEN: Final = 10.0
-"""Upper end of a score that has none."""
+"""Upper end of a score without a maximum."""
 
 
 class UnfillableError(Exception):
-    """No value for a place in a schema could be found. `path` says where, `wanted` what."""
+    """No value was found for a place in a schema. `path` says where, `wanted` what."""
 
     def __init__(self, path: str, wanted: str) -> None:
         super().__init__(path, wanted)
@@ -51,7 +51,7 @@ class UnfillableError(Exception):
 
 
 class _Place(Struct, frozen=True, kw_only=True):
-    """Where in the value something stands, and what it is about."""
+    """A place in the value, and its subject."""
 
     name: str
     path: str
@@ -65,7 +65,7 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class Filler:
-    """Fills schemas from what was found.
+    """Computes values from the findings.
 
     Args:
         findings: What was found.
@@ -86,7 +86,7 @@ class Filler:
         """Add constraints to those of the schema, by the path of their place, such as ``issues.0.line``.
 
         Returns:
-            Whether there is a new one among them, so that another try makes sense.
+            Whether one of them is new, so that another attempt makes sense.
         """
         before = {path: dict(constraints) for path, constraints in self._corrections.items()}
         for path, constraints in corrections.items():
@@ -94,7 +94,7 @@ class Filler:
         return before != self._corrections
 
     def take_reasons(self) -> list[str]:
-        """Return, once, why something was chosen where that is not plain; sentences."""
+        """Return, once, the reasons for choices that are not obvious, as sentences."""
         reasons, self._reasons = self._reasons, []
         return reasons
 
@@ -102,7 +102,7 @@ class Filler:
         """Return a value that fits the schema.
 
         Raises:
-            UnfillableError: Some place asks for what is not known.
+            UnfillableError: A place requires a value that is not known.
         """
         self._root = schema
         self._made = 0
@@ -127,7 +127,7 @@ class Filler:
         return self._untyped(schema, place) if fill is None else fill(self, schema, place)
 
     def _resolve(self, schema: JsonObject) -> JsonObject:
-        """Follow references and merge what has to hold together."""
+        """Follow references, and merge schemas that must all hold."""
         for _ in range(MAX_DEPTH):
             reference = schema.get("$ref")
             parts: list[JsonValue] = list(schema.get("allOf", ()))
@@ -150,7 +150,7 @@ class Filler:
         return node
 
     def _branch(self, schema: JsonObject, key: str, place: _Place) -> JsonValue:
-        """Fill the first alternative that can be; none at all only where it is deep already."""
+        """Use the first alternative that can be filled; none at all only deep inside."""
         rest = {name: value for name, value in schema.items() if name != key}
         branches: list[JsonObject] = [merge(rest, self._resolve(branch)) for branch in schema[key]]
         nulls = [branch for branch in branches if branch.get("type") == "null"]
@@ -215,7 +215,7 @@ class Filler:
         return filled
 
     def _chosen(self, schema: JsonObject, place: _Place, least: str, most: str) -> Sequence[Subject]:
-        """Return as many things as the schema takes; where too few were found, others stand in."""
+        """Return as many items as the schema accepts; if too few were found, others are added."""
         subjects = self._picker.items(self._hints(schema, place), place.subject)
         minimum = int(schema.get(least, 0))
         if minimum > MAX_VALUES:

@@ -1,4 +1,4 @@
-"""What the files come to together."""
+"""The facts about all files together."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _GRAVITY: Final = {"high": 0, "medium": 1, "low": 2}
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What a tool of the user's has answered."""
+    """The answer of one of the user's tools."""
 
     tool: str
     text: str
     value: object = None
-    """The answer as JSON, where it is."""
+    """The answer as JSON, if it is JSON."""
 
 
 class Findings:
-    """Everything that a turn has found."""
+    """The findings of a turn."""
 
     def __init__(
         self, folder: str, files: Sequence[FileFacts], request: str = "", answers: Sequence[Answer] = ()
@@ -48,12 +48,12 @@ class Findings:
         self.answers = tuple(answers)
 
     def with_answers(self, answers: Sequence[Answer]) -> Findings:
-        """Return the findings with what tools have answered."""
+        """Return the findings with the answers of tools."""
         return Findings(self.folder, self.files, self.request, answers)
 
     @cached_property
     def project(self) -> Subject:
-        """All files as one thing."""
+        """All files as one subject."""
         first = self.files[0] if self.files else None
         return Subject(
             kind="project",
@@ -78,12 +78,12 @@ class Findings:
 
     @cached_property
     def issues(self) -> tuple[Subject, ...]:
-        """What could be better, the gravest first."""
+        """Possible improvements, the most important first."""
         found = [issue for file in self.files for issue in issues_of(file)]
         return tuple(sorted(found, key=lambda issue: _GRAVITY[issue.severity]))
 
     def all(self, kind: Kind, within: Subject) -> tuple[Subject, ...]:
-        """Return all things of a kind; those of one file, where `within` is one."""
+        """Return all subjects of a kind; those of one file if `within` is one."""
         subjects = self._by_kind(kind)
         return (
             tuple(item for item in subjects if item.path == within.path)

@@ -1,4 +1,4 @@
-"""Which fact a property means, by the words of its name."""
+"""Chooses the fact that a property means, by the words of its name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _FILLERS: Final = _words("a count find get look of the to up")
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a name or a sentence, in small letters and the singular."""
+    """Return the words of a name or a sentence, in lower case and singular."""
     return tuple(_singular(word.lower()) for word in _WORD.findall(text))
 
 
@@ -80,12 +80,12 @@ class Picker:
         self._request = words_of(findings.request)
 
     def hints(self, name: str, schema_text: Sequence[str]) -> tuple[str, ...]:
-        """Return the words by which to choose: of the name and the schema's texts, else of the request."""
+        """Return the words to choose by: those of the name and the schema's texts, or else of the request."""
         words = tuple(word for text in (name, *schema_text) for word in words_of(text))
         return words if set(words) - _VAGUE else (*words, *self._request)
 
     def answer(self, name: str) -> object:
-        """Return what a tool has answered whose name shares a telling word with the property's."""
+        """Return the answer of a tool whose name shares an unusual word with the property's."""
         words = set(words_of(name)) - _FILLERS
         for answer in self._findings.answers:
             if words & (set(words_of(answer.tool)) - _FILLERS):
@@ -93,7 +93,7 @@ class Picker:
         return None
 
     def items(self, words: Sequence[str], within: Subject) -> tuple[Subject, ...]:
-        """Return the things that a list is about."""
+        """Return the subjects of a list."""
         kind = self._kind(words)
         if kind in (None, "issue") and _ADVICE & set(words):
             return self._findings.all("issue", within) or (within,)
@@ -102,7 +102,7 @@ class Picker:
         return self._findings.all(kind, within)
 
     def subject(self, name: str, within: Subject) -> Subject:
-        """Return the thing that an object of this name is about."""
+        """Return the subject of an object with this name."""
         kind = self._kind(words_of(name))
         found = self._findings.all(kind, within) if kind else ()
         return found[0] if found else within
@@ -150,15 +150,15 @@ class Picker:
         return None
 
     def scored(self, words: Sequence[str]) -> bool:
-        """Return whether a number is to judge."""
+        """Return whether a number is a rating."""
         return bool(_SCORES & set(words))
 
     def share(self, words: Sequence[str]) -> bool:
-        """Return whether a number is a part of one."""
+        """Return whether a number is a share."""
         return bool(_SHARES & set(words))
 
     def truth(self, words: Sequence[str], subject: Subject) -> bool:
-        """Return whether what the words say is so."""
+        """Return whether the statement in the words is true."""
         if _GOOD & set(words):
             return subject.quality >= 0.5 and subject.severity != "high"
         if {"documented", "docstring"} & set(words):

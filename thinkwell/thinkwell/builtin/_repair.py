@@ -1,4 +1,4 @@
-"""What a tool's error says is wrong with its arguments, as constraints for another try."""
+"""Reads a tool's error about its arguments as constraints for another attempt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from thinkwell_acp.schema import JsonObject, JsonValue
 
 DROP: Final = "drop"
-"""Key of a constraint beside those of JSON Schema: leave the place out."""
+"""Key of a constraint that JSON Schema lacks: omit the place."""
 
 _NUMBER: Final = r"(-?\d+(?:\.\d+)?)"
 _LINE: Final = re.compile(r"^[\s-]*(?P<path>the value|\$?[\w.\[\]'-]*)\s*:\s+(?P<message>.+)$")
@@ -38,9 +38,9 @@ _RULES: Final[tuple[tuple[str, str, _Reader], ...]] = (
 
 
 def corrections(error: str) -> dict[str, JsonObject]:
-    """Return constraints by the path of the place that they are for, as the lines of a tool's error name it.
+    """Return constraints by path, as the lines of a tool's error name it.
 
-    The words are those that checkers of values commonly use. What is said in other words is left out.
+    It knows the messages of common validators. Others are ignored.
     """
     found: dict[str, JsonObject] = {}
     for line in re.split(r"\n|;\s", error.removeprefix("Invalid arguments: ")):
@@ -57,5 +57,5 @@ def corrections(error: str) -> dict[str, JsonObject]:
 
 
 def _path(path: str) -> str:
-    """Return a path with dots between its parts, whether it came so or as ``$.items[0]['key']``."""
+    """Return a path with dots between its parts; it may have come as ``$.items[0]['key']``."""
     return "" if path == "the value" else ".".join(re.findall(r"[\w-]+", path))

@@ -1,4 +1,4 @@
-"""What a prompt asks for: its words, the texts that it quotes and the files that it points at."""
+"""Reads a prompt: its words, its quotations and the files that it links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SUFFIXES: Final = {language.lower(): suffix for suffix, language in reversed(LA
 
 
 class Quotation(Struct, frozen=True, kw_only=True):
-    """A text that the prompt brings along."""
+    """A text that is attached to the prompt."""
 
     name: str
     text: str
@@ -38,17 +38,17 @@ class Request(Struct, frozen=True, kw_only=True):
     """A prompt, read."""
 
     text: str
-    """Its words, without what it quotes."""
+    """Its words, without quotations."""
     quotations: tuple[Quotation, ...]
     paths: tuple[str, ...]
-    """What its links point at."""
+    """The targets of its links."""
     elsewhere: tuple[str, ...]
     """Links that lead to no file."""
     schema: s.JsonObject | None
-    """The JSON Schema that it states in its words, the last one."""
+    """The last JSON Schema in its words."""
 
     def about(self, tools: Sequence[str]) -> str:
-        """Return its words without the paragraphs that are about tools."""
+        """Return its words without the paragraphs about tools."""
         kept = [
             paragraph
             for paragraph in re.split(r"\n\s*\n", self.text)

@@ -1,4 +1,4 @@
-"""The MCP servers of a session: each is connected in a task of its own, which is there as long as it is."""
+"""The MCP servers of a session. Each is connected in its own task, which lasts as long as the connection."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ logger = logging.getLogger("thinkwell.builtin")
 IDENTITY: Final[s.JsonObject] = {"name": "thinkwell-builtin", "version": VERSION}
 
 SESSION_WAIT: Final = 10.0
-"""Seconds that the answer to ``session/new`` waits for servers. Those that take longer come late: their tools
-are there from the next turn on."""
+"""Seconds that the answer to ``session/new`` waits for servers. The tools of slower ones are available from
+the next turn on."""
 
 _REWRITTEN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Server:
-    """An MCP server, whether or not it works."""
+    """An MCP server, working or not."""
 
     def __init__(self, given: s.McpServer) -> None:
         self.given = given
         self.name = given.name
         self.ours = isinstance(given, s.McpServerAcp)
-        """Whether the client runs the tools itself, and so need not be asked before they are called."""
+        """Whether the client runs the tools itself, so that it need not be asked first."""
         self.client: McpClient | None = None
-        """Set while it can be talked to."""
+        """Set while it is connected."""
         self.trouble = "it is still starting"
-        """Else, why not: a part of a sentence."""
+        """Why it is not connected: a part of a sentence."""
         self.connection_id: str | None = None
-        """Of the client's connection, where it goes over that."""
+        """Its id, if it is on the client's connection."""
         self.settled = anyio.Event()
         self.ended = anyio.Event()
         self.scope = anyio.CancelScope()
@@ -58,14 +58,14 @@ class Server:
         return () if self.client is None else self.client.tools
 
     def title(self, tool: ToolInfo) -> str:
-        """Return what a call of a tool is shown as: with the name of a foreign server, as agents do it."""
+        """Return the displayed name of a tool: with that of a foreign server, as usual."""
         return tool.name if self.ours else f"mcp__{_REWRITTEN.sub('_', self.name)}__{tool.name}"
 
     async def call(self, name: str, arguments: s.JsonObject) -> ToolOutcome:
         """Call a tool.
 
         Raises:
-            McpTrouble: The server does not run it, or is gone.
+            McpTrouble: The server does not run it, or has disconnected.
         """
         if self.client is None:
             await cancel_shielded_checkpoint()
@@ -73,7 +73,7 @@ class Server:
         return await self.client.call(name, arguments)
 
     def changed(self) -> None:
-        """Have the tools listed again, once for all changes until then."""
+        """Request the list of tools again, once for all changes until then."""
         self._stale.set()
 
     async def run(self, agent_side: AgentSide, folder: Folder) -> None:
@@ -104,7 +104,7 @@ class Server:
             await link.close()
 
     async def _talk(self, link: McpLink) -> None:
-        """Shake hands, and list the tools as often as they change. It returns when the server is gone."""
+        """Initialize, and list the tools whenever they change, until the server has disconnected."""
         try:
             client = McpClient(self.name, link, IDENTITY)
             await client.start()
@@ -143,16 +143,16 @@ class SessionServers:
 
     @property
     def reached(self) -> tuple[Server, ...]:
-        """Those that can be talked to, in the client's order."""
+        """The connected ones, in the client's order."""
         return tuple(server for server in self._servers if server.client is not None)
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """The others, each with its reason: parts of sentences."""
+        """The others, each with the reason: parts of sentences."""
         return tuple(f"{server.name}: {server.trouble}" for server in self._servers if server.client is None)
 
     async def open(self, tasks: BackgroundTasks, agent_side: AgentSide, folder: Folder) -> None:
-        """Connect to all of them at once, and wait for those that are quick. `close` must be called."""
+        """Connect to all of them at once, and wait for the quick ones. `close` must be called."""
         for server in self._servers:
             tasks.start_soon(server.run, agent_side, folder, never=server.ended.set)
         with anyio.move_on_after(SESSION_WAIT):
@@ -160,18 +160,18 @@ class SessionServers:
                 await server.settled.wait()
 
     def changed(self, connection_id: str) -> None:
-        """Take the news that the tools behind a connection of the client's are others."""
+        """Note that the tools behind a connection of the client have changed."""
         for server in self._servers:
             if server.connection_id == connection_id:
                 server.changed()
 
     def cancel(self) -> None:
-        """End all conversations, without waiting for it."""
+        """End all connections, without waiting."""
         for server in self._servers:
             server.scope.cancel()
 
     async def close(self) -> None:
-        """End all conversations, and the processes. It takes a bounded time."""
+        """End all connections and processes, in bounded time."""
         self.cancel()
         for server in self._servers:
             await server.ended.wait()

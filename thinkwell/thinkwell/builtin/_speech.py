@@ -1,4 +1,4 @@
-"""Speaking in small chunks, as a model would."""
+"""Writes in small chunks, as a model would."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from thinkwell_acp import AgentSide
 
 PACE: Final = 0.01
-"""Seconds between two chunks: fast, but to be followed by eye."""
+"""Seconds between two chunks: fast, but slow enough to follow."""
 
 PACE_VARIABLE: Final = "THINKWELL_BUILTIN_PACE"
-"""Environment variable with another number of seconds; 0 speaks at once, as tests want it."""
+"""Environment variable for another number of seconds; 0 for tests."""
 
 PACE_KEY: Final = "thinkwell.builtin/pace"
-"""The same for one prompt, as a key of its ``_meta``."""
+"""The same for one prompt, as a key in its ``_meta``."""
 
 STEPS: Final = 50
-"""Parts of a result that are shown while it is written, a byte each of a short one."""
+"""Most parts of a result that are shown while it is written; a short one is shown byte by byte."""
 
 MAX_SAID: Final = 200_000
 """Characters of one message or thought."""
@@ -35,7 +35,7 @@ _CHUNK: Final = re.compile(r"(?:\S+\s*){1,3}")
 
 
 def pace_of(meta: s.JsonObject | None) -> float:
-    """Return the pace that a prompt's ``_meta`` or the environment asks for, in seconds."""
+    """Return the pace, in seconds, from a prompt's ``_meta`` or the environment."""
     for wanted in ((meta or {}).get(PACE_KEY), os.environ.get(PACE_VARIABLE)):
         try:
             pace = float(str(wanted))
@@ -89,7 +89,7 @@ class Speaker:
         path: str | None = None,
         waits: bool = False,
     ) -> str:
-        """Show that a tool call begins, or waits for a permission, and return its id. `path` is absolute."""
+        """Report that a tool call begins or waits for a permission, and return its id. `path` is absolute."""
         self._calls += 1
         call_id = f"{self._turn}-call-{self._calls}"
         self.update(
@@ -106,7 +106,7 @@ class Speaker:
         return call_id
 
     async def write_tool(self, title: str, arguments: s.JsonObject, *, waits: bool) -> str:
-        """Show a call while its arguments are written, then as `start_tool` does; return its id."""
+        """Report a call while its arguments are written, then as `start_tool` does; return its id."""
         call_id = self.start_tool(title, "other", name=title, arguments={}, waits=True)
         for part in written(arguments, STEPS):
             self.update(s.ToolCallProgress(tool_call_id=call_id, raw_input=part))
@@ -116,7 +116,7 @@ class Speaker:
         return call_id
 
     async def may_call(self, call_id: str) -> bool:
-        """Ask whether a tool that was shown to wait may be called. A client that cannot be asked says no."""
+        """Ask whether a tool that waits may be called. If the client cannot be asked, it may not."""
         request = s.RequestPermissionRequest(
             session_id=self._session_id,
             tool_call=s.ToolCallUpdate(tool_call_id=call_id),
@@ -137,7 +137,7 @@ class Speaker:
     async def end_tool(
         self, call_id: str, text: str, *, failed: bool = False, output: s.JsonValue = None
     ) -> None:
-        """Show what a tool call came to."""
+        """Report the outcome of a tool call."""
         self.update(
             s.ToolCallProgress(
                 tool_call_id=call_id,
@@ -158,7 +158,7 @@ class Plan:
         self._done = -1
 
     def next(self) -> None:
-        """Go to the next step, or past the last."""
+        """Go to the next step, or beyond the last."""
         self._done += 1
         self._speaker.update(
             s.AgentPlanUpdate(

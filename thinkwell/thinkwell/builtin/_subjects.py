@@ -1,4 +1,4 @@
-"""Things that were found in files, and what can be said of each."""
+"""Subjects of a result: things found in files, and what is known of each."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from thinkwell.builtin._facts import FileFacts, Function
 
 LONG_FUNCTION: Final = 50
-"""From how many lines on a function counts as long."""
+"""Lines from which on a function counts as long."""
 
 Severity: TypeAlias = Literal["low", "medium", "high"]
 Kind: TypeAlias = Literal["project", "file", "function", "class", "issue", "heading", "import"]
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """One thing that was found: what an object, or an item of a list, can tell about."""
+    """A subject, for an object or an item of a list."""
 
     kind: Kind
     name: str
@@ -35,16 +35,16 @@ class Subject(Struct, frozen=True, kw_only=True):
     language: str = ""
     severity: Severity = "low"
     advice: str = ""
-    """A sentence about what to do."""
+    """A suggestion, as a sentence."""
     quality: float = 1.0
     """From 0 to 1; see `quality_of`."""
     counts: Mapping[str, int] = {}
-    """Numbers about it, by the singular of what was counted."""
+    """Counts by the singular of what was counted."""
     modified: float = 0
 
 
 def counts_of(files: Sequence[FileFacts]) -> dict[str, int]:
-    """Return numbers about files, by the singular of what was counted."""
+    """Return counts of files by the singular of what was counted."""
     functions = [function for file in files for function in file.functions]
     return {
         "file": len(files),
@@ -65,9 +65,9 @@ def counts_of(files: Sequence[FileFacts]) -> dict[str, int]:
 def quality_of(files: Sequence[FileFacts]) -> float:
     """Return a score from 0 to 1.
 
-    A half is the share of public functions that are documented, four tenths that of functions which are not
-    long, a tenth is for having no TODO. Texts without functions have the first two in full; a file that does
-    not parse costs a half.
+    Half of it is the share of public functions that are documented, four tenths that of functions that are
+    not long, and a tenth is for having no TODO. Texts without functions get the first two in full; a file
+    that does not parse costs a half.
     """
     functions = [function for file in files for function in file.functions]
     public = [function for function in functions if function.public]
@@ -81,7 +81,7 @@ def quality_of(files: Sequence[FileFacts]) -> float:
 
 
 def subject_of(file: FileFacts) -> Subject:
-    """Return a file as a thing found."""
+    """Return a file as a subject."""
     issues = issues_of(file)
     counts = counts_of([file])
     words = f"{file.path} is {file.language}: {number(file.lines, 'line')}"
@@ -102,7 +102,7 @@ def subject_of(file: FileFacts) -> Subject:
 
 
 def part_of(file: FileFacts, kind: Kind, name: str) -> Subject:
-    """Return a thing of which no more is known than its name and its file."""
+    """Return a subject of which only the name and the file are known."""
     return Subject(
         kind=kind,
         name=name,
@@ -115,7 +115,7 @@ def part_of(file: FileFacts, kind: Kind, name: str) -> Subject:
 
 
 def function_of(file: FileFacts, function: Function) -> Subject:
-    """Return a function as a thing found."""
+    """Return a function as a subject."""
     documented = "documented" if function.documented else "not documented"
     return replace(
         part_of(file, "function", function.name),
@@ -127,7 +127,7 @@ def function_of(file: FileFacts, function: Function) -> Subject:
 
 
 def issues_of(file: FileFacts) -> tuple[Subject, ...]:
-    """Return what could be better in a file, the gravest first."""
+    """Return possible improvements of a file, the most important first."""
     return (*_broken(file), *_long_functions(file), *_marks(file), *_undocumented(file))
 
 

@@ -1,4 +1,4 @@
-"""One turn of the built-in agent: plan, read, tell, ask the tools, return the result."""
+"""One turn of the built-in agent: plan, read, report, call the tools, return the result."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from thinkwell.builtin._request import Request
     from thinkwell.builtin._servers import Server, SessionServers
 
-"""The tool that takes the result of a task."""
+"""The tool that accepts the result of a task."""
 
 CONFESSION: Final = (
     "I am the agent that is built into thinkwell. I hold no model: all this is computed from files."
 )
 
 _SHOWN: Final = 4
-"""How many names of a kind a sentence tells."""
+"""Most names that a sentence lists."""
 
 
 class Turn:
-    """A turn, with what it has found so far.
+    """A turn, with its findings so far.
 
     Args:
-        request: What is asked.
+        request: The prompt.
         folder: Where files may be read.
         speaker: Takes the updates.
         remembered: Files that earlier turns have read.
@@ -60,15 +60,15 @@ class Turn:
         self._remembered = remembered
         self._first = first
         self.files: list[FileFacts] = []
-        """What was read."""
+        """The files that were read."""
 
     async def run(self, servers: SessionServers) -> None:
-        """Do it, with the tools of these servers."""
+        """Run it with the tools of these servers."""
         offered = offers(servers.reached)
         returns = _for_result(offered, servers.reached)
         others = [offer for offer in offered if offer is not returns]
         if RESULT_TOOL not in self._request.text:
-            returns = None  # it is there for another turn of the session
+            returns = None  # for another turn of the session
         steps = ["Find out what to read", "Read it"]
         steps += [f"Ask {listed([offer.said for offer in others[:_SHOWN]])}"] if others else []
         steps += ["Return the result" if returns else "Answer"]
@@ -95,7 +95,7 @@ class Turn:
         plan.next()
 
     async def _find(self) -> list[Path]:
-        """Return the files to read: those pointed at, else none where there is something else to go by."""
+        """Return the files to read: the linked ones; without any, none if the prompt has another subject."""
         request, found = self._request, dict[Path, None]()
         for name in request.elsewhere:
             await self._speaker.think(f"I cannot look at {name}: I read files only.")
@@ -149,13 +149,13 @@ class Turn:
     async def _take(self, facts: FileFacts) -> None:
         self.files.append(facts)
         size = sum(file.size for file in self.files)
-        # There are no tokens without a model; what is counted are bytes, against what a turn may read.
+        # Without a model there are no tokens: bytes are counted, relative to what a turn may read.
         self._speaker.update(s.UsageUpdate(used=size, size=max(size, MAX_FILES * MAX_BYTES)))
         for sentence in told(facts):
             await self._speaker.think(sentence)
 
     async def _answer(self, findings: Findings) -> None:
-        """Answer in one message: the last one is what counts where a text is wanted."""
+        """Answer in one message: the last message is the result if a text is wanted."""
         lines = [findings.project.text]
         lines += [f"{answer.tool} answers: {answer.text}" for answer in findings.answers]
         issues = findings.issues[:_SHOWN]
@@ -165,9 +165,10 @@ class Turn:
 
 
 def offers(servers: Sequence[Server]) -> list[Offer]:
-    """Return the tools of all servers in turn, so that one with very many does not hide the others.
+    """Return the tools of all servers, one of each in turn.
 
-    The last server comes first: a client has its own tools behind those of its user.
+    So a server with many does not hide the others. The last server comes first: a client's own tools follow
+    those of its user.
     """
     names = Counter(tool.name for server in servers for tool in server.tools)
     turns = zip_longest(*([(server, tool) for tool in server.tools] for server in reversed(servers)))
@@ -179,13 +180,13 @@ def offers(servers: Sequence[Server]) -> list[Offer]:
 
 
 def _for_result(offered: Sequence[Offer], servers: Sequence[Server]) -> Offer | None:
-    """Return the tool that takes the result: that of the last server, where several have one."""
+    """Return the tool that accepts the result: that of the last server if there are several."""
     found = {offer.server: offer for offer in offered if offer.tool.name == RESULT_TOOL}
     return next((found[server] for server in reversed(servers) if server in found), None)
 
 
 def told(facts: FileFacts) -> list[str]:
-    """Return what there is to say about a file, in sentences."""
+    """Return sentences about a file."""
     sentences = [subject_of(facts).text]
     if facts.title:
         sentences[0] += f" It says of itself: {facts.title}"

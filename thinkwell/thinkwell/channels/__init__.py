@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from thinkwell._conversations.errors import ConversationBusy, DeliveryError, RouterClosed
 from thinkwell.channels._delivery import deliver
-from thinkwell.channels._errors import DeliveryFailed
-from thinkwell.channels._outcome import Delivery, DeliveryMetrics, DeliveryStatus
+from thinkwell.channels._outcome import Delivery, DeliveryFailed, DeliveryMetrics, DeliveryStatus
 from thinkwell.channels._protocols import (
     AskingChannel,
     CapableChannel,

@@ -13,8 +13,6 @@ from thinkwell._display.text import line
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-__all__ = ("NotAsynchronous", "begun", "call", "in_words", "may_pass", "retry_after", "said_by")
-
 V = TypeVar("V")
 
 ERROR: Final = 500

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from thinkwell.channels._protocols import Channel, DeliverySettings
 
-__all__ = (
-    "check_channel",
-    "check_function",
-    "check_settings",
-    "check_text",
-    "check_user_id",
-)
-
 
 def check_channel(where: str, channel: object) -> None:
     """Check a channel.

@@ -21,9 +21,8 @@ from thinkwell.channels._checks import (
     check_settings,
     check_user_id,
 )
-from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import Following, Piece, said
-from thinkwell.channels._outcome import Delivery, DeliveryMetrics
+from thinkwell.channels._outcome import Delivery, DeliveryFailed, DeliveryMetrics
 from thinkwell.channels._protocols import (
     AskingChannel,
     CapableChannel,
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
     from thinkwell.view import RunView
-
-__all__ = ("deliver",)
 
 T = TypeVar("T")
 V = TypeVar("V")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from thinkwell._display.changes import BlockKind
     from thinkwell.view import RunView
 
-__all__ = ("BETWEEN", "Following", "Piece", "said")
-
 BETWEEN: Final = 2
 """Line feeds between two messages of a run, their own included: agents write a message, work, and write
 another one."""

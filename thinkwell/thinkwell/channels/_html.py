@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from thinkwell.channels._marks import Run, Style
     from thinkwell.channels._protocols import ChannelCapabilities
 
-__all__ = ("CURSOR", "HtmlPiece", "carried", "compose", "escape", "exactly", "live", "tail")
-
 CURSOR: Final = "▌"
 """Shown at the point where the agent writes."""
 

@@ -18,8 +18,6 @@ from thinkwell._display.markdown_parser import PARSER, block_parser, inline_toke
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ("MarkedText", "Run", "Style", "read_marks")
-
 
 class Style(NamedTuple):
     """The style of a part of a text. Code has no other style."""

@@ -11,8 +11,7 @@ import anyio
 from thinkwell._core.exit import background_tasks
 from thinkwell._display.summary import error_words
 from thinkwell.channels._calls import in_words
-from thinkwell.channels._errors import DeliveryFailed
-from thinkwell.channels._outcome import Delivery, DeliveryMetrics
+from thinkwell.channels._outcome import Delivery, DeliveryFailed, DeliveryMetrics
 from thinkwell.channels._protocols import (
     CapableChannel,
     ChannelCapabilities,
@@ -31,10 +30,11 @@ if TYPE_CHECKING:
     from thinkwell.channels._outcome import DeliveryStatus
     from thinkwell.channels._protocols import Channel
 
-__all__ = ("explain", "refuse", "tell_anew", "tell_steered", "typing_shown")
-
 STEERED: Final = "I read this while I work on what you wrote before."
 """Sent where a message is read in the turn of another one."""
+
+UNCLEAR: Final = "I may not have read this while I worked. If my answer leaves it out, please write it again."
+"""Sent where the agent has not said whether it reads a message. Sent again, it could be done twice."""
 
 BUSY: Final = "I am still busy with your last message. Please write again when I have answered."
 """Sent when a message is refused."""
@@ -62,20 +62,14 @@ async def refuse(
     await _tell(BUSY, _beside(channel), user_id, _settings(channel, settings), "failed", busy)
 
 
-async def tell_anew(channel: Channel, user_id: str, settings: DeliverySettings | None) -> None:
-    """Tell a user that the agent lost its memory. If that fails, the answer is delivered all the same."""
+async def notify(
+    text: str, what: str, channel: Channel, user_id: str, settings: DeliverySettings | None
+) -> None:
+    """Tell a user something beside the answer, which is delivered all the same if that fails."""
     try:
-        await _tell(ANEW, _beside(channel), user_id, _settings(channel, settings), "completed", None)
+        await _tell(text, _beside(channel), user_id, _settings(channel, settings), "completed", None)
     except DeliveryFailed as exc:
-        logger.warning("A user was not notified that the conversation started over: %s", exc.reason)
-
-
-async def tell_steered(channel: Channel, user_id: str, settings: DeliverySettings | None) -> None:
-    """Tell a person that the agent reads a message while it works, which it does, even where that fails."""
-    try:
-        await _tell(STEERED, _beside(channel), user_id, _settings(channel, settings), "completed", None)
-    except DeliveryFailed as exc:
-        logger.warning("A user was not notified that the agent reads a message: %s", exc.reason)
+        logger.warning("A user was not notified that %s: %s", what, exc.reason)
 
 
 async def explain(

@@ -1,4 +1,4 @@
-"""The outcomes of a delivery, as values."""
+"""The outcomes of a delivery, and its error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-__all__ = ("Delivery", "DeliveryMetrics", "DeliveryStatus")
+from thinkwell._conversations.errors import DeliveryError
+from thinkwell._display.numbers import plural
 
 DeliveryStatus: TypeAlias = Literal["completed", "failed", "cancelled", "stalled"]
 """How a delivered run ended. ``stalled``: it was given up because the agent was silent."""
@@ -47,3 +48,27 @@ class Delivery(Struct, frozen=True, kw_only=True):
     streamed: bool = False
     """Whether it was streamed to its end."""
     metrics: DeliveryMetrics
+
+
+class DeliveryFailed(DeliveryError):  # noqa: N818 - a name as in `thinkwell.errors`
+    """The final text could not be delivered. The exception has all of it.
+
+    Attributes:
+        user_id: The user.
+        text: The whole text.
+        delivery: The outcome of the run, and counts of the attempts.
+        reason: The error of the last attempt.
+    """
+
+    def __init__(self, user_id: str, text: str, delivery: Delivery, reason: str) -> None:
+        super().__init__(user_id, text, delivery, reason)
+        self.user_id = user_id
+        self.text = text
+        self.delivery = delivery
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"the answer could not be delivered to {self.user_id!r:.100} in "
+            f"{plural(self.delivery.metrics.attempts, 'attempt')}: {self.reason}; its text is in .text"
+        )

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ("pieces", "ranges", "splits")
-
 INDENTATION: Final = 80
 """Most characters of indentation. More white space at the start of a line is not indentation."""
 

@@ -15,27 +15,6 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = (
-    "AskingChannel",
-    "CapableChannel",
-    "Channel",
-    "ChannelCapabilities",
-    "ChannelChoice",
-    "ChannelCounts",
-    "ChannelQuestion",
-    "ConfiguredChannel",
-    "CountingChannel",
-    "DeliverySettings",
-    "DraftingChannel",
-    "HtmlChannel",
-    "NotifyingChannel",
-    "OutcomeChannel",
-    "StoppingChannel",
-    "StreamingChannel",
-    "ThinkingChannel",
-    "TypingChannel",
-)
-
 Kinds: TypeAlias = tuple[type, ...]
 
 FLAG: Final[Kinds] = (bool,)

@@ -10,12 +10,11 @@ import anyio
 from msgspec.structs import replace
 
 from thinkwell._core.exit import InOrder
-from thinkwell._display.choices import keys_of
 from thinkwell._display.explaining import change_parts
 from thinkwell._display.filling import given_value, is_choice_or_text
 from thinkwell._display.numbers import plural
 from thinkwell._display.phases import OVER
-from thinkwell._display.questions import answered, asked
+from thinkwell._display.questions import answered, asked, keys_of
 from thinkwell._display.text import line
 from thinkwell.channels._calls import begun, call
 from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion, OutcomeChannel
@@ -29,13 +28,10 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from thinkwell import ThoughtStream
-    from thinkwell._display.choices import Key
-    from thinkwell._display.questions import Asked, Field
+    from thinkwell._display.questions import Asked, Field, Key
     from thinkwell.channels._protocols import AskingChannel
     from thinkwell.questions import FormField, FormValue
     from thinkwell.view import QuestionView, RunView
-
-__all__ = ("Asking",)
 
 SKIP: Final = ":skip"
 """The id of the choice that declines a form. A user never types such an id by chance."""

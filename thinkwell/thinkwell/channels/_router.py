@@ -27,9 +27,9 @@ from thinkwell.channels._checks import (
     check_user_id,
 )
 from thinkwell.channels._delivery import deliver
-from thinkwell.channels._errors import DeliveryFailed
 from thinkwell.channels._following import USING, Following, said
-from thinkwell.channels._notices import explain, refuse, tell_anew, tell_steered, typing_shown
+from thinkwell.channels._notices import ANEW, STEERED, UNCLEAR, explain, notify, refuse, typing_shown
+from thinkwell.channels._outcome import Delivery, DeliveryFailed
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
 from thinkwell.errors import ThoughtCancelled
 
@@ -40,14 +40,11 @@ if TYPE_CHECKING:
 
     from thinkwell import Agent, Session, ThoughtStream
     from thinkwell._conversations.agent_keeper import AgentFactory
-    from thinkwell._conversations.conversation import SessionFactory, Turn
-    from thinkwell.channels._outcome import Delivery
+    from thinkwell._conversations.conversation import SessionFactory, Taken, Turn
     from thinkwell.channels._protocols import Channel, DeliverySettings
     from thinkwell.view import RunView
 
     StrPath: TypeAlias = str | os.PathLike[str]
-
-__all__ = ("Busy", "MessageRouter", "Middleware")
 
 Busy: TypeAlias = Literal["queue", "steer", "refuse"]
 """What to do with a message while another one is answered."""
@@ -200,8 +197,9 @@ class MessageRouter(AsyncContextManagerMixin):
                 failure, delivery = exc, exc.delivery
         finally:
             await turn.end()
-        if delivery is None:
-            await tell_steered(channel, user_id, self._settings)
+        if not isinstance(delivery, Delivery):
+            notice = STEERED if delivery == "taken" else UNCLEAR
+            await notify(notice, "the agent reads a message", channel, user_id, self._settings)
             return None
         response = AgentResponded(
             text=delivery.run_text,
@@ -394,10 +392,10 @@ class MessageRouter(AsyncContextManagerMixin):
         task = session.think().text(prompt)
         return task.stream(include=KEPT, timeout=self._timeout, idle_timeout=self._idle_timeout)
 
-    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery | None:
+    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery | Taken:
         try:
-            if self._steers and await turn.steer(partial(self._prompt, text, user_id)):
-                return None
+            if self._steers and (taken := await turn.steer(partial(self._prompt, text, user_id))):
+                return taken
             async with typing_shown(channel, user_id):
                 stream = await self._begin(turn, text, user_id)
         except RouterClosed:
@@ -405,7 +403,7 @@ class MessageRouter(AsyncContextManagerMixin):
         except Exception as exc:
             return await explain(exc, channel, user_id, self._settings)
         if turn.anew:
-            await tell_anew(channel, user_id, self._settings)
+            await notify(ANEW, "the conversation started over", channel, user_id, self._settings)
         return await deliver(stream, channel, user_id, settings=self._settings)
 
 

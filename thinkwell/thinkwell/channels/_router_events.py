@@ -11,8 +11,6 @@ from msgspec import Struct
 
 from thinkwell.channels._outcome import DeliveryStatus  # noqa: TC001 - type of a field
 
-__all__ = ("AgentResponded", "RouterEvent", "RouterListeners", "UserMessageReceived")
-
 logger = logging.getLogger("thinkwell")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
 
-__all__ = ("NOTHING", "FinalText", "Sent", "send_final")
-
 NOTHING: Final = "(The agent said nothing.)"
 """Delivered instead of an empty text, which most channels cannot send."""
 

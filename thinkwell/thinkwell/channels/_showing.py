@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -17,30 +17,29 @@ if TYPE_CHECKING:
 
     from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
 
-__all__ = ("Showing", "showing")
-
 EDIT_INTERVAL: Final = 1.0
 """Seconds between edits, if neither the channel nor its settings set them."""
 
 
-class Showing(Protocol):
-    """Shows a run in progress."""
+class Showing:
+    """Shows a run in progress. This one shows nothing: for channels that only send whole messages."""
 
-    chunks: int
-    """The number of pieces of text that were handed to the channel."""
-    first_at: float | None
-    """When the first of them was taken, by the clock of the event loop."""
-    refusal: Exception | None
+    refusal: Exception | None = None
     """Why the whole text cannot be sent either, if the channel says that the error is permanent."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        """The number of pieces of text that were handed to the channel."""
+        self.first_at: float | None = None
+        """When the first of them was taken, by the clock of the event loop."""
 
     @property
     def due(self) -> float:
         """When the next piece may be handed over, by the clock of the event loop."""
-        ...
+        return math.inf
 
     async def begin(self) -> None:
         """Begin to show the run."""
-        ...
 
     def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
         """Take new pieces.
@@ -50,18 +49,23 @@ class Showing(Protocol):
             thought_for: Seconds that the agent has thought in all.
             thinks: Whether it thinks now.
         """
-        ...
+        deque(pieces, maxlen=0)
 
     async def hand_over(self) -> None:
         """Give the channel all pieces that are due."""
-        ...
 
     async def end(self, full_text: str) -> bool:
         """Show the end, and return whether it is shown. If not, the text must still be sent.
 
         If this was cancelled, it may be called again; nothing is shown twice.
         """
-        ...
+        return False
+
+    def _count(self, now: float) -> None:
+        """Record that the channel has taken a piece."""
+        self.chunks += 1
+        if self.first_at is None:
+            self.first_at = now
 
 
 def showing(
@@ -84,34 +88,11 @@ def showing(
         return _Streaming(channel, user_id, settings, capabilities, failed)
     if settings.streaming and isinstance(channel, DraftingChannel):
         return _Drafting(channel, user_id, settings, failed)
-    return _Nothing()
+    return Showing()
 
 
-class _Nothing:
-    """For channels that only send whole messages."""
-
-    chunks = 0
-    first_at: float | None = None
-    refusal: Exception | None = None
-    due = math.inf
-
-    async def begin(self) -> None:
-        pass
-
-    def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
-        deque(pieces, maxlen=0)
-
-    async def hand_over(self) -> None:
-        pass
-
-    async def end(self, full_text: str) -> bool:
-        return False
-
-
-class _Drafting:
+class _Drafting(Showing):
     """For channels that show a preview. After a failed one, the next shows the text again."""
-
-    refusal: Exception | None = None
 
     def __init__(
         self,
@@ -120,8 +101,7 @@ class _Drafting:
         settings: DeliverySettings,
         failed: Callable[[Exception], None],
     ) -> None:
-        self.chunks = 0
-        self.first_at: float | None = None
+        super().__init__()
         self._channel = channel
         self._user_id = user_id
         self._settings = settings
@@ -134,9 +114,6 @@ class _Drafting:
     @property
     def due(self) -> float:
         return self._drafted_at + self._interval if self._new >= self._settings.least_characters else math.inf
-
-    async def begin(self) -> None:
-        pass
 
     def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
         for piece in pieces:
@@ -154,16 +131,11 @@ class _Drafting:
         except Exception as exc:
             self._failed(exc)
         else:
-            self.chunks += 1
-            if self.first_at is None:
-                self.first_at = anyio.current_time()
+            self._count(anyio.current_time())
         self._drafted_at = anyio.current_time()
 
-    async def end(self, full_text: str) -> bool:
-        return False
 
-
-class _Streaming:
+class _Streaming(Showing):
     """For channels that take pieces."""
 
     def __init__(
@@ -174,8 +146,7 @@ class _Streaming:
         capabilities: ChannelCapabilities,
         failed: Callable[[Exception], None],
     ) -> None:
-        self.chunks = 0
-        self.first_at: float | None = None
+        super().__init__()
         self._channel = channel
         self._thinking = channel if settings.thinking and isinstance(channel, ThinkingChannel) else None
         self._user_id = user_id
@@ -184,7 +155,6 @@ class _Streaming:
         self._paced = capabilities.paced
         self._interval = 0.0 if self._paced else _interval(settings, EDIT_INTERVAL if self._edits else 0.0)
         self._failed = failed
-        self.refusal: Exception | None = None
         self._starts_at: float | None = -math.inf
         """When to call the channel's start: ``None`` once called, infinity once it has failed."""
         self._ended = False
@@ -298,9 +268,7 @@ class _Streaming:
                 await self._call(channel.on_stream_chunk, piece.text)
         self._handed_at = anyio.current_time()
         if self._is_open:
-            self.chunks += 1
-            if self.first_at is None:
-                self.first_at = self._handed_at
+            self._count(self._handed_at)
 
     async def end(self, full_text: str) -> bool:
         while self._queue and self._is_open:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from thinkwell.channels._page import Kind
     from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
 
-__all__ = ("TerminalChannel",)
-
 UNREACHABLE: Final = "there is no keyboard to answer with"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from thinkwell import PermissionPolicy, PhaseView, PolicyError, Reply, ThinkwellError
+from thinkwell import PermissionPolicy, PhaseView, PolicyError, Reply, Retry, ThinkwellError
 from thinkwell._display.cells import clip
 from thinkwell._display.phases import phase_words
 from thinkwell.agents import choose
@@ -75,6 +75,24 @@ def leaves_open(policy: PermissionMode | PermissionPolicy) -> bool:
     if isinstance(policy, PermissionPolicy):
         return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
     return policy == "ask"
+
+
+def retrying(times: int) -> Retry | None:
+    """Return the meaning of ``--retry``."""
+    return Retry(attempts=times + 1) if times else None
+
+
+def check_fallback(opening: Callable[[], object]) -> None:
+    """Check the agents of ``--fallback`` by making what would open them, which starts nothing.
+
+    Raises:
+        typer.BadParameter: They cannot be used.
+        AgentNotFound: One is unknown.
+    """
+    try:
+        opening()
+    except ValueError as exc:
+        raise typer.BadParameter(str(exc), param_hint="--fallback") from None
 
 
 async def asked_in_vain(_question: Question, /) -> Reply:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import os
 import re
 import shlex
 import sys
 from contextlib import suppress
+from importlib.metadata import distribution
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -94,7 +96,8 @@ def _plan_project(folder: Path, name: str | None = None) -> Project:
     """
     chosen = _derived(folder) if name is None else name
     module = _module(chosen, given=name is not None)
-    values = {"@NAME@": chosen, "@MODULE@": module, "@VERSION@": VERSION}
+    requirement, settings = _requirement()
+    values = {"@NAME@": chosen, "@MODULE@": module, "@REQUIREMENT@": requirement, "@SETTINGS@": settings}
     texts = {_filled(path, values): _filled(_template(source), values) for path, source in TEMPLATES.items()}
     _check_free(folder, texts)
     return Project(folder=folder, name=chosen, module=module, files=texts)
@@ -167,6 +170,27 @@ def _module(name: str, *, given: bool) -> str:
             f"{what} cannot be a project's: its module would be {module}, which is another's: {advice}"
         )
     return module
+
+
+def _requirement() -> tuple[str, str]:
+    """Return how a project requires thinkwell, and the settings that this needs.
+
+    If it was installed from a file, a folder or a repository, an index may not have it: the project takes it
+    from there, too.
+    """
+    from_index = f"thinkwell[cli]>={VERSION}"
+    source = distribution("thinkwell").read_text("direct_url.json")  # PEP 610
+    if source is None:
+        return from_index, ""
+    found = json.loads(source)
+    url, repository = found["url"], found.get("vcs_info")
+    if repository is not None:
+        url = f"{repository['vcs']}+{url}@{repository['commit_id']}"
+    reason = f'thinkwell was installed from there; with an index, require "{from_index}"'
+    return (
+        f"thinkwell[cli] @ {url}",
+        f"\n[tool.hatch.metadata]\nallow-direct-references = true  # {reason}\n",
+    )
 
 
 def _template(name: str) -> str:

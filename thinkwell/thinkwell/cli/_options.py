@@ -138,6 +138,17 @@ def file_option(name: str, about: str) -> Any:
     return typer.Option(name, metavar="FILE", dir_okay=False, callback=_in_a_folder, help=about)
 
 
+def fallback_option(about: str) -> Any:
+    """Declare ``--fallback``."""
+    return typer.Option(
+        "--fallback",
+        metavar="NAME",
+        help=f"{about} Repeatable.",
+        autocompletion=agent_names,
+        show_default=False,
+    )
+
+
 def permissions_option(default: str, *, what: str = "What the agent may do when it asks") -> Any:
     """Declare ``--permissions``.
 
@@ -185,6 +196,16 @@ SystemOption: TypeAlias = Annotated[
         metavar="TEXT",
         help="Instructions that the agent adds to its own; where it takes none, they precede the prompt.",
         callback=_instructions,
+    ),
+]
+RetryOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--retry",
+        metavar="N",
+        min=0,
+        help="Try again up to N times after an overload or an exit, as long as nothing was changed.",
+        show_default=False,
     ),
 ]
 ProtocolOption: TypeAlias = Annotated[

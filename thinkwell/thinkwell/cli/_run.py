@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final, cast
@@ -18,14 +18,21 @@ from thinkwell import (
     Budget,
     McpServer,
     McpServerError,
-    Retry,
     ThinkBuilder,
     load_mcp_servers,
     open_agent,
 )
 from thinkwell._core.exit import image_type
 from thinkwell.cli._errors import told
-from thinkwell.cli._launch import asked_in_vain, chosen_agent, launched, leaves_open, read_permissions
+from thinkwell.cli._launch import (
+    asked_in_vain,
+    check_fallback,
+    chosen_agent,
+    launched,
+    leaves_open,
+    read_permissions,
+    retrying,
+)
 from thinkwell.cli._options import (
     AgentOption,
     CommandOption,
@@ -38,13 +45,14 @@ from thinkwell.cli._options import (
     ProtocolOption,
     QuietOption,
     RecordOption,
+    RetryOption,
     Spoken,
     Style,
     StyleOption,
     SystemOption,
     VerboseOption,
-    agent_names,
     as_text,
+    fallback_option,
     limit_option,
 )
 from thinkwell.cli._output import read_output
@@ -112,25 +120,9 @@ def run(
         int | None,
         limit_option("--max-tokens", "Maximum number of tokens, if the agent reports them.", metavar="N"),
     ] = None,
-    retry: Annotated[
-        int,
-        typer.Option(
-            "--retry",
-            metavar="N",
-            min=0,
-            help="Try again up to N times after an overload or an exit, as long as nothing was changed.",
-            show_default=False,
-        ),
-    ] = 0,
+    retry: RetryOption = 0,
     fallback: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fallback",
-            metavar="NAME",
-            help="The agent that takes over if the first one cannot work. Repeatable.",
-            autocompletion=agent_names,
-            show_default=False,
-        ),
+        list[str] | None, fallback_option("The agent that takes over if the first one cannot work.")
     ] = None,
     as_json: EventsOption = False,
     style: StyleOption = Style.AUTO,
@@ -186,7 +178,7 @@ def run(
             fallback=fallback or None,
         )
         if fallback:
-            _check_fallback(opening)
+            check_fallback(opening)
         asked = _read_prompt(prompt or ())  # last, when all else can be used
         from thinkwell.cli._progress import finish
 
@@ -198,18 +190,11 @@ def run(
                         timeout=timeout,
                         idle_timeout=idle_timeout,
                         budget=_budget(max_cost, max_tokens),
-                        retry=Retry(attempts=retry + 1) if retry else None,
+                        retry=retrying(retry),
                     )
                     return await finish(stream, how, output)
 
         raise typer.Exit(anyio.run(work))
-
-
-def _check_fallback(opening: Callable[[], object]) -> None:
-    try:
-        opening()  # which starts nothing
-    except ValueError as exc:
-        raise typer.BadParameter(str(exc), param_hint="--fallback") from None
 
 
 def _check_protocol(protocol: Spoken, command: str | None, **others: object) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from thinkwell.errors import ThinkwellError
 
-__all__ = ("JournalConflict", "JournalError", "JournalUnwritable")
-
 
 class JournalError(ThinkwellError):
     """Runs cannot be stored or read.

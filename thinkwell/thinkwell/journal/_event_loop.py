@@ -1,4 +1,4 @@
-"""The event loop, as other threads reach it."""
+"""Calls into the event loop from other threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def call_soon(loop: Any, function: Callable[[], object]) -> None:
-    """Call a function in an event loop from another thread, without waiting: anyio's own way would wait."""
+    """Call a function in an event loop from another thread. It does not wait; anyio's own function would."""
     if hasattr(loop, "run_sync_soon"):  # trio
         loop.run_sync_soon(function)
     else:

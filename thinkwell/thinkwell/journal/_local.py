@@ -1,4 +1,4 @@
-"""The common part of journals that one process at a time has open: everyone who waits is in that process."""
+"""The common part of journals that one process at a time has open: all waiting tasks are in that process."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import CallHandler, RunRecord
 
-__all__ = ("LocalJournal",)
-
 
 class _Live:
     """A run that is running."""
@@ -31,13 +29,13 @@ class _Live:
         self._changed: anyio.Event | None = None
 
     async def wait(self) -> None:
-        """Wait for news."""
+        """Wait for changes."""
         if self._changed is None:
             self._changed = anyio.Event()
         await self._changed.wait()
 
     def wake(self) -> None:
-        """Wake those who wait."""
+        """Wake the waiting tasks."""
         if self._changed is not None:
             self._changed.set()
             self._changed = None

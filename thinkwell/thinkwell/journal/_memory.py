@@ -14,8 +14,6 @@ from thinkwell.journal._types import MAX_PAGE, Entry, RunEnd, RunRecord, RunStat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("MemoryJournal",)
-
 
 class _Kept:
     """A run."""

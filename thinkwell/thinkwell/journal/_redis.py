@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import CallHandler
 
-__all__ = ("RedisJournal",)
-
 MOST: Final = 2**53
-"""The largest number in which Lua counts exactly."""
+"""The largest number that Lua counts exactly."""
 
 Facts: TypeAlias = "list[bytes | None]"
 """What `PRELUDE` calls facts: record, status, ended, last, size."""

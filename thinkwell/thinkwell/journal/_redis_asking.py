@@ -1,4 +1,4 @@
-"""Asks Redis without holding up the event loop, and again while it cannot be reached."""
+"""Sends commands to Redis without blocking the event loop, and again while it cannot be reached."""
 
 from __future__ import annotations
 
@@ -18,20 +18,18 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._redis_link import RedisLink, Reply
 
-__all__ = ("Asker",)
-
 T = TypeVar("T")
 
 THREADS: Final = 16
-"""Of those that read, and as many of those that write: so many connections to Redis there are at most."""
+"""Threads for reading, and as many for writing: the most connections to Redis."""
 
 
 class Asker:
-    """Asks Redis, in threads of its own number.
+    """Sends commands to Redis, in its own threads.
 
     Args:
-        link: The way to Redis.
-        patience: Seconds for which it is tried again.
+        link: The connection to Redis.
+        patience: Seconds for which a command is repeated.
     """
 
     def __init__(self, link: RedisLink, patience: float) -> None:
@@ -44,7 +42,7 @@ class Asker:
         self._closing = False
 
     async def read(self, script: str, *args: str | bytes | float, patience: float | None = None) -> Reply:
-        """Run a script that may be run any number of times. Who is cancelled does not wait for it.
+        """Run a script that may run any number of times. A cancelled caller does not wait for it.
 
         Raises:
             JournalError: Redis cannot be reached, or it failed.
@@ -52,7 +50,7 @@ class Asker:
         return await self._try(partial(self._run, script, args), patience=patience)
 
     async def change(self, script: str, *args: str | bytes | float) -> Reply:
-        """Run a script that is told by its first argument whether it was run before, maybe.
+        """Run a script whose first argument says that it may have run before.
 
         A cancelled caller still waits for it, and gets its outcome.
 
@@ -73,7 +71,7 @@ class Asker:
         return reply
 
     async def send(self, channel: str, data: bytes) -> None:
-        """Send something to those who listen to a channel now.
+        """Send a message to the current listeners of a channel.
 
         Raises:
             JournalError: Redis cannot be reached.
@@ -81,7 +79,7 @@ class Asker:
         await self._try(lambda _: self._link.publish(channel, data))
 
     async def close(self) -> None:
-        """Wait until what was begun to be changed is changed. Nothing is tried again any more."""
+        """Wait for running changes. Nothing is repeated from now on."""
         self._closing = True
         while self._changes:
             await self._unchanging.wait()

@@ -1,10 +1,10 @@
 """Questions to the process that has a run, and their answers, over channels of Redis.
 
-A channel forgets what has no listener. So a question is sent again until it is answered; the process that is
-asked knows by its number that it was asked before, and sends the same answer again.
+A channel loses messages without a listener. So a question is sent again until it is answered; by its number,
+the other process recognises it, and repeats its answer.
 
-A question is answered in the event loop, by a coroutine that a thread waits for: so it needs no task group,
-which would tie `RedisJournal.open` and `RedisJournal.close` to one place of one task.
+A coroutine in the event loop answers a question, and a thread waits for it. So no task group is needed, which
+would force the same task to call `RedisJournal.open` and `RedisJournal.close`.
 """
 
 from __future__ import annotations
@@ -28,25 +28,23 @@ if TYPE_CHECKING:
     from thinkwell.journal._redis_link import RedisLink
     from thinkwell.journal._types import CallHandler
 
-__all__ = ("Calls",)
-
 SEND_AGAIN: Final = 1.0
 """Seconds after which a question is sent again."""
 
 REMEMBERED: Final = 120.0
-"""Seconds for which it is known what was answered."""
+"""Seconds for which an answer is remembered."""
 
 AT_ONCE: Final = 100
-"""Questions that are answered at one time. Those beyond wait until they are sent again."""
+"""Questions that are answered at the same time. Others wait until they are sent again."""
 
 TO: Final = "to:"
-"""What the channel to a process begins with."""
+"""The prefix of the channel to a process."""
 
 logger = logging.getLogger("thinkwell")
 
 
 class Question(Struct, frozen=True, tag="question"):
-    """Asked of a process."""
+    """A question to a process."""
 
     id: str
     run: str
@@ -54,15 +52,15 @@ class Question(Struct, frozen=True, tag="question"):
     asker: str
     """The process that asks."""
     timeout: float
-    """Seconds for which it waits."""
+    """Seconds for which it waits for the answer."""
 
 
 class Answer(Struct, frozen=True, tag="answer"):
-    """What a process answers."""
+    """An answer of a process."""
 
     id: str
     body: bytes | None
-    """``None``: it answers nothing."""
+    """``None``: it has no answer."""
 
 
 class _Waiting:
@@ -74,7 +72,7 @@ class _Waiting:
 
 
 class _Asked:
-    """A question that was asked of this process."""
+    """A question that this process received."""
 
     def __init__(self) -> None:
         self.since = time.monotonic()
@@ -104,14 +102,14 @@ class Calls:
         self._waiting: dict[str, _Waiting] = {}
         self._asked: dict[str, _Asked] = {}
         self._answering: set[str] = set()
-        """The questions that are being answered."""
+        """The questions in progress."""
         self._scopes: set[anyio.CancelScope] = set()
 
     async def ask(self, owner: str, run_id: str, body: bytes, timeout: float) -> bytes | None:  # noqa: ASYNC109
         """Ask the process that has a run.
 
         Returns:
-            Its answer; ``None``: it answers nothing.
+            Its answer; ``None``: it has no answer.
 
         Raises:
             TimeoutError: It has not answered in time.
@@ -133,13 +131,13 @@ class Calls:
             del self._waiting[question.id]
 
     def close(self) -> None:
-        """Answer nothing any more."""
+        """Stop answering."""
         self.handler = None
         for scope in self._scopes:
             scope.cancel()
 
     def take(self, data: bytes) -> None:
-        """Take in what another process has sent."""
+        """Take a message from another process."""
         try:
             message = _read(data)
         except msgspec.DecodeError as exc:
@@ -162,7 +160,7 @@ class Calls:
             self._in_thread(message, asked)
 
     def _forget(self) -> None:
-        """Forget what was answered long ago."""
+        """Forget old answers."""
         until = time.monotonic() - REMEMBERED
         for id_, asked in list(self._asked.items()):
             if asked.since > until:
@@ -182,7 +180,7 @@ class Calls:
             asked.answer = Answer(question.id, body)
         try:
             self._link.publish(TO + question.asker, _write(asked.answer))
-        except JournalError as exc:  # who asks will ask again
+        except JournalError as exc:  # the question will be sent again
             logger.warning("What was asked of run %s could not be answered: %s", question.run, exc)
 
     async def _get_bounded_answer(self, question: Question) -> bytes | None:

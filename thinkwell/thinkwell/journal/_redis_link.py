@@ -1,4 +1,4 @@
-"""The way to Redis: connections, and what their errors mean."""
+"""The connections to Redis, and the meaning of their errors."""
 
 from __future__ import annotations
 
@@ -31,25 +31,23 @@ from thinkwell.journal._redis_scripts import PRELUDE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("Message", "PubSub", "RedisAway", "RedisLink", "Reply", "as_bytes", "as_text")
-
 Reply: TypeAlias = "int | bytes | list[Reply] | None"
-"""What a script returns."""
+"""The result of a script."""
 
 REFUSED: Final = (AuthenticationError, AuthenticationWrongNumberOfArgsError, AuthorizationError)
 
 PASSING: Final = ("-READONLY ", "BUSY Redis", "MASTERDOWN ")
-"""What Redis answers while another one takes over, or it is held up. Redis 6 says so within another error."""
+"""The answers of Redis during a failover or while it is busy. Redis 6 has them inside another error."""
 
 CLUSTER: Final = ("ASK ", "CLUSTERDOWN ", "CROSSSLOT ", "MOVED ")
-"""What a cluster answers, where redis-py has no error of its own for that."""
+"""The answers of a cluster for which redis-py has no error."""
 
 SHOWN: Final = 200
-"""Characters of what Redis says that are shown."""
+"""Characters of an answer of Redis that are shown."""
 
 
 class Message(TypedDict):
-    """What redis-py hears."""
+    """A message from redis-py."""
 
     type: str
     channel: bytes
@@ -57,7 +55,7 @@ class Message(TypedDict):
 
 
 class PubSub(Protocol):
-    """What we use of redis-py to listen. Its own types differ from version to version."""
+    """The part of redis-py for listening. Its own types differ between versions."""
 
     def subscribe(self, *channels: bytes) -> None: ...
     def unsubscribe(self, *channels: bytes) -> None: ...
@@ -67,7 +65,7 @@ class PubSub(Protocol):
 
 
 class Client(Protocol):
-    """What we use of redis-py to ask."""
+    """The part of redis-py for commands."""
 
     def publish(self, channel: bytes, message: bytes) -> object: ...
     def register_script(self, script: str) -> Callable[..., object]: ...
@@ -79,26 +77,26 @@ class RedisAway(JournalError):  # noqa: N818 - says what happened, to be tried a
 
 
 class RedisLink:
-    """Asks Redis, from any thread, and each time once.
+    """Sends each command to Redis once, from any thread.
 
     Args:
-        url: Where it is, as redis-py takes it.
-        prefix: What the names of all keys begin with.
+        url: Its address, as for redis-py.
+        prefix: The prefix of all keys.
         timeout: Seconds to wait for a connection, and for an answer.
 
     Raises:
-        ValueError: The URL is none of Redis.
+        ValueError: The URL is not one of Redis.
     """
 
     def __init__(self, url: str, *, prefix: str, timeout: float) -> None:
         _check_url(url)
         try:
-            # Of what stands in both, the URL's counts.
+            # The URL has priority.
             self._pool = ConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]
                 url, socket_timeout=timeout, socket_connect_timeout=timeout, protocol=2
             )
             settings = self._pool.connection_kwargs
-            # It is tried again by those who know what may be asked twice.
+            # The callers repeat commands, if that is possible.
             settings |= {"retry": Retry(NoBackoff(), 0), "decode_responses": False, "protocol": 2}
             self._pool.make_connection()
         except (TypeError, ValueError) as exc:
@@ -123,10 +121,10 @@ class RedisLink:
             raise self.explain(exc) from None
 
     def publish(self, channel: str, data: bytes) -> None:
-        """Send something to those who listen to a channel now.
+        """Send a message to the current listeners of a channel.
 
         Raises:
-            JournalError: As by `run`.
+            JournalError: As in `run`.
         """
         try:
             self._client.publish(self.channel(channel), data)
@@ -134,19 +132,19 @@ class RedisLink:
             raise self.explain(exc) from None
 
     def channel(self, name: str) -> bytes:
-        """Return how a channel is called in Redis."""
+        """Return the name of a channel in Redis."""
         return as_bytes(self._key + name)
 
     def pubsub(self) -> PubSub:
-        """Return what listens to channels, with a connection of its own."""
+        """Return a listener for channels, with its own connection."""
         return self._client.pubsub()
 
     def close(self) -> None:
-        """Close all connections. They are opened again where they are needed."""
+        """Close all connections. They are reopened when they are needed."""
         self._pool.disconnect(inuse_connections=False)
 
     def explain(self, error: Exception) -> JournalError:
-        """Return in our words what redis-py has raised."""
+        """Return our error for an error of redis-py."""
         said = " ".join(str(error).split()) or type(error).__name__
         for secret in self._secrets:
             said = said.replace(secret, "…")
@@ -157,7 +155,7 @@ class RedisLink:
             rights = f"~{self._key}* &{self._key}* +@all -@dangerous"
             return JournalError(self.where, f"the user of the URL may not do that; give it {rights}: {said}")
         if isinstance(error, ReadOnlyError | MasterDownError) or any(word in said for word in PASSING):
-            # A replica that was promoted has another address behind the same name.
+            # A replica that took over has another address behind the same name.
             self._pool.disconnect(inuse_connections=False)
             return RedisAway(self.where, f"it can store nothing now: {said}")
         if isinstance(error, AskError | ClusterError | ClusterCrossSlotError) or said.startswith(CLUSTER):
@@ -179,17 +177,17 @@ class RedisLink:
 
 
 def as_bytes(text: str) -> bytes:
-    """Return a text as Redis keeps it. There may be anything in it."""
+    """Return a text as it is stored in Redis. It may contain anything."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def as_text(data: bytes) -> str:
-    """Return a text that Redis has kept."""
+    """Return a text from Redis."""
     return data.decode("utf-8", "surrogatepass")
 
 
 def _check_url(url: str) -> None:
-    """Refuse what redis-py would take for something else. The URL is not shown: it may hold a password."""
+    """Refuse URLs that redis-py would misunderstand. The URL is not shown: it may contain a password."""
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises
@@ -209,7 +207,7 @@ def _check_url(url: str) -> None:
 
 
 def _where(settings: dict[str, object]) -> str:
-    """Return in words where Redis is."""
+    """Return the address of Redis for messages."""
     path = settings.get("path")
     if path is not None:
         return f"Redis at {path}"

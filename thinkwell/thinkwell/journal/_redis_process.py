@@ -1,4 +1,4 @@
-"""What a process is to the others that use the same Redis: its lease, its runs, whom it hears and asks."""
+"""A process among those that use the same Redis: its lease, its runs, and its messages."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
     from thinkwell.journal._redis_threads import Heard
     from thinkwell.journal._redis_watches import Watch
 
-__all__ = ("RedisProcess",)
-
 POLL: Final = 15.0
-"""Seconds after which a waiting task looks by itself, should the news of more not have arrived."""
+"""Seconds after which a waiting task checks for itself, in case a message was lost."""
 
 OPENING: Final = 5.0
-"""Seconds for which Redis is looked for when a journal is opened: an early error is better than silence."""
+"""Seconds for which `open` tries to reach Redis: an early error is better than silence."""
 
 CHANGED: Final = "changed:"
 
@@ -43,13 +41,13 @@ logger = logging.getLogger("thinkwell")
 
 
 class RedisProcess:
-    """One process, for as long as its journal is open.
+    """One process, while its journal is open.
 
     Args:
-        link: The way to Redis.
-        lease: Seconds after which its runs may be taken, where nothing is heard of it.
-        patience: Seconds for which Redis is asked again.
-        timeout: Seconds of silence of Redis after which the connection is tried.
+        link: The connection to Redis.
+        lease: Seconds without news of it after which its runs may be taken.
+        patience: Seconds for which commands are repeated.
+        timeout: Seconds of silence after which the connection is tested.
     """
 
     def __init__(self, link: RedisLink, *, lease: float, patience: float, timeout: float) -> None:
@@ -59,7 +57,7 @@ class RedisProcess:
         self.asker = Asker(link, patience)
         self.calls = Calls(self.owner, self.asker, link)
         self.mine: set[str] = set()
-        """The runs that are known here to belong to this process."""
+        """The runs that this process knows to be its own."""
         self._link = link
         self._patience = patience
         self._watches = Watches()
@@ -75,7 +73,7 @@ class RedisProcess:
         self._listener = Listener(link, self._own, patience=timeout, on_heard=self._hear)
 
     async def start(self) -> None:
-        """Get a lease, and begin to renew it and to listen.
+        """Get a lease, and start renewing it and listening.
 
         Raises:
             JournalError: Redis cannot be reached.
@@ -86,7 +84,7 @@ class RedisProcess:
         self._listener.start()
 
     async def _check_policy(self) -> None:
-        """Warn of a Redis that forgets runs when its memory is full. It need not tell what it does."""
+        """Warn if Redis deletes runs when its memory is full. It may refuse to say."""
         with suppress(JournalError):
             policy = cast("bytes | None", await self.asker.read(scripts.POLICY, patience=0))
             if policy is not None and policy.startswith(b"allkeys"):
@@ -94,7 +92,7 @@ class RedisProcess:
                 logger.warning(about, self._link.where, policy.decode())
 
     async def close(self) -> None:
-        """Let all go that wait, and give the lease up after what was begun to be stored is stored."""
+        """End all waits; give up the lease when running changes are stored."""
         self._closing = True
         self.calls.close()
         for _, watch in self._watches:
@@ -102,8 +100,8 @@ class RedisProcess:
         await self.asker.close()
         self._keeper.stop()
         self._listener.stop()
-        await anyio.to_thread.run_sync(self._keeper.join)  # else it may renew what is given up
-        with suppress(JournalError):  # else it ends by itself
+        await anyio.to_thread.run_sync(self._keeper.join)  # otherwise it might renew the lease afterwards
+        with suppress(JournalError):  # otherwise it ends by itself
             await self.asker.read(scripts.RELEASE, self.owner)
             await self.asker.send(TO + self.owner, b"")
         await anyio.to_thread.run_sync(self._end)
@@ -112,17 +110,17 @@ class RedisProcess:
         self._listener.join()
         self._link.close()
 
-    # What is heard
+    # Messages
 
     def _hear(self, heard: Heard | Literal["lost"]) -> None:
-        """Take in what was heard in another thread."""
+        """Take a message, in another thread."""
         self._inbox.append(heard)
         if not self._is_rung:
             self._is_rung = True
             self._call_soon(self._take_all)
 
     def _call_soon(self, function: Callable[[], None]) -> bool:
-        """Have a function called in the event loop, and return whether there still is one."""
+        """Call a function in the event loop, and return whether there still is one."""
         try:
             call_soon(self._loop, function)
         except RuntimeError:
@@ -133,7 +131,7 @@ class RedisProcess:
         return self._call_soon(_nothing)
 
     def _take_all(self) -> None:
-        self._is_rung = False  # before the inbox is emptied: who puts something there later rings again
+        self._is_rung = False  # before the inbox is emptied: a message that comes now rings again
         while self._inbox:
             self._take(self._inbox.popleft())
         self._tidy()
@@ -152,9 +150,9 @@ class RedisProcess:
 
     def _take_news(self, channel: bytes, data: bytes | None) -> None:
         watch = self._watches.get(as_text(channel.removeprefix(self._changed)))
-        if watch is None:  # pragma: no cover - that was on its way when the wait ended
+        if watch is None:  # pragma: no cover - it was on its way when the wait ended
             return
-        if data is None:  # what was told before was not heard
+        if data is None:  # earlier messages were missed
             watch.doubt()
         elif data.isdigit():
             watch.learn(int(data), over=False)
@@ -162,14 +160,14 @@ class RedisProcess:
             watch.learn(0, over=data == b"over")
 
     def _tidy(self) -> None:
-        """Listen no more for those that are not waited for."""
+        """Stop listening for runs without a waiting task."""
         for run_id in self._watches.drop_unused():
             self._listener.unwant(self._link.channel(CHANGED + run_id))
 
     # Waiting
 
     async def wait(self, run_id: str, after: int) -> None:
-        """Wait until a run has an entry behind a number, or is over, or the journal is closed."""
+        """Wait until a run has an entry after a number, or is over, or the journal is closed."""
         watch = self._watches.get(run_id)
         if watch is None:
             self._tidy()
@@ -194,20 +192,20 @@ class RedisProcess:
             watch.unused_since = time.monotonic()
 
     def learn(self, run_id: str, last: int, *, over: bool) -> None:
-        """Take in how far a run of this process is."""
+        """Note the last entry of a run of this process."""
         watch = self._watches.get(run_id)
         if watch is not None:
             watch.learn(last, over=over)
 
     def lose(self, run_id: str) -> None:
-        """A run was taken from this process."""
+        """Note that a run was taken from this process."""
         self.mine.discard(run_id)
         watch = self._watches.get(run_id)
         if watch is not None and watch.local:
             watch.disown()
 
     async def _look(self, run_id: str, watch: Watch) -> None:
-        """Ask Redis how far a run is. Of those who wait for it, one does that."""
+        """Ask Redis for the last entry of a run. Only one of the waiting tasks does that."""
         watch.stale = False
         try:
             status, last = cast("list[bytes | None]", await self.asker.read(scripts.PEEK, run_id))
@@ -217,9 +215,9 @@ class RedisProcess:
         watch.learn(int(last or 0), over=status != b"running")
 
     async def _wake_listener(self) -> None:
-        with suppress(JournalError):  # then it has no connection, or looks for itself soon
+        with suppress(JournalError):  # without a connection, or it checks soon
             await self.asker.send(TO + self.owner, b"")
 
 
 def _nothing() -> None:
-    """Show that the event loop can be reached."""
+    """Note that the event loop can be reached."""

@@ -1,19 +1,19 @@
-"""What Redis does for a journal: scripts in Lua, each of which happens at once, for everybody.
+"""The scripts of a journal, in Lua. Redis runs each of them atomically.
 
 Theory of operation. Every key begins with the journal's prefix. A run is a hash ``run:ID`` (its record,
 and what changes: status, ended, last, size, owner) and a stream ``log:ID``, whose entry ``N-0`` is entry
-number N: so the numbers are Redis's own order, and it refuses one that is there already. Sorted sets list
+number N: so Redis orders the entries, and refuses a number that exists. Sorted sets list
 runs: ``runs``, ``running``, ``caller:C`` and ``thread:T`` by the number that each run gets when it is
 created, ``ended`` by when it has ended. The hash ``keys`` knows the callers' keys, ``size`` counts bytes.
 
 A process is a name in the sorted set ``owners``, with the time at which its lease ends by the clock of Redis;
-it renews that in time. ``owned:P`` are its runs. Whose lease has ended may lose all of them to anybody who
-claims them. A run's ``owner`` alone says who may add to it: one who was stopped for too long can do no harm
-when it goes on. When *all* leases have ended, then it was Redis that was away, or the network; so that none
-who comes back a moment earlier takes the runs of the others, ``grace`` protects them for the time of a lease.
+it renews that in time. ``owned:P`` are its runs. If its lease has ended, any process may claim them all. Only
+the ``owner`` of a run may add to it, so a process that was suspended for too long does no harm when it
+continues. When *all* leases have ended, Redis or the network was down. Then ``grace`` protects all runs for
+the time of a lease, so that the first process to return does not take those of the others.
 
-Where an answer of Redis was lost, the same is asked again. `CREATE`, `ADD`, `DELETE` and `PUT` are told so by
-their first argument, and know what they have done already.
+If an answer of Redis is lost, the command is repeated. `CREATE`, `ADD`, `DELETE` and `PUT` learn that from
+their first argument, and recognise what they have done.
 
 To wait for a run is to listen to the channel ``changed:ID``. ``to:P`` is the channel to a process.
 """
@@ -21,26 +21,6 @@ To wait for a run is to listen to the channel ``changed:ID``. ``to:P`` is the ch
 from __future__ import annotations
 
 from typing import Final
-
-__all__ = (
-    "ADD",
-    "CLAIM",
-    "CREATE",
-    "DELETE",
-    "FIND",
-    "GET",
-    "LIST",
-    "OLDEST",
-    "PEEK",
-    "PICK",
-    "PICK_ALL",
-    "POLICY",
-    "PUT",
-    "READ",
-    "RELEASE",
-    "RENEW",
-    "SIZE",
-)
 
 PRELUDE: Final = """
 local P = KEYS[1]
@@ -191,7 +171,10 @@ end
 page[1] = from
 return page
 """
-"""Returns where to go on, or nothing at the end, and the facts of runs. It looks at 1,000 runs at most."""
+"""Returns the position to continue from, or nothing at the end, and the facts of runs.
+
+It reads 1,000 runs at most.
+"""
 
 READ: Final = """
 local id, after, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -221,7 +204,7 @@ while true do
   count = math.max(1, math.min(500, math.ceil((most - size) / mean)))
 end
 """
-"""Returns ids and data of entries, by turns; nothing: there should be some."""
+"""Returns ids and data of entries, alternating; nothing if some are missing."""
 
 DELETE: Final = """
 local id, token = ARGV[2], ARGV[3]
@@ -257,7 +240,7 @@ return page
 SIZE: Final = "return tonumber(redis.call('GET', P .. 'size') or 0)"
 
 POLICY: Final = "return string.match(redis.call('INFO', 'memory'), 'maxmemory_policy:([%w-]+)')"
-"""Returns what Redis does when its memory is full."""
+"""Returns the policy of Redis for a full memory."""
 
 RENEW: Final = RENEWING + "return renew(ARGV[1], ARGV[2])"
 
@@ -307,7 +290,7 @@ end
 local lease = redis.call('ZSCORE', P .. 'owners', known[2])
 return {known[2], lease and tonumber(lease) > now() and 1 or 0}
 """
-"""Returns to whom a running run belongs, and whether that process is alive."""
+"""Returns the owner of a running run, and whether that process is alive."""
 
 PUT: Final = """
 local kind, name, data = unpack(ARGV, 2)

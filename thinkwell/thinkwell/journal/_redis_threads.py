@@ -1,7 +1,7 @@
-"""What goes on in the background: a thread that listens, and one that renews the lease.
+"""The background threads: one listens, one renews the lease.
 
-They are no tasks: redis-py's asynchronous client is for asyncio only, and an event loop that is held up must
-not cost a process its runs.
+They are not tasks: redis-py's asynchronous client is for asyncio only, and a blocked event loop must not cost
+a process its runs.
 """
 
 from __future__ import annotations
@@ -23,27 +23,25 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._redis_link import Message, PubSub, RedisLink
 
-__all__ = ("Heard", "LeaseKeeper", "Listener")
-
 FIRST_PAUSE: Final = 0.05
 """Seconds before the first further attempt to reach Redis. Each is twice as long as the one before."""
 
 LONGEST_PAUSE: Final = 1.0
 
 LOOK_EVERY: Final = 1.0
-"""Seconds after which the listener looks for itself what it is to listen to, should it not be woken."""
+"""Seconds after which the listener checks its channels, in case it was not woken."""
 
 JOIN: Final = 1.0
-"""Seconds for a thread to end. One that waits for a network that is gone ends later, by its time-out."""
+"""Seconds for a thread to end. One that waits for a dead connection ends later, by its timeout."""
 
 logger = logging.getLogger("thinkwell")
 
 Heard: TypeAlias = tuple[bytes, bytes | None]
-"""A channel, and what was sent to it; ``None``: from now on nothing that is sent to it is missed."""
+"""A channel and a message; ``None``: from now on, no message is missed."""
 
 
 class _Background(ABC):
-    """A thread that goes on until it is stopped."""
+    """A thread that runs until it is stopped."""
 
     def __init__(self, link: RedisLink, name: str) -> None:
         self._link = link
@@ -51,15 +49,15 @@ class _Background(ABC):
         self._thread = threading.Thread(target=self._main, name=f"thinkwell {name}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Say that it shall end."""
+        """Tell it to end."""
         self._stopping.set()
 
     def join(self) -> None:
-        """Wait for its end, but not for long."""
+        """Wait for its end, for a limited time."""
         self._thread.join(JOIN)
 
     @abstractmethod
@@ -70,11 +68,11 @@ class LeaseKeeper(_Background):
     """Renews the lease of this process, without which others take its runs.
 
     Args:
-        link: The way to Redis.
+        link: The connection to Redis.
         owner: The process.
-        seconds: How long the lease is.
-        is_needed: Tells whether it is still needed.
-        on_lost: Is called when runs were taken from this process, in the thread.
+        seconds: The duration of the lease.
+        is_needed: Returns whether the lease is still needed.
+        on_lost: Called in the thread when runs were taken from this process.
     """
 
     def __init__(
@@ -98,7 +96,7 @@ class LeaseKeeper(_Background):
             pause = self._seconds / 3
             try:
                 known = self._link.run(RENEW, self._owner, round(self._seconds * 1000))
-            except JournalError:  # the listener tells of it
+            except JournalError:  # the listener reports it
                 pause = min(LONGEST_PAUSE, pause)
             else:
                 if not known:
@@ -109,10 +107,10 @@ class Listener(_Background):
     """Listens to channels, with one connection that is reopened as often as necessary.
 
     Args:
-        link: The way to Redis.
-        own: The channel that is always listened to. What is empty there only wakes the listener.
-        patience: Seconds of silence after which the connection is tried.
-        on_heard: Is called with all that is heard, in the thread.
+        link: The connection to Redis.
+        own: The channel that it always listens to. Empty messages there only wake the listener.
+        patience: Seconds of silence after which the connection is tested.
+        on_heard: Called with each message, in the thread.
     """
 
     def __init__(
@@ -130,7 +128,7 @@ class Listener(_Background):
         self._lock = threading.Lock()
         self._wanted = {own}
         self._version = 1
-        """Of what is wanted."""
+        """Of the wanted channels."""
         self._pause = FIRST_PAUSE
         self._is_away = False
 
@@ -141,7 +139,7 @@ class Listener(_Background):
             self._version += 1
 
     def unwant(self, channel: bytes) -> None:
-        """Listen to a channel no more."""
+        """Stop listening to a channel."""
         with self._lock:
             self._wanted.discard(channel)
             self._version += 1
@@ -162,7 +160,7 @@ class Listener(_Background):
 
     def _listen(self, pubsub: PubSub) -> None:
         listened = {self._own}
-        pubsub.subscribe(self._own)  # first: it tells that the connection is good
+        pubsub.subscribe(self._own)  # first: it shows that the connection works
         version = 0
         heard, asked = time.monotonic(), False
         while not self._stopping.is_set():

@@ -1,4 +1,4 @@
-"""Who waits for which run, and what is known of it here."""
+"""The waiting tasks of each run, and the local state of the runs."""
 
 from __future__ import annotations
 
@@ -10,62 +10,60 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ("Watch", "Watches")
-
 LINGER: Final = 60.0
-"""Seconds for which a run that is not waited for is listened to: mostly it is only being read."""
+"""Seconds for which a run without a waiting task is still watched: mostly it is only being read."""
 
 
 class Watch:
-    """A run that is waited for."""
+    """A run with waiting tasks."""
 
     def __init__(self) -> None:
         self.last = 0
-        """Number of the last entry, as far as is known."""
+        """Number of the last known entry."""
         self.over = False
-        """Whether the run has ended, or is gone."""
+        """Whether the run has ended or was deleted."""
         self.local = False
-        """Whether it belongs to this process, which then knows without being told."""
+        """Whether it belongs to this process, which then needs no messages."""
         self.wanted = False
-        """Whether the listener knows of it."""
+        """Whether the listener watches it."""
         self.stale = True
-        """Whether something may have been missed. Then Redis is to be asked, once."""
+        """Whether a message may have been missed. Then Redis is asked once."""
         self.waiting = 0
         self.unused_since = 0.0
         self._news: anyio.Event | None = None
 
     def ring(self) -> None:
-        """Let all that wait look again."""
+        """Wake all waiting tasks."""
         if self._news is not None:
             self._news.set()
             self._news = None
 
     def learn(self, last: int, *, over: bool) -> None:
-        """Take in how far the run is."""
+        """Note the last entry of the run."""
         if last > self.last or over:
             self.last = max(last, self.last)
             self.over = over or self.over
             self.ring()
 
     def doubt(self) -> None:
-        """Something may have been missed."""
+        """Note that a message may have been missed."""
         self.stale = True
         self.ring()
 
     def disown(self) -> None:
-        """It belongs to this process no more."""
+        """Note that it no longer belongs to this process."""
         self.local = self.wanted = False
         self.doubt()
 
     async def wait(self) -> None:
-        """Wait for news."""
+        """Wait for changes."""
         if self._news is None:
             self._news = anyio.Event()
         await self._news.wait()
 
 
 class Watches:
-    """The runs that are waited for, or were a short time ago."""
+    """The runs with waiting tasks, now or a short time ago."""
 
     def __init__(self) -> None:
         self._watches: dict[str, Watch] = {}
@@ -75,7 +73,7 @@ class Watches:
         return iter(self._watches.items())
 
     def get(self, run_id: str) -> Watch | None:
-        """Return what is known of a run that is waited for."""
+        """Return the state of a run with waiting tasks."""
         return self._watches.get(run_id)
 
     def add(self, run_id: str) -> Watch:

@@ -9,8 +9,6 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from thinkwell.journal._types import Journal, RunRecord
 
-__all__ = ("Retention",)
-
 PAGE: Final = 100
 """How many runs to look at at once."""
 

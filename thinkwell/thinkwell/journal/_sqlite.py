@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._sqlite_changes import Changes
 
-__all__ = ("SqliteJournal",)
-
 T = TypeVar("T")
 
 

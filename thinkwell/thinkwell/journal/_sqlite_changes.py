@@ -1,4 +1,4 @@
-"""What is changed in the file of a `SqliteJournal`, in one transaction."""
+"""The changes to the file of a `SqliteJournal`, in one transaction."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import Entry, RunEnd, RunRecord
 
-__all__ = ("Changes", "Running")
-
 MOST_ROWS: Final = 250
-"""Rows that one statement adds. SQLite takes 999 values, if it is an old one."""
+"""Rows that one statement adds. An old SQLite takes 999 values."""
 
 SLICE_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of a run that is gone that are deleted at once, about."""
+"""Approximate bytes of a deleted run that are removed at once."""
 
 ROW_BYTES: Final = 16
-"""Bytes that an entry takes beside its own."""
+"""Bytes that an entry needs besides its data."""
 
 SPARE_PAGES: Final = 256
-"""Empty pages that the file keeps for what comes: a megabyte. It may have a slice more before they go."""
+"""Empty pages that the file keeps for new entries: a megabyte.
+
+It may have a slice more before they are returned.
+"""
 
 SLICE_PAGES: Final = 512
-"""Empty pages that are given back at once."""
+"""Empty pages that are returned at once."""
 
 
 class Running:
@@ -41,19 +42,19 @@ class Running:
 
     def __init__(self, number: int, record: RunRecord) -> None:
         self.number = number
-        """What it is called in the tables."""
+        """Its number in the tables."""
         self.record = record
 
 
 class Changes:
     """A transaction.
 
-    Whatever is refused is refused before anything of it is written: the other changes go on.
+    A change that is refused has written nothing, so the other changes continue.
 
     Args:
         connection: In a transaction.
-        running: The runs that are running, as the file has them. It is changed by `keep` only.
-        where: How errors call the file.
+        running: The runs that are running, as the file has them. Only `keep` changes it.
+        where: The name of the file in errors.
     """
 
     def __init__(self, connection: sqlite3.Connection, running: dict[str, Running], where: str) -> None:
@@ -63,14 +64,14 @@ class Changes:
         self._changed: dict[str, Running | None] = {}
         self._rows: list[tuple[int, bytes]] = []
         self._logs: dict[int, RunRecord] = {}
-        """The runs whose logs have changed since they were written."""
+        """The runs whose logs have changed since the last write."""
 
     def create(self, record: RunRecord, line: bytes, check_room: Callable[[], None]) -> RunRecord:
-        """Begin a run, of which this is the record as JSON, or return the one that the key belongs to.
+        """Begin a run with this record, as JSON, or return the run with the same key.
 
         Raises:
-            JournalConflict: There is one with this id.
-            JournalUnwritable: By `check_room`: there is no room for one more.
+            JournalConflict: The id exists.
+            JournalUnwritable: From `check_room`: there is no room.
         """
         if record.key is not None:
             self.flush()
@@ -105,10 +106,10 @@ class Changes:
         )
 
     def delete(self, run_id: str) -> tuple[bool, bool]:
-        """Forget a run; of a long one all but its entries.
+        """Delete a run; of a long one, everything but its entries.
 
         Returns:
-            Whether there was one, and whether there is something left to `sweep` or to `give_back`.
+            Whether it existed, and whether `sweep` or `give_back` has something left to do.
         """
         self.flush()
         number = self._number(run_id)
@@ -133,7 +134,7 @@ class Changes:
         return True, is_long or self._empty_pages() > SPARE_PAGES + SLICE_PAGES
 
     def sweep(self) -> bool:
-        """Delete some entries of a run that is gone. Return whether there may be more."""
+        """Delete some entries of a deleted run. Return whether there may be more."""
         doomed = self._connection.execute("SELECT number, step FROM doomed LIMIT 1").fetchone()
         if doomed is None:
             return False
@@ -148,7 +149,7 @@ class Changes:
         return True
 
     def put(self, kind: str, name: str, data: bytes | None) -> None:
-        """Keep a piece of data, or forget it."""
+        """Store a piece of data, or delete it."""
         if data is None:
             self._connection.execute("DELETE FROM pieces WHERE kind = ? AND name = ?", (kind, name))
         else:
@@ -159,7 +160,7 @@ class Changes:
             )
 
     def flush(self) -> None:
-        """Write what was added. A statement for many rows is one wait for other threads, and not many."""
+        """Write the added rows. A statement for many rows blocks other threads once, and not many times."""
         rows, self._rows = self._rows, []
         self._insert("INSERT INTO entries (place, data) VALUES ", "(?, ?)", rows)
         logs = [(number, record.last_seq, record.size) for number, record in self._logs.items()]
@@ -167,15 +168,15 @@ class Changes:
         self._insert("INSERT OR REPLACE INTO logs (number, last_seq, size) VALUES ", "(?, ?, ?)", logs)
 
     def keep(self) -> None:
-        """Take over what is running now, as the changes were made."""
+        """Take over the running runs after the changes."""
         for run_id, run in self._changed.items():
             if run is None:
-                self._running.pop(run_id, None)  # it may have begun in these changes, too
+                self._running.pop(run_id, None)  # it may have begun in these changes
             else:
                 self._running[run_id] = run
 
     def give_back(self) -> bool:
-        """Give some of the empty pages back to the system. Return whether there are more to give.
+        """Return some of the empty pages to the system. Return whether there are more.
 
         Not in a transaction.
         """
@@ -221,6 +222,6 @@ class Changes:
     def _number(self, run_id: str) -> int | None:
         try:
             row = self._connection.execute("SELECT number FROM runs WHERE id = ?", (run_id,)).fetchone()
-        except UnicodeEncodeError:  # half of a character: no run is called so
+        except UnicodeEncodeError:  # half of a character: no run has such an id
             return None
         return None if row is None else int(row[0])

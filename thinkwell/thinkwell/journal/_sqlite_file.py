@@ -1,4 +1,4 @@
-"""The file of a `SqliteJournal`: whose it is, what form it has, and what its errors mean."""
+"""The file of a `SqliteJournal`: its owner, its format, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -22,30 +22,28 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._types import RunRecord
 
-__all__ = ("FileAway", "JournalFile", "understood")
-
 T = TypeVar("T")
 
 APPLICATION: Final = 0x54574A4C
-"""``application_id`` of the file: that it is ours."""
+"""``application_id`` of the file: it marks a journal."""
 
 VERSION: Final = 1
-"""``user_version`` of the file: the form of its tables."""
+"""``user_version`` of the file: the format of its tables."""
 
 READERS: Final = 4
-"""Threads that may read at once. A page takes less than a millisecond."""
+"""Threads that read at the same time. A page takes less than a millisecond."""
 
 STATEMENTS: Final = 512
-"""Statements that a connection keeps translated: those that add entries differ by how many they add."""
+"""Statements that a connection keeps compiled: those that add entries differ by their number of rows."""
 
 PATIENCE: Final = 30.0
-"""Seconds to wait for a program that writes to the file without asking for it, such as a shell of SQLite."""
+"""Seconds to wait for a program that writes to the file regardless, such as the shell of SQLite."""
 
 OPENING: Final = 5.0
-"""The same, when the file is opened: an early error is better than silence."""
+"""The same while the file is opened: an early error is better than silence."""
 
 WAL_BYTES: Final = 8 * 1024 * 1024
-"""Bytes to which SQLite cuts its write-ahead log when it restarts it."""
+"""Size to which SQLite cuts its write-ahead log on restart, in bytes."""
 
 SCHEMA: Final = """
 CREATE TABLE runs (
@@ -115,10 +113,10 @@ UNWRITABLE: Final = {
     sqlite3.SQLITE_IOERR_TRUNCATE: _FAILED,
     sqlite3.SQLITE_IOERR_SHMSIZE: _FAILED,
 }
-"""What is wrong where something cannot be stored, and what to do, by SQLite's codes."""
+"""The reason and the remedy if something cannot be stored, by SQLite's codes."""
 
 ROOM: Final = 256 * 1024
-"""Bytes that are free on the disk where a run begins: so that its end can be told, too."""
+"""Free bytes on the disk that a new run needs, so that its end can be stored, too."""
 
 MOVED: Final = (
     "it was deleted, moved or replaced while it was open, and what is written to it would be lost; put it "
@@ -127,12 +125,12 @@ MOVED: Final = (
 
 
 class FileAway(JournalError):  # noqa: N818 - says what happened, to be tried again
-    """Nothing can be written now, whatever it is."""
+    """Nothing can be written now."""
 
 
 @contextmanager
 def understood(where: str) -> Generator[None]:
-    """Turn what SQLite says into errors of the journal."""
+    """Turn errors of SQLite into errors of the journal."""
     try:
         yield
     except sqlite3.Error as exc:
@@ -151,11 +149,11 @@ class JournalFile:
     """The file, open for this process alone.
 
     Args:
-        path: Where it is, or shall be.
-        where: How errors call it.
+        path: Its path; it need not exist.
+        where: Its name in errors.
 
     Raises:
-        JournalError: It cannot be opened, another process has it, or it is no journal.
+        JournalError: It cannot be opened, another process has it, or it is not a journal.
     """
 
     def __init__(self, path: Path, where: str) -> None:
@@ -169,7 +167,7 @@ class JournalFile:
             self.connection = _connect(path, stack)
             _prepare(self.connection, where)
             self.running: list[tuple[int, RunRecord]] = find_running(self.connection)
-            """The runs that were running when the process ended that had the file, with their numbers."""
+            """The runs that were running when the last process with this file ended, with their numbers."""
             for _ in range(READERS):
                 reader = _connect(path, stack)
                 reader.execute("PRAGMA query_only = ON")
@@ -181,26 +179,26 @@ class JournalFile:
             refused.pop_all()
 
     def check(self) -> None:
-        """Look whether the file is still where it was. SQLite would go on in one that cannot be found again.
+        """Check that the file is still in its place. SQLite would go on writing to a file that was removed.
 
         Raises:
-            FileAway: It is not.
+            FileAway: It is gone.
         """
         if any(_identity(path) != known for path, known in self._places.items()):
             raise FileAway(self._where, MOVED)
 
     def check_room(self) -> None:
-        """Look whether there is room for a run.
+        """Check that there is room for a run.
 
         Raises:
             JournalUnwritable: There is none.
         """
         disk = shutil.disk_usage(self._folder)
-        if disk.total and disk.free < ROOM:  # some file systems do not say how large they are
+        if disk.total and disk.free < ROOM:  # some file systems do not report their size
             raise _unwritable(self._where, _FULL, f"{disk.free} bytes are free, and a run needs {ROOM}")
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Read with a connection that no other thread has meanwhile. For any thread.
+        """Read with a connection that no other thread uses at the same time. For any thread.
 
         Raises:
             JournalError: It cannot be read, or is closed.
@@ -213,13 +211,13 @@ class JournalFile:
                 return work(connection)
         except JournalError:
             if connection is not None:
-                self.check()  # which says more than SQLite does
+                self.check()  # it says more than SQLite does
             raise
         finally:
             self._readers.put(connection)
 
     def close(self) -> None:
-        """End all reading, and give the file back."""
+        """End all reading, and release the file."""
         for _ in range(READERS):
             self._readers.get()
         self._readers.put(None)
@@ -233,7 +231,7 @@ def _unwritable(where: str, flaw: tuple[str, str], said: object) -> JournalUnwri
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what a file is, whatever it is called; ``None``: there is none."""
+    """Return the identity of a file, whatever its name; ``None`` if it does not exist."""
     try:
         found = path.stat()
     except OSError:
@@ -242,12 +240,12 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _take(path: Path, where: str) -> tuple[Path, int, bool]:
-    """Make the file where it is missing, and lock one beside it until the process ends.
+    """Create the file if it is missing, and lock one beside it until the process ends.
 
     SQLite's own locks last as long as a transaction.
 
     Returns:
-        Where the file really is, the lock, and whether there was none before.
+        The real path of the file, the lock, and whether the file is new.
     """
     try:
         path = path.resolve()
@@ -265,7 +263,7 @@ def _take(path: Path, where: str) -> tuple[Path, int, bool]:
         except BaseException:
             os.close(lock)
             raise
-    except (OSError, RuntimeError, ValueError) as exc:  # of links in a circle, and a name that can be none
+    except (OSError, RuntimeError, ValueError) as exc:  # a circle of links, or an invalid name
         reason = getattr(exc, "strerror", None) or exc
         raise JournalError(
             where, f"it cannot be opened ({reason}); check the path, and whose its folder is"
@@ -274,7 +272,7 @@ def _take(path: Path, where: str) -> tuple[Path, int, bool]:
 
 
 def _open_lock(path: Path) -> tuple[int, bool]:
-    """Open the file to be locked, and return whether there was none before, too."""
+    """Open the lock file, and return whether it is new."""
     name = f"{path}-lock"
     try:
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), True
@@ -283,7 +281,7 @@ def _open_lock(path: Path) -> tuple[int, bool]:
 
 
 def _remove_lock(path: Path) -> None:
-    """Leave nothing beside a file that is not ours. Only for the holder of the lock."""
+    """Leave nothing beside a file that is not a journal. Only for the holder of the lock."""
     with suppress(OSError):
         os.unlink(f"{path}-lock")  # noqa: PTH108 - the path as it was opened
 
@@ -324,7 +322,7 @@ def _connect(path: Path, stack: ExitStack) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, where: str) -> None:
-    """See whether a file is a journal that can be read, and make one of an empty file."""
+    """Check that a file is a readable journal, and make one of an empty file."""
     application, version, tables = (
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("application_id", "user_version", "schema_version")

@@ -1,9 +1,8 @@
-"""What is read from the file of a `SqliteJournal`.
+"""Reads from the file of a `SqliteJournal`.
 
-Everything comes in one row, put together by SQLite: a connection lets other threads run before each row, and
-beside an event loop that is busy it may wait long before each to be let in again. A page of a thousand rows
-was seen to take a minute where a single row takes a millisecond. Bytes come as hexadecimal digits, which
-nothing in them can break.
+Everything comes in one row, joined by SQLite: a connection lets other threads run before each row, and beside
+a busy event loop it may wait long before each. A page of a thousand rows took a minute where a single row
+takes a millisecond. Bytes come as hexadecimal digits, so no content can break the row.
 """
 
 from __future__ import annotations
@@ -21,25 +20,11 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
 
-__all__ = (
-    "LAST_SEQ",
-    "find_oldest",
-    "find_run",
-    "find_run_by_key",
-    "find_running",
-    "find_runs",
-    "read_entries",
-    "read_piece",
-    "read_pieces",
-    "read_size",
-    "runs_query",
-)
-
 MOST_ROWS: Final = 2048
-"""Entries that a page has at most, so that small ones need not all be looked at to find where it ends."""
+"""Most entries of a page, so that the search for its end is bounded if entries are small."""
 
 MOST: Final = 2**62
-"""More than any number in the file, and not too much for SQLite."""
+"""More than any number in the file, and not too large for SQLite."""
 
 LAST_SEQ: Final = 2**32 - 1
 """The highest number of an entry that fits into its place."""
@@ -59,7 +44,7 @@ SELECT max(place) & {LAST_SEQ} FROM (
 )
 WHERE total <= :most OR place & {LAST_SEQ} = :after + 1
 """  # noqa: S608 - ours
-"""Which entry is the last one of a page."""
+"""The last entry of a page."""
 
 _SINGLE: Final = f"SELECT data FROM entries WHERE place = {_BASE} + :last"  # noqa: S608
 
@@ -73,7 +58,7 @@ _decoder = msgspec.json.Decoder(RunRecord)
 
 
 def read_entries(connection: sqlite3.Connection, run_id: str, after: int, most: int) -> list[Entry]:
-    """Return entries of a run behind a number, with so many bytes at most; one at least if there is one."""
+    """Return entries of a run after a number, of so many bytes at most; at least one if there is one."""
     after = min(max(after, 0), LAST_SEQ)
     limits = {"id": run_id, "after": after, "most": min(most, MOST), "rows": MOST_ROWS}
     last = _only(connection, _LAST, limits)
@@ -88,24 +73,24 @@ def read_entries(connection: sqlite3.Connection, run_id: str, after: int, most: 
 
 
 def find_run(connection: sqlite3.Connection, run_id: str) -> RunRecord | None:
-    """Return what is known of a run."""
+    """Return the state of a run."""
     return next(iter(_records(connection, "WHERE id = :id", {"id": run_id})), None)
 
 
 def find_run_by_key(connection: sqlite3.Connection, caller: str, key: str) -> RunRecord | None:
-    """Return what is known of the run that a caller has started by a key."""
+    """Return the state of the run that a caller has started with a key."""
     values = {"caller": caller, "key": key}
     return next(iter(_records(connection, "WHERE caller = :caller AND key = :key", values)), None)
 
 
 def find_runs(connection: sqlite3.Connection, given: Mapping[str, str | None], limit: int) -> list[RunRecord]:
-    """Return the runs that fit, the last one first. What is ``None`` does not matter; see `runs_query`."""
+    """Return the runs that match, latest first. ``None`` matches everything; see `runs_query`."""
     wanted = {name: value for name, value in given.items() if value is not None}
     return _records(connection, runs_query(wanted), {**wanted, "limit": _limit(limit)})
 
 
 def runs_query(wanted: Mapping[str, str]) -> str:
-    """Return how runs are looked for by any of ``caller``, ``thread``, ``status`` and ``before`` (an id)."""
+    """Return the query for runs by any of ``caller``, ``thread``, ``status`` and ``before`` (an id)."""
     conditions = [f"{name} = :{name}" for name in ("caller", "thread") if name in wanted]
     if "status" in wanted:  # a conversation has fewer runs than a status: its index is the one to use
         conditions.append("+status = :status" if "thread" in wanted else "status = :status")
@@ -116,13 +101,13 @@ def runs_query(wanted: Mapping[str, str]) -> str:
 
 
 def find_oldest(connection: sqlite3.Connection, limit: int) -> list[RunRecord]:
-    """Return runs that have ended, the one first that ended first."""
+    """Return runs that have ended, earliest end first."""
     tail = "WHERE ended IS NOT NULL ORDER BY ended, number LIMIT :limit"
     return _records(connection, tail, {"limit": _limit(limit)})
 
 
 def find_running(connection: sqlite3.Connection) -> list[tuple[int, RunRecord]]:
-    """Return the runs that are running, with their numbers in the file, the first one first."""
+    """Return the running runs with their numbers in the file, oldest first."""
     return _numbered(connection, "WHERE status = 'running' ORDER BY number", {})
 
 
@@ -139,7 +124,7 @@ def read_piece(connection: sqlite3.Connection, kind: str, name: str) -> bytes | 
 
 
 def read_pieces(connection: sqlite3.Connection, kind: str) -> list[tuple[str, bytes]]:
-    """Return the pieces of a kind with their names, in the order in which they were kept first."""
+    """Return the pieces of a kind with their names, in the order in which they were first stored."""
     inner = "SELECT hex(name) || ' ' || hex(data) AS line FROM pieces WHERE kind = :kind ORDER BY number"
     found = _only(connection, f"SELECT group_concat(line) FROM ({inner})", {"kind": kind})  # noqa: S608
     if found is None:
@@ -168,10 +153,10 @@ def _record(parts: Sequence[str]) -> tuple[int, RunRecord]:
 
 
 def _only(connection: sqlite3.Connection, query: str, values: Mapping[str, JsonValue]) -> object:
-    """Return what is in the only row."""
+    """Return the value of the only row."""
     try:
         row = connection.execute(query, values).fetchone()
-    except UnicodeEncodeError:  # half of a character in what is looked for: nothing in the file is called so
+    except UnicodeEncodeError:  # half of a character in the query: the file has no such name
         return None
     return None if row is None else row[0]
 

@@ -1,4 +1,4 @@
-"""The thread that writes to the file of a `SqliteJournal`: what waits together goes in one transaction."""
+"""The thread that writes to the file of a `SqliteJournal`: all waiting jobs share a transaction."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal._sqlite_file import JournalFile
 
-__all__ = ("Job", "Writer")
-
 T = TypeVar("T")
 
 MOST_BYTES: Final = 16 * 1024 * 1024
@@ -32,14 +30,14 @@ MOST_BYTES: Final = 16 * 1024 * 1024
 
 
 class Job(Generic[T]):
-    """Something to be written.
+    """A job for the writer.
 
     Args:
-        work: What to do: perhaps twice, where it was not kept the first time. It may raise a
+        work: The change. It is made again if the first transaction failed. It may raise a
             `JournalConflict` or `JournalUnwritable` as long as it has changed nothing.
-        then: Called with the result in the event loop when it is stored, waited for or not.
-        weight: Bytes that are written, about.
-        alone: Whether it is done outside of transactions.
+        then: Called with the result in the event loop when it is stored, even if no task waits for it.
+        weight: Approximate bytes that are written.
+        alone: Whether it runs outside of transactions.
     """
 
     def __init__(
@@ -59,7 +57,7 @@ class Job(Generic[T]):
         self._error: Exception | None = None
 
     def run(self, changes: Changes) -> None:
-        """Do it, in the thread."""
+        """Run it, in the thread."""
         self._error = None
         try:
             self._result = (self._work(changes),)
@@ -67,11 +65,11 @@ class Job(Generic[T]):
             self._error = exc
 
     def fail(self, error: Exception) -> None:
-        """Note that it cannot be done, in the thread."""
+        """Report that it failed, in the thread."""
         self._error = error
 
     def settle(self) -> None:
-        """Tell that it is done, in the event loop."""
+        """Report that it is done, in the event loop."""
         if self._error is None and self._result is not None and self._then is not None:
             self._then(self._result[0])
         self._done.set()
@@ -90,11 +88,11 @@ AnyJob: TypeAlias = Job[Any]
 
 
 class Writer:
-    """Writes for the event loop in which it is made, in a thread of its own.
+    """Writes in its own thread, for the event loop in which it is created.
 
     Args:
         file: The file. No other may write to it.
-        where: How errors call it.
+        where: The name of the file in errors.
     """
 
     def __init__(self, file: JournalFile, where: str) -> None:
@@ -108,11 +106,11 @@ class Writer:
         self._thread.start()
 
     def put(self, job: AnyJob) -> None:
-        """Have something written after all that was put before."""
+        """Queue a job."""
         self._jobs.put(job)
 
     def close(self) -> None:
-        """Write what is left, and end. Blocks until then."""
+        """Write the rest, and end. Blocks until then."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -124,7 +122,7 @@ class Writer:
                 call_soon(self._loop, partial(_settle, jobs))
 
     def _next(self) -> list[AnyJob]:
-        """Wait for a job, and take those that have come with it; none: that was all."""
+        """Wait for a job, and take all that have come with it; none at the end."""
         jobs: list[AnyJob] = []
         job = self._jobs.get()
         weight = 0
@@ -138,7 +136,7 @@ class Writer:
             except Empty:
                 break
         else:
-            self._jobs.put(None)  # for the next time
+            self._jobs.put(None)  # for the next transaction
         return jobs
 
     def _do(self, jobs: Sequence[AnyJob], *, alone: bool) -> None:
@@ -153,10 +151,10 @@ class Writer:
         except FileAway as exc:
             for job in jobs:
                 job.fail(FileAway(exc.where, exc.reason))
-        except Exception as exc:  # the waiting task gets it
+        except Exception as exc:  # the waiting task gets the error
             if len(jobs) == 1:
                 jobs[0].fail(exc)
-            else:  # one of them may be to blame, and the others not
+            else:  # one of them may be the cause, and the others not
                 for job in jobs:
                     self._do((job,), alone=alone)
 
@@ -168,7 +166,7 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        with suppress(sqlite3.Error):  # it has rolled back by itself
+        with suppress(sqlite3.Error):  # it has rolled back already
             connection.execute("ROLLBACK")
         raise
 

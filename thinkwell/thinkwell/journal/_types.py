@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = (
-    "MAX_PAGE",
-    "CallHandler",
-    "Entry",
-    "Journal",
-    "RunEnd",
-    "RunRecord",
-    "RunStatus",
-)
-
 RunStatus: TypeAlias = Literal["running", "completed", "failed", "cancelled", "interrupted"]
 """The status of a run. ``interrupted``: its server ended before the run did."""
 

@@ -10,6 +10,7 @@ import msgspec
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_array
 from thinkwell._display.changes import BlockGrown, CallBegun, CallChanged, CallEnded, ChangeReader
+from thinkwell._display.plans import current
 from thinkwell._lines.words import PIECE_FIELDS
 from thinkwell.questions import FormQuestion, PermissionQuestion, UrlQuestion
 
@@ -278,7 +279,7 @@ def _plan(event: ev.PlanUpdate) -> Told | None:
     if entries:
         done = sum(entry.status == "completed" for entry in entries)
         fields = {
-            "message": _current(entries).content,
+            "message": entries[current(entries)].content,
             "percent": round(100 * done / len(entries), 1),
             "entries": _plain(entries),
         }
@@ -290,12 +291,3 @@ def _plan(event: ev.PlanUpdate) -> Told | None:
     else:
         return None  # the plan was removed
     return Told("progress", {**fields, "stage": "plan"})
-
-
-def _current(entries: tuple[ev.PlanEntry, ...]) -> ev.PlanEntry:
-    """Return the current step: one in progress, else the next, else the last."""
-    for status in ("in_progress", "pending"):
-        for entry in entries:
-            if entry.status == status:
-                return entry
-    return entries[-1]

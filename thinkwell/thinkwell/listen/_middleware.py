@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell_acp import Transport
 
-__all__ = ("InitRefused", "serve_lines")
-
 logger = logging.getLogger("thinkwell")
 
 PROMPTS_WAITING: Final = 1000

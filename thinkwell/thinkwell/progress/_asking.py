@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import anyio
 
-from thinkwell._display.choices import FILL_IN, keys_of
 from thinkwell._display.filling import fill_in, heading
-from thinkwell._display.questions import Putting
+from thinkwell._display.questions import FILL_IN, Putting, keys_of
 from thinkwell._display.text import exact, line
 from thinkwell._terminal.keyboard import BACKGROUND_INTERVAL, POLL_INTERVAL
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
@@ -37,7 +36,8 @@ class Asking:
         drawing: Shows which question is asked.
         keyboard: The source of answers. It is closed at the end.
         out: The terminal.
-        picks: Whether the display can show a list from which a value is picked.
+        picks: Whether the display is redrawn: it can show a list from which a value is picked, and typed
+            characters are hidden.
     """
 
     def __init__(self, drawing: Drawing, keyboard: Keyboard, out: TextIO, *, picks: bool = False) -> None:
@@ -54,6 +54,7 @@ class Asking:
     async def run(self) -> None:
         """Ask all questions, until cancelled or until nothing is drawn any more."""
         try:
+            self.step_forward()
             while not self._drawing.painter.ended:  # pragma: no branch - most often cancelled
                 found = self._next()
                 if found is None:
@@ -68,7 +69,12 @@ class Asking:
     def step_back(self) -> None:
         """Release the keyboard: the program is about to be stopped. The question is asked again later."""
         self._again = True
-        self._keyboard.release()
+        self._keyboard.unmute()
+
+    def step_forward(self) -> None:
+        """Use the keyboard from now on: a display that is redrawn must not be moved by what is typed."""
+        if self._picks:
+            self._keyboard.mute()
 
     def _next(self) -> tuple[int, QuestionView] | None:
         """Return the first open question, with the number of its run."""

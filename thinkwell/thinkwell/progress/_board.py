@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import time
@@ -14,16 +13,15 @@ import anyio
 from thinkwell._display.text import line
 from thinkwell._terminal.output import direct, in_background
 from thinkwell.progress._board_state import ended_rows
-from thinkwell.progress._drawing import LAST_FRAME_TIMEOUT, TICK, Drawing
+from thinkwell.progress._drawing import Drawing
 from thinkwell.progress._live import _check_rich, _console, choose_style
 from thinkwell.progress._renderer import Deferred
 from thinkwell.progress._showing import showing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from typing import Self
 
-    from anyio.abc import TaskGroup
     from rich.console import Console
 
     from thinkwell.progress._board_state import BoardState
@@ -35,18 +33,15 @@ BoardStyle: TypeAlias = Literal["auto", "live", "lines"]
 QUIET: Final = 30.0
 """Seconds after which the lines say how far all is, if nothing has ended."""
 
-logger = logging.getLogger("thinkwell")
-
 
 class Board(anyio.AsyncContextManagerMixin):
     """Shows rows that a function returns, while its block is open: ``async with Board(read): …``.
 
-    It looks like `Live` with several runs, and is for work that runs elsewhere. It reads once a second, and a
-    last time when the block is left. If the function fails, that is logged once, and the board shows what it
-    had.
+    It looks like `Live` with several runs, and is for work that runs elsewhere. Leaving the block draws the
+    last state. If the function fails, that is logged once, and nothing is drawn any more.
 
     Args:
-        read: Returns what to show.
+        read: Returns what to show. It is called in another thread, about once a second.
         console: Where to draw; by default standard error.
         style: ``live``: redrawn in place. ``lines``: only appended to. ``auto``: as with `Live`.
 
@@ -57,7 +52,7 @@ class Board(anyio.AsyncContextManagerMixin):
 
     def __init__(
         self,
-        read: Callable[[], Awaitable[BoardState]],
+        read: Callable[[], BoardState],
         *,
         console: Console | None = None,
         style: BoardStyle = "auto",
@@ -72,59 +67,25 @@ class Board(anyio.AsyncContextManagerMixin):
         self._live = choose_style(style, console, terminal=drawable, environ=os.environ) == "live"
         if self._live:
             _check_rich()
-        self._state: BoardState | None = None
-        """What was read last; `None` until then."""
-        self._has_failed = False
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        renderer = Deferred(self._made) if self._live else _BoardLines(self._out, lambda: self._state)
-        async with showing(_Polling(self._look, renderer), self._out):
+        renderer = Deferred(self._made) if self._live else _BoardLines(self._out, self._read)
+        async with showing(_UntilLeft(renderer), self._out):
             yield self
-
-    async def _look(self) -> None:
-        """Read the state anew."""
-        try:
-            self._state = await self._read()
-        except Exception:
-            if not self._has_failed:
-                logger.exception("The board is not up to date: its state cannot be read. It is tried again")
-            self._has_failed = True
 
     def _made(self) -> Renderer:
         from thinkwell.progress._board_renderer import BoardRenderer  # needs rich
 
-        return BoardRenderer(self._console or _console(self._out), lambda: self._state)
+        return BoardRenderer(self._console or _console(self._out), self._read)
 
 
-class _Polling(Drawing):
-    """Draws until its block is left.
+class _UntilLeft(Drawing):
+    """Draws until its block is left."""
 
-    Args:
-        look: Reads the state anew.
-        renderer: Draws it.
-    """
-
-    def __init__(self, look: Callable[[], Awaitable[None]], renderer: Renderer) -> None:
+    def __init__(self, renderer: Renderer) -> None:
         super().__init__((), (), renderer)
-        self._look_anew = look
         self._over = anyio.Event()
-
-    def watch(self, tasks: TaskGroup) -> None:
-        """Read the state all the time."""
-        tasks.start_soon(self._poll)
-
-    async def _poll(self) -> None:
-        while True:
-            await self._look_anew()
-            self.poke()
-            await anyio.sleep(TICK)
-
-    async def leave(self) -> None:
-        """Read the state a last time, in bounded time, and draw the end."""
-        with anyio.move_on_after(LAST_FRAME_TIMEOUT):
-            await self._look_anew()
-        await super().leave()
 
 
 class _BoardLines:
@@ -132,12 +93,12 @@ class _BoardLines:
 
     Args:
         out: The file.
-        state: Returns what is shown.
+        read: Returns what to show.
     """
 
-    def __init__(self, out: TextIO, state: Callable[[], BoardState | None]) -> None:
+    def __init__(self, out: TextIO, read: Callable[[], BoardState]) -> None:
         self._out = out
-        self._state = state
+        self._read = read
         self._told = set[int]()
         self._quiet_since = time.monotonic()
 
@@ -156,9 +117,7 @@ class _BoardLines:
         """Take it back."""
 
     def _write(self, *, end: bool) -> None:
-        state = self._state()
-        if state is None:
-            return
+        state = self._read()
         lines = [(f"[{row.status}]", row.label, row.text, row.right) for row in ended_rows(state, self._told)]
         now = time.monotonic()
         if end or (not lines and now - self._quiet_since >= QUIET):

@@ -28,20 +28,18 @@ class BoardRenderer:
 
     Args:
         console: The console of the terminal.
-        state: Returns what is shown.
+        read: Returns what to show.
     """
 
-    def __init__(self, console: Console, state: Callable[[], BoardState | None]) -> None:
+    def __init__(self, console: Console, read: Callable[[], BoardState]) -> None:
         self._screen = Screen(console)
-        self._state = state
+        self._read = read
         self._told = set[int]()
         self._frames = 0
 
     def draw(self, _runs: Sequence[Shown], /) -> None:
         """Draw the current state."""
-        state = self._state()
-        if state is None:
-            return
+        state = self._read()
         self._frames += 1
         width = _width(state)
         above = [self._bar(row, width) for row in ended_rows(state, self._told)]
@@ -54,12 +52,11 @@ class BoardRenderer:
 
     def finish(self, _runs: Sequence[Shown], /) -> None:
         """Draw the end."""
-        state = self._state()
         try:
-            if state is not None:
-                width = _width(state)
-                above = [self._bar(row, width) for row in ended_rows(state, self._told)]
-                self._screen.draw([*above, Text(""), _all(state)], ())
+            state = self._read()
+            width = _width(state)
+            above = [self._bar(row, width) for row in ended_rows(state, self._told)]
+            self._screen.draw([*above, Text(""), _all(state)], ())
         finally:
             self._screen.release()
 

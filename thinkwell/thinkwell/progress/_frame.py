@@ -10,10 +10,9 @@ from rich.text import Text
 from thinkwell._display import numbers, phases, tools
 from thinkwell._display.calls import draft_in
 from thinkwell._display.cells import cells, wrap
-from thinkwell._display.items.rows import as_json
 from thinkwell._display.paths import from_home
 from thinkwell._display.plans import plan_line
-from thinkwell._display.text import clean, line
+from thinkwell._display.text import clean, json_text, line
 from thinkwell._display.usage import context_share, usage_parts
 from thinkwell.progress._blocks import Bar, call_bar, output_rows, step_bar, whole
 from thinkwell.progress._markdown import WIDEST
@@ -206,7 +205,7 @@ def _written(shown: Shown, width: int) -> list[Bar]:
     draft = draft_in(shown.view)
     if not draft:
         return []
-    text = as_json(draft).rstrip('"]}\n ')  # it ends where the agent goes on
+    text = json_text(draft).rstrip('"]}\n ')  # it ends where the agent goes on
     return _growing(clean(text[-LOOKED_AT:]), "   ", width)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._display import numbers, questions
 from thinkwell._display.calls import asked_title
-from thinkwell._display.choices import keys_of
 from thinkwell._display.diffs import changes_of, excerpt
+from thinkwell._display.questions import keys_of
 from thinkwell._display.text import clean, line
 from thinkwell._display.tools import agent_words, describe, fold, output_of
 from thinkwell.progress import _settling as st

@@ -57,7 +57,8 @@ class Live(anyio.AsyncContextManagerMixin):
             terminal (``TERM=dumb``), and if ``NO_COLOR`` or ``CI`` is set.
         verbose: Show thoughts and tool output in full.
         result: Show the results at the end.
-        answer: Let the user answer questions at the keyboard, if there is a terminal.
+        answer: Let the user answer questions at the keyboard, if there is a terminal. What is typed besides
+            stays invisible while a live display is open; a program that reads it gives ``False``.
         ctrl_c: Let Ctrl-C cancel the runs, and a second one kill their agents; a third one goes to the
             program. No effect outside the main thread, or if the program ignores Ctrl-C.
         github: Fold long parts for logs of GitHub Actions (``::group::``); by default if

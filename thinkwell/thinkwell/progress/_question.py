@@ -10,8 +10,8 @@ from rich.text import Text
 
 from thinkwell._display import numbers, questions
 from thinkwell._display.cells import cells, clip, wrap
-from thinkwell._display.choices import keys_of
 from thinkwell._display.explaining import PartKind, explanation
+from thinkwell._display.questions import keys_of
 from thinkwell._display.text import line
 from thinkwell._display.tools import describe
 from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from thinkwell._display.choices import Key
     from thinkwell._display.diffs import DiffLine, FileChange
     from thinkwell._display.filling import Picking
-    from thinkwell._display.questions import Asked
+    from thinkwell._display.questions import Asked, Key
     from thinkwell.progress._renderer import Shown
     from thinkwell.view import QuestionView, RunView, ToolView
 

@@ -46,7 +46,7 @@ async def showing(
         out: The file to draw to.
         keyboard: Reads answers to questions; ``None``: the user is not asked. It is closed at the end.
         ctrl_c: Whether Ctrl-C is received.
-        picks: Whether the display can show a list from which a value is picked.
+        picks: Whether the display is redrawn, so that it can show a list from which a value is picked.
     """
     asking = None if keyboard is None else Asking(drawing, keyboard, out, picks=picks)
     async with background_tasks() as tasks:
@@ -55,8 +55,10 @@ async def showing(
                 signals.enter_context(drawing.ctrl_c.received())
             if sys.platform != "win32" and out.isatty() and not isinstance(out, SharedTerminal):
                 stops = Stops(drawing, asking)
-                hear = signal_received(signal.SIGTSTP, lambda: tasks.start_soon(stops.stop))
-                signals.enter_context(hear)
+                for number in (signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP):
+                    if number == signal.SIGTSTP or signal.getsignal(number) is signal.SIG_DFL:
+                        hear = signal_received(number, partial(tasks.start_soon, stops.stop, number))
+                        signals.enter_context(hear)
             tasks.start_soon(_attend, drawing, asking)
             try:
                 yield
@@ -91,24 +93,27 @@ def _fail(error: Exception) -> NoReturn:
 if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
 
     class Stops:
-        """Handles Ctrl-Z: restores the terminal before the program stops."""
+        """Restores the terminal before a signal stops the program, as Ctrl-Z does, or ends it."""
 
         def __init__(self, drawing: Drawing, asking: Asking | None) -> None:
             self._drawing = drawing
             self._asking = asking
             self._stopped = False
 
-        async def stop(self) -> None:
-            """Stop, and return when the program is in the foreground again."""
-            if self._stopped:  # pragma: no cover - pressed twice before it has stopped
+        async def stop(self, number: signal.Signals) -> None:
+            """Stop or end, as the signal does by default; return when in the foreground again."""
+            pressed_again = self._stopped and number == signal.SIGTSTP
+            if pressed_again:  # pragma: no cover - before it has stopped
                 return
             self._stopped = True
             if self._asking is not None:  # pragma: no branch - else the same with less to do
                 self._asking.step_back()
             async with self._drawing.away(timeout=STOP_TIMEOUT):
-                before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-                signal.raise_signal(signal.SIGTSTP)
-                signal.signal(signal.SIGTSTP, before)
+                before = signal.signal(number, signal.SIG_DFL)
+                signal.raise_signal(number)
+                signal.signal(number, before)
                 while in_background():  # noqa: ASYNC110 - nothing would tell
                     await anyio.sleep(FOREGROUND_INTERVAL)
+                if self._asking is not None:  # pragma: no branch - as above
+                    self._asking.step_forward()
             self._stopped = False

@@ -207,8 +207,8 @@ class Agent(Opened[AsyncAgent]):
                 the tool instead of in each prompt.
             model: The model, by id or name, even for an old session; by default that of `open_agent`, else
                 the agent's own choice. `Session.models` lists the offered ones.
-            system: Instructions for the whole session (ACP's system prompt). An agent does not remember
-                them: give them again for an old session.
+            system: Instructions for the whole session (ACP's system prompt). Give them again for an old
+                session, unless the agent is known to keep them: then that is an error.
             system_mode: ``append`` adds them to the agent's own; ``replace`` uses them instead of its own.
             system_fallback: ``prompt`` puts them before the first prompt if the agent does not support them
                 in this mode. Without it, that is an error.

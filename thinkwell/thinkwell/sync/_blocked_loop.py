@@ -7,8 +7,6 @@ import sys
 import warnings
 from typing import Final
 
-__all__ = ("warn_of_blocked_loop",)
-
 BLOCKED: Final = (
     "thinkwell.sync blocks the event loop of {library} that runs in this thread: none of its tasks continues "
     "before the call returns. Use thinkwell itself, with await, or make the call in a thread, by {in_thread}"

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ("Call",)
-
 T = TypeVar("T")
 
 WAIT_SLICE: Final = 0.1

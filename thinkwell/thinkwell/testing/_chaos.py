@@ -1,6 +1,6 @@
-"""The faults on the way from an agent to us, as a seed decides. Nothing here waits or reads.
+"""The faults of a connection, chosen by a seed. Nothing here waits or reads.
 
-`Chaos` gets the lines and decides what happens to them; `thinkwell.testing._chaotic` is the transport around
+`Chaos` gets the lines and decides their fate; `thinkwell.testing._chaotic` is the transport around
 it.
 """
 
@@ -16,8 +16,6 @@ from msgspec import UNSET, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-__all__ = ("DEFAULT_RATES", "DELAYS", "FATAL", "HUGE", "Chaos", "Fault", "Passed", "Way")
 
 HUGE: Final = 8 * 1024 * 1024
 """Bytes of a huge line."""
@@ -205,7 +203,7 @@ class Chaos:
         """The longest delay, in seconds."""
         return max(self._delays)
 
-    # What we send
+    # Our messages
 
     def outgoing(self, line: bytes) -> bool:
         """Take one of our lines, and return whether the agent gets it."""
@@ -230,10 +228,10 @@ class Chaos:
         """Return how long our write takes."""
         return self._dice.choice(self._delays) if self._happens(Fault.SLOW_WRITE) else 0.0
 
-    # What the agent sends
+    # The agent's messages
 
     def incoming(self, lines: Sequence[bytes]) -> list[Piece]:
-        """Take lines of the agent, and return what happens to them."""
+        """Take lines of the agent, and return their fate."""
         for line in lines:
             self._count_message()
             if self.broken is Fault.HALF_LINE:
@@ -311,7 +309,7 @@ class Chaos:
             self._lines.append((self._swapped[1], None))
             self._swapped = None
 
-    # What it makes up
+    # Made-up messages
 
     def _make_up(self) -> None:
         """Perhaps insert a made-up line before the next one."""

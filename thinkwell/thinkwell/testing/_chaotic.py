@@ -1,4 +1,4 @@
-"""A transport on which things go wrong."""
+"""A transport with faults."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from thinkwell.testing._chaos import Chaos, Piece, Way
     from thinkwell_acp import Transport
 
-__all__ = ("ChaoticTransport", "chaotic")
-
 
 class ChaoticTransport:
     """The client's end of a connection to an agent, with faults. Created by `chaotic`."""
@@ -31,14 +29,14 @@ class ChaoticTransport:
         self._closed = anyio.Event()
         self._news = anyio.Event()
         self.left_at: float | None = None
-        """When our side ended it; ``None`` while it goes on, and where it broke."""
+        """When our side ended it; ``None`` while it is open, or if it broke."""
 
     async def receive(self) -> bytes:
         """Return the next bytes.
 
         Raises:
-            anyio.EndOfStream: There will be none.
-            ConnectionBroken: The same, and why.
+            anyio.EndOfStream: The input has ended.
+            ConnectionBroken: The same, with the reason.
         """
         try:
             return await self._receive()

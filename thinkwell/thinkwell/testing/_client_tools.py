@@ -1,4 +1,4 @@
-"""The tools of a client, for an agent that plays a script: what goes wrong there is raised as it came."""
+"""The client's tools, for an agent that plays a script. Errors are raised unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ClientTools:
         self.server: str = server
         """The server's name."""
         self._mark = f"{server}_"
-        """How the names of tools begin for an agent that shows nothing else of them."""
+        """The prefix of tool names, for agents that show nothing else of them."""
         self.connection_id = connection_id
 
     @classmethod
@@ -38,7 +38,7 @@ class ClientTools:
         """Connect to a server and list its tools, if that is wanted.
 
         Raises:
-            AcpError: The client refuses, or is gone.
+            AcpError: The client refuses, or has disconnected.
         """
         with _plain_errors():
             link = await AcpLink.connect(connection, server)
@@ -48,14 +48,14 @@ class ClientTools:
 
     @property
     def tools(self) -> tuple[ToolInfo, ...]:
-        """The tools as last listed, by the names that they were given."""
+        """The tools as last listed, by the client's names."""
         return tuple(replace(tool, name=tool.name.removeprefix(self._mark)) for tool in self._client.tools)
 
     async def list_tools(self) -> None:
         """Fetch the list of tools.
 
         Raises:
-            AcpError: The client refuses, or is gone.
+            AcpError: The client refuses, or has disconnected.
         """
         with _plain_errors():
             await self._client.list_tools()
@@ -64,7 +64,7 @@ class ClientTools:
         """Call a tool.
 
         Raises:
-            AcpError: The client refuses, or is gone.
+            AcpError: The client refuses, or has disconnected.
         """
         marked = self._mark + name
         listed = any(tool.name == marked for tool in self._client.tools)
@@ -74,7 +74,7 @@ class ClientTools:
 
 @contextmanager
 def _plain_errors() -> Generator[None]:
-    """Raise what was behind an error: a test tells a client that refuses from one that is gone."""
+    """Raise the cause of an error: a test must tell a client that refuses from one that has disconnected."""
     try:
         yield
     except McpTrouble as exc:

@@ -1,4 +1,4 @@
-"""How a script can fail, as assertions of a test."""
+"""The failures of a script, as assertions of a test."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from thinkwell.testing._steps import Step  # noqa: TC001 - type of a field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = ("ScriptFailed", "ScriptNotFinished", "Unplayed")
 
 
 class Unplayed(Struct, frozen=True, kw_only=True):
@@ -28,10 +26,10 @@ class Unplayed(Struct, frozen=True, kw_only=True):
 
 
 class ScriptFailed(AssertionError):  # noqa: N818 - says what happened
-    """Something did not go as the script says.
+    """The client deviated from the script.
 
     Attributes:
-        failures: What, and where in the script.
+        failures: The deviations, with their places in the script.
         unplayed: The steps that were never begun.
         unasked: The methods with an error in ``fails_at`` that the client never asked for.
     """

@@ -1,4 +1,4 @@
-"""What must be true of the messages on the wire and the events of a run."""
+"""Invariants of the messages on the wire and the events of a run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from thinkwell.testing._chaos import Passed
-
-__all__ = ("Prompt", "Wire", "answers_missing", "order_broken", "shown", "told")
 
 Token: TypeAlias = tuple[str, str]
 """Identifies an update: its kind, and its content."""
@@ -60,7 +58,7 @@ class Wire:
     """Tool calls with a question: the question reports them too, outside of the order of updates."""
 
     steered: set[str] = field(default_factory=set[str])
-    """Sessions whose agent was told something in a turn: their runs may stay open behind the answer."""
+    """Sessions that were steered in a turn: their runs may stay open after the answer."""
 
     stuck: bool = False
     """Whether the agent stopped reading, so that the last prompts cannot be seen."""
@@ -143,7 +141,7 @@ def _message(line: bytes) -> dict[str, Any] | None:
 
 
 def told(update: Any) -> Token | None:
-    """Return the token of an update; ``None`` for one that is ignored."""
+    """Return the token of an update; ``None`` if it is ignored."""
     match update:
         case {
             "sessionUpdate": "agent_message_chunk" | "agent_thought_chunk" as kind,
@@ -165,7 +163,7 @@ def told(update: Any) -> Token | None:
 
 
 def shown(events: Iterable[ev.ThoughtEvent]) -> list[Token]:
-    """Return the tokens of the updates behind events, in their order."""
+    """Return the tokens of the updates of events, in their order."""
     tokens: list[Token] = []
     tools: set[Token] = set()
     for event in events:
@@ -211,7 +209,7 @@ def order_broken(
     error: Exception | None,
     ended_at: float,
 ) -> str | None:
-    """Return what is wrong with the order of a run's events; ``None``: nothing.
+    """Return the error in the order of a run's events; ``None``: there is none.
 
     Args:
         wire: The messages.
@@ -251,7 +249,10 @@ def _count(updates: Sequence[tuple[int, Token]], place: int) -> int:
 def _end(
     updates: Sequence[tuple[int, Token]], last: Prompt, error: Exception | None, ended_at: float
 ) -> int | None:
-    """Return how many updates the run must have at its end; ``None``: it may have been given up earlier."""
+    """Return the number of updates that the run must have at its end.
+
+    ``None``: the run may have been abandoned earlier.
+    """
     if last.answered is None:
         return len(updates) if isinstance(error, AgentExited) and last.cancelled_at is None else None
     given_up = last.cancelled_at is not None and last.answered_at - last.cancelled_at > GIVEN_UP_AFTER

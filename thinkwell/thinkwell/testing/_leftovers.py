@@ -1,4 +1,4 @@
-"""What a run must not leave behind: tasks, files, warnings, lost exceptions, errors in the log."""
+"""Leftovers of a run: tasks, files, warnings, lost exceptions, errors in the log."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-__all__ = ("Leftovers", "leftovers", "other_tasks")
-
 LOGGERS: Final = ("thinkwell", "thinkwell_acp", "asyncio")
 DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
 def other_tasks() -> int:
-    """Return how many tasks there are beside the one that asks; on trio, its own ones are counted too."""
+    """Return the number of tasks besides the caller's; on trio, its own tasks count too."""
     try:
         return len(asyncio.all_tasks()) - 1
-    except RuntimeError:  # it is not asyncio that runs
+    except RuntimeError:  # asyncio is not running
         import trio
 
         return trio.lowlevel.current_statistics().tasks_living
@@ -41,7 +39,7 @@ class _Keeper(logging.Handler):
 
 
 class Leftovers:
-    """What was found; filled by `leftovers`."""
+    """The leftovers, filled by `leftovers`."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -57,10 +55,10 @@ class Leftovers:
 
 @contextmanager
 def leftovers(logged: Callable[[logging.LogRecord], None]) -> Generator[Leftovers]:
-    """Look for what a block leaves behind. Garbage is collected at its end, and not within.
+    """Look for leftovers of a block. Garbage is collected at its end, and not during it.
 
     Args:
-        logged: Is given what is logged, from warnings on.
+        logged: Called with log records, from warnings on.
     """
     found = Leftovers()
 
@@ -79,7 +77,7 @@ def leftovers(logged: Callable[[logging.LogRecord], None]) -> Generator[Leftover
         tempfile.tempdir = own
         sys.unraisablehook = lose
         gc.disable()
-        gc.freeze()  # what was there before is none of this, and would take most of the time
+        gc.freeze()  # older objects are none of these, and take most of the time
         for name in LOGGERS:
             logging.getLogger(name).addHandler(keeper)
         try:
@@ -99,7 +97,7 @@ def leftovers(logged: Callable[[logging.LogRecord], None]) -> Generator[Leftover
 
 
 def _descriptors() -> set[str]:
-    """Return what is open; nothing where the system does not tell."""
+    """Return the open files; nothing if the system does not tell."""
     if not DESCRIPTORS.exists():  # pragma: no cover - only where there is no /proc
         return set()
     opened: set[str] = set()

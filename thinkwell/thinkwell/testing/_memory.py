@@ -1,4 +1,4 @@
-"""What the agents of this kit have in common: they are connected in memory, and tell what they were sent."""
+"""The common part of the agents here: connections in memory, and a record of the client's messages."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from thinkwell.agents import AgentProfile, ToolTransport
     from thinkwell.testing._journal import Journal
     from thinkwell_acp import Transport
-
-__all__ = ("OpenOptions", "PlayedAgent")
 
 
 class OpenOptions(TypedDict, total=False):
@@ -65,20 +63,20 @@ class _Opening(Opening["Agent"]):
 
 
 class PlayedAgent:
-    """An agent that can be opened as often as wanted. The base of those of this kit."""
+    """An agent that can be opened any number of times. The base class of the agents here."""
 
     name = "played"
-    """What `Agent.name` says."""
+    """The value of `Agent.name`."""
 
     def __init__(self) -> None:
         self._journal: Journal = MemoryJournal()
 
     async def serve(self, transport: Transport) -> None:
-        """Be the agent on a transport, such as `thinkwell_acp.own_stdio`, until the client leaves."""
-        raise NotImplementedError  # pragma: no cover - every agent does it
+        """Serve a client on a transport, such as `thinkwell_acp.own_stdio`, until the client leaves."""
+        raise NotImplementedError  # pragma: no cover - every agent overrides it
 
     def _left(self) -> None:
-        """Learn that a block of `open` was left without an exception."""
+        """Note that a block of `open` ended without an exception."""
 
     def open(self, **options: Unpack[OpenOptions]) -> Opening[Agent]:
         """Open the agent for an ``async with`` block, connected in memory, as `thinkwell.open_agent` does.
@@ -91,7 +89,7 @@ class PlayedAgent:
 
     @asynccontextmanager
     async def connect(self) -> AsyncGenerator[Transport]:
-        """Return a new connection, as ``open_agent(transport=…)`` takes it; it ends with the block."""
+        """Return a new connection for ``open_agent(transport=…)``; it ends with the block."""
         ours, theirs = memory_transport_pair()
         served = anyio.Event()
 
@@ -112,5 +110,5 @@ class PlayedAgent:
 
     @property
     def sent(self) -> Sent:
-        """What the client has sent so far."""
+        """The client's messages so far."""
         return Sent(entry for entry in self._journal.entries() if isinstance(entry, Line))

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from thinkwell_acp import AgentSide, Transport
     from thinkwell_acp import schema as s
 
-__all__ = ("ScriptedAgent", "ScriptedAgentFactory", "ScriptedOptions")
-
-
 FAILING: Final = tuple(name for name, method in REQUESTS.items() if method.side != "client")
 """The requests of a client."""
 

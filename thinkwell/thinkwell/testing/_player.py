@@ -44,10 +44,10 @@ CAPABILITIES: Final = s.AgentCapabilities(
     mcp_capabilities=s.McpCapabilities(acp=True),
     session_capabilities=s.SessionCapabilities(close=s.SessionCloseCapabilities()),
 )
-"""What a scripted agent advertises unless it is told otherwise."""
+"""The advertised capabilities of a scripted agent, by default."""
 
 INFO: Final = s.Implementation(name="scripted", version=VERSION)
-"""What it calls itself."""
+"""Its advertised name and version."""
 
 
 MODEL: Final = "model"
@@ -55,7 +55,7 @@ MODEL: Final = "model"
 
 
 class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A script with everything else that an agent needs to play it. A saved `Script` can be read as one."""
+    """A script, and everything else that an agent needs to play it. A saved `Script` can be read as one."""
 
     steps: tuple[Step, ...]
     capabilities: s.AgentCapabilities = CAPABILITIES
@@ -70,14 +70,14 @@ class Play(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Proceed: TypeAlias = Callable[[s.Model], Awaitable[object]]
-"""Answers a request as the agent does by itself."""
+"""Answers a request in the usual way."""
 
 Answer: TypeAlias = Callable[[Never, Proceed], Awaitable[object]]
-"""Answers a request: given the request, whose type its method decides, and what else would answer it."""
+"""Answers a request instead, given the request and a function that answers it in the usual way."""
 
 
 class _Session:
-    """A conversation: its model, its tools and the turn that runs in it."""
+    """A session: its model, its tools and its running turn."""
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -89,12 +89,12 @@ class Player(AgentHandler):
     """Plays to one client.
 
     Args:
-        play: What to do.
-        journal: Where to note what is done.
-        tasks: Where to do what goes on beside the turns.
-        stderr: The descriptor of standard error, where this is a process.
-        crash: Ends the process, where this is one.
-        answers: What answers some methods instead.
+        play: The script.
+        journal: Stores the history of the script.
+        tasks: Runs background tasks.
+        stderr: The descriptor of standard error, in a process.
+        crash: Ends the process, if there is one.
+        answers: Functions that answer requests instead, by method.
     """
 
     def __init__(
@@ -120,18 +120,18 @@ class Player(AgentHandler):
         self._calls = itertools.count(1)
 
     def connected(self, client: AgentSide, /) -> None:
-        """Learn whom to talk to."""
+        """Read what the client sends about itself."""
         self._client = client
 
     def answering(self, method: str, handle: Proceed) -> Proceed:
-        """Return what answers a method."""
+        """Return the function that answers a method."""
         if method not in self._answers:
             return handle
         answer = cast("Callable[[s.Model, Proceed], Awaitable[object]]", self._answers[method])
         return lambda request: answer(request, handle)
 
     def cancel(self, session_id: str) -> bool:
-        """Cancel what runs in a session; return whether anything does."""
+        """Cancel the running turn of a session; return whether there is one."""
         session = self._sessions.get(session_id)
         if session is None or not session.turns:
             return False
@@ -139,10 +139,10 @@ class Player(AgentHandler):
             turn.cancel()
         return True
 
-    # What the client asks
+    # Requests of the client
 
     async def initialize(self, request: s.InitializeRequest, /) -> s.InitializeResponse:
-        """Say what this agent is."""
+        """Introduce this agent."""
         return s.InitializeResponse(
             protocol_version=1,
             agent_info=self._play.info,
@@ -151,7 +151,7 @@ class Player(AgentHandler):
         )
 
     async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
-        """Take what the client says in a turn."""
+        """Take a message of the client in a turn."""
         if method != METHOD or not self._play.steering:
             raise RpcError.method_not_found(method)
         request = s.convert(SteeringRequest, params)
@@ -170,7 +170,7 @@ class Player(AgentHandler):
         return s.NewSessionResponse(session_id=session_id, config_options=options)
 
     async def load_session(self, request: s.LoadSessionRequest, /) -> s.LoadSessionResponse:
-        """Open any session, and repeat what is told before a session is opened."""
+        """Open a session, and send the updates from before its opening again."""
         await self._tell(request.session_id, self._play.before_session, "before_session")
         return s.LoadSessionResponse(config_options=await self._open(request.session_id, request.mcp_servers))
 
@@ -180,7 +180,7 @@ class Player(AgentHandler):
         return s.ResumeSessionResponse(config_options=options)
 
     async def fork_session(self, request: s.ForkSessionRequest, /) -> s.ForkSessionResponse:
-        """Open a session beside any other."""
+        """Open another session."""
         session_id = _new_id(self._journal)
         options = await self._open(session_id, request.mcp_servers)
         return s.ForkSessionResponse(session_id=session_id, config_options=options)
@@ -196,7 +196,7 @@ class Player(AgentHandler):
         return s.SetSessionConfigOptionResponse(config_options=_options(self._play, session))
 
     async def close_session(self, request: s.CloseSessionRequest, /) -> s.CloseSessionResponse:
-        """Close a session, and cancel what runs in it."""
+        """Close a session, and cancel its turn."""
         self.cancel(request.session_id)
         self._sessions.pop(request.session_id, None)
         return s.CloseSessionResponse()
@@ -231,7 +231,7 @@ class Player(AgentHandler):
             session.turns.discard(turn)
         if stop.late:
             where = f"turn {number}, late"
-            self._tasks.start_soon(self._tell, request.session_id, stop.late, where)  # behind the answer
+            self._tasks.start_soon(self._tell, request.session_id, stop.late, where)  # after the answer
         return s.PromptResponse(stop_reason=stop.reason)
 
     # Sessions and their tools
@@ -247,14 +247,14 @@ class Player(AgentHandler):
         return _options(self._play, session) or None
 
     def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
-        """Fetch the tools again when they have changed."""
+        """Fetch the tools again if they have changed."""
         if self._play.relists and notification.method == "notifications/tools/list_changed":
             for session in self._sessions.values():
                 for server in session.tools:
                     if server.connection_id == notification.connection_id:
                         self._tasks.start_soon(_relist, server)
 
-    # Telling
+    # Updates
 
     def _teller(self, session_id: str) -> Teller:
         return Teller(self._client, session_id, self._calls, self._stderr)
@@ -294,7 +294,7 @@ async def _relist(server: ClientTools) -> None:
 
 
 class _Side(AgentSide):
-    """The side of a player, which hears of cancelled turns itself: they may have something left to do."""
+    """The client's end of a player. It handles cancelled turns itself: they may have steps left."""
 
     def __init__(self, connection: Connection, player: Player) -> None:
         super().__init__(connection, player)
@@ -330,7 +330,7 @@ async def serve(
     answers: Mapping[str, Answer] = MappingProxyType({}),
     connected: Callable[[AgentSide], None] = lambda _: None,
 ) -> None:
-    """Play to the client at the other end of a transport, until it leaves."""
+    """Play for the client at the other end of a transport, until it leaves."""
     connection = journal.claim("connection")
     async with background_tasks() as tasks:
         player = Player(play, journal, tasks, stderr=stderr, crash=crash, answers=answers)

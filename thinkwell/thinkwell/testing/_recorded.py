@@ -1,4 +1,4 @@
-"""What an agent did in a recording, by request."""
+"""The recorded actions of an agent, by request."""
 
 from __future__ import annotations
 
@@ -72,20 +72,20 @@ Act: TypeAlias = Tells | Asks | CallsTool | IsAnswered
 
 
 class Exchange(Struct, kw_only=True):
-    """A request of the client, and everything that the agent did for it."""
+    """A request of the client, and the agent's actions for it."""
 
     at: float
     method: str
     session: str | None
     acts: list[Act] = []
-    """What was done before the answer."""
+    """The actions before the answer."""
     answer: Answers | None = None
     late: list[Act] = []
-    """What was done after it, before the next request in that session."""
+    """The actions after it, before the next request in that session."""
 
 
 class Plan:
-    """What to do for each request, in the order of the recording."""
+    """The actions for each request, in the order of the recording."""
 
     def __init__(self, recording: Recording) -> None:
         self.path = recording.path

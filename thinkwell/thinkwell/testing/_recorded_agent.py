@@ -94,7 +94,7 @@ class _RecordedAgent:
         """MCP connections of the sessions."""
         self.exit_code: int | None = None
 
-    # What the client sends
+    # Messages of the client
 
     def updates(self, batch: list[s.SessionNotification], /) -> None:
         """Ignore updates, which only an agent may send."""
@@ -118,7 +118,7 @@ class _RecordedAgent:
         """Ignore the end."""
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
-        """Do what the recording has for such a request."""
+        """Answer a request as recorded."""
         given = msgspec.json.decode(params)
         session = did.session_of(given)
         exchange = self._plan.next(method, session)
@@ -149,7 +149,7 @@ class _RecordedAgent:
         return _with_our_way(answer.result) if exchange.method == "initialize" else answer.result
 
     async def _end(self) -> None:
-        """Do what the agent did when it sent no answer: end, or hang."""
+        """Act as the agent did when it sent no answer: end, or hang."""
         if self._plan.cut is not None:
             raise RpcError(INTERNAL_ERROR, f"The recording {self._plan.path} is cut: {self._plan.cut}")
         if self._plan.exit_code is not None:

@@ -1,4 +1,4 @@
-"""`RecordedAgent`: an agent that does again what it did in a recording, in memory and as a process."""
+"""`RecordedAgent`: an agent that repeats a recording, in memory or as a process."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import os
 
     from thinkwell_acp import Transport
-
-__all__ = ("RecordedAgent",)
 
 
 class RecordedAgent(PlayedAgent):

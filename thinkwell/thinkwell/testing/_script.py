@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.testing._scripted_turn import ScriptedTurn
 
-__all__ = ("Script", "as_json", "script")
-
 
 class Script(Struct, frozen=True):
     """What an agent does, turn by turn. Begin with `script`: each method returns a longer script.
@@ -57,7 +55,7 @@ class Script(Struct, frozen=True):
         st.check(step, str(step.__struct_config__.tag))
         return Script((*self.steps, step))
 
-    # Telling
+    # Updates
 
     def thinks(self, text: str, *, message_id: str | None = None) -> Script:
         """Send a piece of thought (``agent_thought_chunk``)."""
@@ -150,7 +148,7 @@ class Script(Struct, frozen=True):
         """Let time pass, on the clock of the event loop."""
         return self._and(st.Pauses(seconds=seconds))
 
-    # Asking
+    # Requests
 
     def calls(
         self,
@@ -258,7 +256,7 @@ class Script(Struct, frozen=True):
         expect: str | None = None,
         expect_error: bool | str | None = False,
     ) -> Script:
-        """Read a file through the client (``fs/read_text_file``); `expect` is what it has to contain."""
+        """Read a file through the client (``fs/read_text_file``); `expect` is the required content."""
         return self._and(st.Reads(path=_path(path), expect=expect, expect_error=expect_error))
 
     def writes(
@@ -274,7 +272,7 @@ class Script(Struct, frozen=True):
         expect: str | None = None,
         expect_error: bool | str | None = False,
     ) -> Script:
-        """Run a command in a terminal of the client's, to its end; `expect` is what it has to print."""
+        """Run a command in a terminal of the client, to its end; `expect` is the required output."""
         return self._and(
             st.Runs(command=command, arguments=arguments, expect=expect, expect_error=expect_error)
         )
@@ -310,7 +308,7 @@ class Script(Struct, frozen=True):
             raise TypeError(f"does({function!r:.100}): give an async function of a ScriptedTurn")
         return Script((*self.steps, st.Does(function=function)))
 
-    # Ending
+    # Endings
 
     def stops(self, reason: st.StopReason = "end_turn", *, late: Script | None = None) -> Script:
         """End the turn.
@@ -350,14 +348,14 @@ class Script(Struct, frozen=True):
         return self._and(st.Hangs(deaf=deaf))
 
     def hangs_up(self) -> Script:
-        """End the connection in the middle of the turn. A process ends with it, in good order."""
+        """End the connection in the middle of the turn. A process then ends normally."""
         return self._and(st.HangsUp())
 
     def crashes(self, exit_code: int = 1) -> Script:
-        """End the process in the middle of the turn. In memory it is the connection that ends."""
+        """End the process in the middle of the turn; in memory, the connection."""
         return self._and(st.Crashes(exit_code=exit_code))
 
-    # Keeping
+    # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the script to a file, as JSON.

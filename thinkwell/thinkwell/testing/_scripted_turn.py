@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from thinkwell.testing._client_tools import ClientTools
     from thinkwell_acp import AgentSide
 
-__all__ = ("ScriptedTurn",)
-
 
 class ScriptedTurn:
     """The turn in which a function given to `Script.does` runs.

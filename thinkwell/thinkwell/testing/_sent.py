@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 
     from thinkwell.testing._journal import Line
 
-__all__ = (
-    "Sent",
-    "SentAnswer",
-    "SentMessage",
-    "SentPrompt",
-    "SentResult",
-    "SentSession",
-    "SentTool",
-)
-
-
 SHOWN: Final = 20
 """How many messages an assertion lists."""
 
@@ -131,7 +120,7 @@ class Sent:
                     question = asked.get((line.connection, message.id))
                     if question is not None:
                         self._exchanges.append(_exchange(question, message))
-                case rpc.Malformed():  # pragma: no cover - thinkwell sends nothing that is no message
+                case rpc.Malformed():  # pragma: no cover - thinkwell sends only messages
                     pass
         self.messages: tuple[SentMessage, ...] = tuple(messages)
         """The requests and notifications."""

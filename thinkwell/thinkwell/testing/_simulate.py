@@ -1,4 +1,4 @@
-"""Runs in which a seed decides everything: the faults, the order of tasks, the passing of time."""
+"""Runs in which a seed decides everything: the faults, the order of tasks, the clock."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
     from thinkwell.testing._simulation import Program
 
-__all__ = ("simulate", "simulate_once")
-
 WITHIN: Final = 3600.0
 """Seconds of virtual time for one run: far more than all limits of thinkwell together."""
 
 AGAIN_AFTER: Final = 1.0
-"""Seconds until it is broken off again: an event loop swallows an exception at the wrong moment."""
+"""Seconds until it is stopped again: an event loop swallows an exception at the wrong moment."""
 
 REAL_LIMIT: Final = 60.0
 """Seconds of real time for one run."""
@@ -63,7 +61,7 @@ def simulate_once(
 
 
 def _why(exc: BaseException) -> str:
-    """Return the message about an exception; for a group of one, about that one."""
+    """Return the message of an exception; for a group of one, the message of that one."""
     meant = exc
     while isinstance(meant, BaseExceptionGroup):
         inner = cast("BaseExceptionGroup[BaseException]", meant).exceptions
@@ -78,7 +76,7 @@ def _why(exc: BaseException) -> str:
 
 @contextmanager
 def _real_limit(seconds: float) -> Generator[None]:
-    """Break off a block that hangs in real time, if the system supports that."""
+    """Stop a block that hangs in real time, if the system supports that."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -103,7 +101,7 @@ def simulate(
     within: float = WITHIN,
     real_limit: float = REAL_LIMIT,
 ) -> SimulationReport:
-    """Run a program once for each seed, under virtual time, and check what must always hold.
+    """Run a program once for each seed, under virtual time, and check the invariants.
 
     If the environment variable ``THINKWELL_SEED`` is set, only that seed runs.
 

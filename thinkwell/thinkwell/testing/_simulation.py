@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from thinkwell.testing._memory import OpenOptions, PlayedAgent
     from thinkwell_acp import Transport
 
-__all__ = ("SEED_VARIABLE", "DoesNotHold", "Program", "Simulation", "SimulationFailed", "SimulationReport")
-
 Args = TypeVarTuple("Args")
 
 SEED_VARIABLE: Final = "THINKWELL_SEED"

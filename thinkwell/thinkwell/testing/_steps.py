@@ -94,7 +94,7 @@ class FileDiff(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Uses(_Step, frozen=True, kw_only=True, tag="uses"):
-    """A tool call of the agent's own, as it reports it."""
+    """A call of one of the agent's own tools, as it reports it."""
 
     title: str
     kind: UsedKind = "other"
@@ -168,7 +168,7 @@ class Writes(_Step, frozen=True, kw_only=True, tag="writes"):
 
 
 class Runs(_Step, frozen=True, kw_only=True, tag="runs"):
-    """A command in a terminal of the client's."""
+    """A command in a terminal of the client."""
 
     command: str
     arguments: tuple[str, ...] = ()
@@ -177,13 +177,13 @@ class Runs(_Step, frozen=True, kw_only=True, tag="runs"):
 
 
 class Expects(_Step, frozen=True, kw_only=True, tag="expects"):
-    """Something that the prompt of this turn has to contain."""
+    """A text that the prompt of this turn must contain."""
 
     text: str
 
 
 class Hears(_Step, frozen=True, kw_only=True, tag="hears"):
-    """Wait until the client tells the agent something in the turn, and check what."""
+    """Wait for a steering message, and check it."""
 
     text: str
 

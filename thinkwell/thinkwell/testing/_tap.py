@@ -1,4 +1,4 @@
-"""A transport that notes what goes over it."""
+"""A transport that notes the lines on it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
     from thinkwell_acp import Transport
 
 UPDATE_START: Final = b'{"jsonrpc":"2.0","method"'
-"""How the lines of notifications begin that an agent of ours sends. They are not noted: there may be
-millions."""
+"""How the lines of notifications of our agents begin. They are not noted: there may be millions."""
 
 NO_LIMIT: Final = 1 << 62
 """For lines that are only noted."""
 
 
 class Tap:
-    """The agent's end of a transport. It notes the lines that come and, but for updates, those that go."""
+    """The agent's end of a transport. It notes the received lines and, except for updates, the sent ones."""
 
     def __init__(self, inner: Transport, journal: Journal, connection: int) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""The steps that only tell something: they need a session, but no turn."""
+"""The steps that only send: they need a session, but no turn."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 STEPS: Final = 2_000
-"""Parts of what is written that are shown. Each is an update with all that there is, so long texts come in
+"""Most updates for arguments that are being written. Each has all the text so far, so long texts come in
 pieces of several bytes."""
 
 
 class Teller:
-    """Tells a client what goes on in one session.
+    """Sends a client the updates of one session.
 
     Args:
-        client: Whom to tell.
+        client: The connection to the client.
         session_id: The session.
         numbers: Numbers for tool calls.
-        stderr: The descriptor of standard error, where the agent is a process.
+        stderr: The descriptor of standard error, if the agent is a process.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Teller:
         return f"call-{next(self._numbers)}"
 
     async def tell(self, step: st.Telling) -> None:
-        """Do such a step, and let others have their turn."""
+        """Run such a step, and let other tasks run."""
         match step:
             case st.Thinks():
                 content = s.TextContent(text=step.text)
@@ -63,7 +63,7 @@ class Teller:
                 body = {"sessionId": step.session_id or self.session_id, "update": step.update}
                 self.client.connection.notify("session/update", body)
             case st.Sends():
-                self.client.connection._post(step.data)  # the one way to bytes in their place
+                self.client.connection._post(step.data)  # the only way to send bytes in order
             case st.FloodsStderr():
                 if self._stderr is not None:
                     await anyio.to_thread.run_sync(_flood, self._stderr, step.size, abandon_on_cancel=True)
@@ -73,7 +73,7 @@ class Teller:
         await checkpoint()
 
     async def write_call(self, name: str, arguments: s.JsonObject) -> str:
-        """Show a call of a client's tool while its arguments are written, and return its id."""
+        """Report a call of the client's tool while its arguments are written, and return its id."""
         call_id = self.new_call_id()
         self._update(s.ToolCallStart(tool_call_id=call_id, title=name, name=name, raw_input={}))
         for part in written(arguments, STEPS):
@@ -84,7 +84,7 @@ class Teller:
         return call_id
 
     def end_call(self, call_id: str, status: s.ToolCallStatus) -> None:
-        """Show that such a call is over."""
+        """Report the end of such a call."""
         self._update(s.ToolCallProgress(tool_call_id=call_id, status=status))
 
     def _update(self, update: s.SessionUpdate) -> None:

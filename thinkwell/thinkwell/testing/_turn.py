@@ -43,7 +43,7 @@ NEEDED: Final[dict[type[st.Step], str]] = {
     st.Writes: " (it has files to write where it has a workspace= that may be written)",
     st.Runs: " (it has terminals where it has a workspace= with terminal=True)",
 }
-"""What the client needs for a request, for clients that refuse it."""
+"""What a client that refuses a request has to support."""
 
 
 class Unexpected(Exception):  # noqa: N818 - says what happened
@@ -51,7 +51,7 @@ class Unexpected(Exception):  # noqa: N818 - says what happened
 
 
 def client_is_gone(error: Exception) -> bool:
-    """Whether a step failed because the client is gone."""
+    """Return whether a step failed because the client has disconnected."""
     return isinstance(error, AcpError) and not isinstance(error, RpcError)
 
 

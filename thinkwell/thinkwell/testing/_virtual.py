@@ -1,11 +1,11 @@
-"""Time that passes when nothing else can, and an order of tasks that a seed decides, on both event loops.
+"""Virtual time, and an order of tasks that a seed decides, on both event loops.
 
-A wait of an hour takes no time: where nothing can run, the clock jumps to the next timer. With a seed, tasks
+A wait of an hour takes no time: if nothing can run, the clock jumps to the next timer. With a seed, tasks
 that could run at the same time do so in an order that the seed decides, and that is the same in every
-process: whatever keeps tasks in sets, which are ordered by address, has no say in it.
+process: sets of tasks, which are ordered by address, have no influence.
 
-Threads, processes and sockets live in real time all the same. While a task waits for a thread that anyio or
-asyncio has begun for it, the clock stands still: the thread does not take hours because a timer was due then.
+Threads, processes and sockets still use real time. While a task waits for a thread that anyio or asyncio has
+started for it, the clock stands still: otherwise hours might pass for the thread.
 """
 
 from __future__ import annotations
@@ -31,25 +31,23 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     Ts = TypeVarTuple("Ts")
 
-__all__ = ("Backend", "SeededTrio", "VirtualLoop", "virtual_backend")
-
 Backend: TypeAlias = tuple[str, dict[str, Any]]
 """The backend and the backend options of `anyio.run`; an ``anyio_backend`` fixture may return it."""
 
 FIRST_TIME: Final = 1000.0
 
 FOR_EVER: Final = 24 * 3600.0
-"""asyncio waits this long at once for a timer that is never due. Such a wait is for a thread."""
+"""The seconds that asyncio waits without a timer. Such a wait is for a thread."""
 
 WAIT: Final = 0.01
 """Seconds to wait for a thread, in real time."""
 
 LEAST_STEP: Final = 1e-6
-"""Less than that might not be seen on the clock."""
+"""Less than this may be invisible on the clock."""
 
 
 class _JumpingSelector(selectors.SelectSelector):
-    """Does not wait for a timer: moves the clock on to it, where no file is ready."""
+    """Moves the clock to the next timer instead of waiting for it, unless a file is ready."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,11 +66,11 @@ class _JumpingSelector(selectors.SelectSelector):
 
 class _Task(asyncio.Task[Any]):
     number = 0
-    """Tells tasks apart in the same way in every process."""
+    """Identifies tasks in the same way in every process."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop of asyncio with such a clock, as `trio.testing.MockClock` is for trio.
+    """An event loop of asyncio with a virtual clock, like `trio.testing.MockClock` for trio.
 
     Args:
         seed: Decides the order of tasks that are ready at the same time; ``None``: asyncio's own order.
@@ -100,14 +98,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(
         self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """Have something done in a thread of asyncio's own, while the clock stands still."""
+        """Run a function in a thread of asyncio, while the clock stands still."""
         future = super().run_in_executor(executor, func, *args)
         work = self.threads.begin()
         future.add_done_callback(lambda _: self.threads.end(work))
         return future
 
     async def shutdown_default_executor(self, *args: Any) -> None:
-        """Wait for those threads, while the clock stands still: else the time for that is over at once."""
+        """Wait for those threads, while the clock stands still; otherwise the time limit ends at once."""
         work = self.threads.begin()
         try:
             await super().shutdown_default_executor(*args)
@@ -121,7 +119,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return made
 
     def _run_once(self) -> None:
-        """Throw the dice for the tasks that are ready; what else is keeps its place."""
+        """Shuffle the ready tasks; other callbacks keep their places."""
         if self._dice is not None and len(self._ready) > 1:
             handles = list(self._ready)
             places = [index for index, handle in enumerate(handles) if _number(handle)]
@@ -133,20 +131,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def _number(handle: asyncio.Handle) -> int:
-    """Return the number of the task that a handle would let run; 0 where it is no task."""
+    """Return the number of the task of a handle; 0 if it is not a task."""
     owner = getattr(getattr(handle, "_callback", None), "__self__", None)
     return owner.number if isinstance(owner, _Task) else 0
 
 
 class SeededTrio:
-    """Gives trio dice of a seed for the time of a run: it throws some for the order of tasks."""
+    """Seeds trio's dice during a run: trio uses them for the order of tasks."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._before = False
 
     def before_run(self) -> None:
-        """Begin."""
+        """Start."""
         scheduler = _trio_scheduler()
         scheduler._r.seed(self._seed)
         self._before = scheduler._ALLOW_DETERMINISTIC_SCHEDULING
@@ -201,17 +199,17 @@ class _Impatience:
         self._since = 0.0
 
     def before_io_wait(self, timeout: float) -> None:
-        """Trio begins to wait."""
+        """Note that trio begins to wait."""
         self._since = time.monotonic()
 
     def after_io_wait(self, timeout: float) -> None:
-        """Trio has waited."""
+        """Note that trio has waited."""
         if self._threads and time.monotonic() - self._since >= _virtual_threads.PATIENCE:
             self._threads.give_up()
 
 
 def _hold(clock: Callable[[], Any], held: bool) -> None:
-    """Let a clock of trio's stand still while there are threads, or go on."""
+    """Stop a clock of trio while there are threads, or let it continue."""
     clock().autojump_threshold = _virtual_threads.PATIENCE if held else 0
 
 

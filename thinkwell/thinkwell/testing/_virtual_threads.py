@@ -1,8 +1,8 @@
-"""Knows of the threads that tasks wait for, so that virtual time does not jump over their work.
+"""Counts the threads that tasks wait for, so that virtual time does not jump over their work.
 
-An event loop cannot tell that it waits for a thread: all that it sees is that no task can run. So the two
-functions of anyio's backends are wrapped that have something done in a thread, and by a thread. Where the
-event loop has no virtual time they do what they always did.
+An event loop does not know that it waits for a thread: it only sees that no task can run. So two functions of
+anyio's backends are wrapped: the one that runs a function in a thread, and the one by which a thread calls
+the event loop. Without virtual time they do nothing else.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
-__all__ = ("PATIENCE", "Threads", "follow_threads")
-
 PATIENCE: Final = 2.0
-"""Seconds of real time for which a clock stands still when nothing but threads can go on. Those that take
-longer may be waiting for a later time themselves, and hold it up no more."""
+"""Seconds of real time for which a clock stands still while only threads can run. Slower ones may be waiting
+for a later time themselves, and stop the clock no longer."""
 
 _followed: Final[set[str]] = set()
 _here: Final = threading.local()
 
 
 class _Work:
-    """What a thread does."""
+    """The work of a thread."""
 
     __slots__ = ("is_awaited",)
 
@@ -39,7 +37,7 @@ class Threads:
     """The threads that the tasks of an event loop wait for.
 
     Args:
-        on_change: Is called with whether there are any, when that changes.
+        on_change: Called with whether there are any, when that changes.
     """
 
     def __init__(self, on_change: Callable[[bool], None] | None = None) -> None:
@@ -50,24 +48,24 @@ class Threads:
         return bool(self._working)
 
     def begin(self) -> _Work:
-        """A task waits for a thread."""
+        """Note that a task waits for a thread."""
         work = _Work()
         self._note(work, works=True)
         return work
 
     def end(self, work: _Work) -> None:
-        """The task waits no more: the work is done, or not wanted."""
+        """Note that the task waits no more: the work is done, or not needed."""
         work.is_awaited = False
         self._note(work, works=False)
 
     def give_up(self) -> None:
-        """Count on none of those that are at work."""
+        """Ignore the running threads from now on."""
         for work in tuple(self._working):
             self.end(work)
 
     @contextmanager
     def away(self, work: _Work) -> Generator[None]:
-        """For the time of a block the thread itself waits for the event loop."""
+        """During a block, the thread itself waits for the event loop."""
         self._note(work, works=False)
         try:
             yield
@@ -85,11 +83,11 @@ class Threads:
 
 
 def follow_threads(name: str, threads_here: Callable[[], Threads | None]) -> None:
-    """Let one of anyio's backends tell of threads from now on.
+    """Let one of anyio's backends report threads from now on.
 
     Args:
-        name: Of the backend.
-        threads_here: Returns those of the event loop that is running; ``None``: it has no virtual time.
+        name: The name of the backend.
+        threads_here: Returns those of the running event loop; ``None``: it has no virtual time.
     """
     if name not in _followed:
         _followed.add(name)

@@ -1,4 +1,4 @@
-"""A reader that watches a run: it sees every event, and notes whatever must not be."""
+"""A reader that watches a run: it sees every event, and notes every violation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ if TYPE_CHECKING:
     from thinkwell import Buffer, Session, ThoughtStream
     from thinkwell.testing._invariants import Token
 
-__all__ = ("ITERATORS_END_WITHIN", "Watch")
-
 AT_ONCE: Final = 0.001
-"""Seconds within which things count as simultaneous."""
+"""Seconds within which events count as simultaneous."""
 
 ITERATORS_END_WITHIN: Final = 1.0
-"""Seconds in which an iterator has to end when its run has."""
+"""Seconds in which an iterator has to end after its run."""
 
 
 class Check(Protocol):
-    """Is told what was checked, whether it holds, and what else is to be said where it does not."""
+    """Called with the name of an invariant, whether it holds, and details if it does not."""
 
     def __call__(self, name: str, holds: bool, why: str = "", /) -> None: ...
 
@@ -38,9 +36,9 @@ class Watch:
 
     Args:
         stream: The run.
-        mark: A text that only its prompt has; ``None`` where its session has no other run.
+        mark: A text that only its prompt has; ``None`` if its session has no other run.
         kept: Which kinds of events the run keeps.
-        buffer: The buffer that the run was given.
+        buffer: The buffer of the run.
     """
 
     def __init__(
@@ -53,12 +51,12 @@ class Watch:
         self._settled: tuple[str, object] | None = None
         self._unsettled: list[str] = []
         self.seen: list[ev.ThoughtEvent] = []
-        """What the watching reader has seen."""
+        """The events that the watching reader has seen."""
         self.ended = anyio.Event()
         self.over_at: float | None = None
 
     async def read(self) -> None:
-        """Read the whole run, and look at its result at each event."""
+        """Read the whole run, and check its result at each event."""
         async for event in self.stream:
             self.seen.append(event)
             await self._look()
@@ -86,16 +84,16 @@ class Watch:
 
     @property
     def error(self) -> Exception | None:
-        """What the run failed with."""
+        """The error of the run."""
         return self.stream.result.exception()
 
     async def check(self, check: Check, wire: Wire, others: Sequence[str]) -> None:
         """Check everything, after the run.
 
         Args:
-            check: Is told.
-            wire: What has passed on its connection.
-            others: Texts of which each is in the prompt of one other run.
+            check: Called with each outcome.
+            wire: The messages on its connection.
+            others: Texts, each in the prompt of one other run.
         """
         run = self.stream.id
         await self._look()
@@ -166,13 +164,13 @@ class Watch:
         check("time does not run back", times == sorted(times), f"{run}: {times}")
 
     def _amount(self, events: Sequence[ev.ThoughtEvent]) -> object:
-        """Return what a buffer must leave as it is: the text, or how many pieces of it there were."""
+        """Return the part that a buffer must not change: the text, or the number of its pieces."""
         assert self._buffer is not None
         texts = [event for event in events if isinstance(event, ev.Message | ev.Thought)]
         if self._buffer.overflow == "drop_oldest":
             return len(texts) + sum(event.count for event in events if isinstance(event, ev.Dropped))
         said: dict[tuple[str, str | None], str] = {}
-        for event in texts:  # those of messages that come interleaved may be gathered
+        for event in texts:  # those of interleaved messages may be combined
             key = event.type, event.message_id
             said[key] = said.get(key, "") + event.text
         return said
@@ -192,17 +190,17 @@ class Watch:
 
 
 class SessionWatch:
-    """Watches what comes between the turns of a session."""
+    """Watches the events between the turns of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.id = session.id
         self.seen: list[ev.ThoughtEvent] = []
         self.ended_at = math.inf
-        """When it was left."""
+        """When the session was closed."""
 
     async def read(self) -> None:
-        """Read until the session is left."""
+        """Read until the session is closed."""
         async for event in self._session.events():
             self.seen.append(event)
         self.ended_at = anyio.current_time()
@@ -211,14 +209,14 @@ class SessionWatch:
 def check_nothing_lost(
     check: Check, wire: Wire, session: str, tokens: Iterable[Token], until: float = math.inf
 ) -> None:
-    """Check that everything that came for a session is in what its readers were told, in a turn or late.
+    """Check that every update of a session reached its readers, in a turn or late.
 
     Args:
-        check: Is told.
-        wire: What has passed.
+        check: Called with each outcome.
+        wire: The messages.
         session: The session.
-        tokens: What its readers were told.
-        until: When it was left: what comes then need not be told.
+        tokens: The updates that reached its readers.
+        until: When it was closed: later updates need not reach them.
     """
     updates = wire.updates.get(session, ())
     told = set(wire.comparable(tokens))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from thinkwell.trials._changes import Changes, ChangeStat
 from thinkwell.trials._checks import Candidate, Check, Command, Judge, Verdict, run_check
+from thinkwell.trials._engine.settings import Pace, Ready
 from thinkwell.trials._errors import (
     ChangesConflict,
     CheckError,
@@ -29,7 +30,6 @@ from thinkwell.trials._forecast import Forecast
 from thinkwell.trials._plan import Input
 from thinkwell.trials._plan_file import PlanFile, read_plan
 from thinkwell.trials._report import Report
-from thinkwell.trials._settings import Pace, Ready
 from thinkwell.trials._statistics import AgentSummary, Estimate, pass_at_k
 from thinkwell.trials._table import Table
 from thinkwell.trials._travel import Repository

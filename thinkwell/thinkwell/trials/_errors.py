@@ -150,7 +150,7 @@ class StoreError(ThinkwellError):
 
 
 class WorkerFailed(ThinkwellError):
-    """The process that runs trials has ended by itself, and again after it was started anew.
+    """The process that runs trials has ended by itself, and again after each restart.
 
     Attributes:
         exit_code: Its exit code; negative: the signal that killed it.

@@ -136,7 +136,7 @@ class PlanFile:
         self, *, worker: bool = True, on_change: Callable[[Sequence[Trial]], object] = lambda _: None
     ) -> Report:
         """Run the trials that have not ended, and return the report of all; see `trials`."""
-        from thinkwell.trials._running import run_plan  # imports SQLAlchemy
+        from thinkwell.trials._engine.running import run_plan  # imports SQLAlchemy
 
         return Report(
             await run_plan(
@@ -158,7 +158,7 @@ class PlanFile:
 
     def _kept(self) -> list[Trial]:
         """Return the trials of the plan that are in the store."""
-        from thinkwell.trials._running import kept_trials  # imports SQLAlchemy
+        from thinkwell.trials._engine.running import kept_trials  # imports SQLAlchemy
 
         if "://" not in self.store and not Path(self.store).exists():
             return []

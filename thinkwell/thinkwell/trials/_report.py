@@ -143,9 +143,25 @@ class Report:
             ImportError: It needs packages: ``pip install 'thinkwell[trials]'``.
             OSError: A file cannot be written.
         """
-        from thinkwell.trials._saving import save_page
+        from thinkwell.trials._files.saving import save_page
 
         await save_page(self.trials, await to_thread.run_sync(lambda: self.agents), Path(path))
+
+    async def save_trajectories(self, folder: str | os.PathLike[str]) -> None:
+        """Write the recorded runs as trajectories in ATIF, the format of Harbor: a JSON file for each.
+
+        The files have the numbers of the trials, from ``1.json`` on. A recording that cannot be read is left
+        out; a warning is logged.
+
+        Args:
+            folder: The folder, which is made if it does not exist.
+
+        Raises:
+            OSError: A file cannot be written.
+        """
+        from thinkwell.trials._files.saving import save_trajectories
+
+        await save_trajectories(self.trials, Path(folder))
 
     def _table(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = msgspec.json.decode(self.to_json())["trials"]

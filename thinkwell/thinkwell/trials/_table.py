@@ -10,10 +10,10 @@ import anyio
 
 from thinkwell._display import numbers
 from thinkwell.progress import Board, BoardRow, BoardState
-from thinkwell.trials._words import spent_words, totals
+from thinkwell.trials._files.words import spent_words, totals
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
     from typing import Self
 
     from rich.console import Console
@@ -36,10 +36,14 @@ _ROWS: Final[Mapping[Status, RowStatus]] = {
 class Table(anyio.AsyncContextManagerMixin):
     """Shows trials while its block is open: which run and what they do, the cost, the time left.
 
-    It looks like `thinkwell.progress.Live`, and reads the trials once a second.
+    For example:
+
+        async with Table() as table:
+            report = await trials(task, inputs=issues, agents=["claude"], on_change=table)
+
+    It looks like `thinkwell.progress.Live`.
 
     Args:
-        read: Returns all trials, always in the same order.
         console: Where to draw; by default standard error.
         style: See `thinkwell.progress.Board`.
 
@@ -48,18 +52,12 @@ class Table(anyio.AsyncContextManagerMixin):
         ImportError: A live table needs rich: ``pip install 'thinkwell[cli]'``.
     """
 
-    def __init__(
-        self,
-        read: Callable[[], Awaitable[Sequence[Trial]]],
-        *,
-        console: Console | None = None,
-        style: BoardStyle = "auto",
-    ) -> None:
-        self._read = read
+    def __init__(self, *, console: Console | None = None, style: BoardStyle = "auto") -> None:
         self._board = Board(self._state, console=console, style=style)
-        self._began = time.monotonic()
+        self._trials: Sequence[Trial] = ()
+        self._began = 0.0
         self._ended_before: int | None = None
-        """How many trials had ended when the table was opened."""
+        """How many trials had ended when the first ones were given."""
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
@@ -67,16 +65,20 @@ class Table(anyio.AsyncContextManagerMixin):
         async with self._board:
             yield self
 
-    async def _state(self) -> BoardState:
-        trials = await self._read()
-        ended = sum(trial.ended for trial in trials)
+    def __call__(self, trials: Sequence[Trial], /) -> None:
+        """Show these trials: all of them, always in the same order."""
+        self._trials = trials
         if self._ended_before is None:
-            self._ended_before = ended
+            self._ended_before = sum(trial.ended for trial in trials)
+
+    def _state(self) -> BoardState:
+        trials = self._trials
+        ended = sum(trial.ended for trial in trials)
         elapsed = time.monotonic() - self._began
         times = [numbers.clock(elapsed)]
-        if ended > self._ended_before and ended < len(trials):
-            left = elapsed * (len(trials) - ended) / (ended - self._ended_before)
-            times.append(f"about {numbers.clock(left)} left")
+        new = ended - (self._ended_before or 0)
+        if new > 0 and ended < len(trials):
+            times.append(f"about {numbers.clock(elapsed * (len(trials) - ended) / new)} left")
         return BoardState(
             title=numbers.plural(len(trials), "trial"),
             text=" · ".join((f"{ended}/{len(trials)} done", *totals(trials))),

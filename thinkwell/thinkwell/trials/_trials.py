@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from anyio import to_thread
 
-from thinkwell.trials._settings import LEASE
+from thinkwell.trials._engine.settings import LEASE
 
 if TYPE_CHECKING:
     import os
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from thinkwell import Budget, ThinkBuilder
     from thinkwell.permissions import PermissionMode
     from thinkwell.trials._checks import Check
+    from thinkwell.trials._engine.settings import Pace, Ready
     from thinkwell.trials._report import Report
-    from thinkwell.trials._settings import Pace, Ready
     from thinkwell.trials._travel import Repository
     from thinkwell.trials._trial import Trial
     from thinkwell.trials._worktree import Worktree
+
+T = TypeVar("T")
 
 __all__ = ("serve_worker", "trials")
 
 
 async def trials(
-    task: ThinkBuilder[Any] | Callable[..., ThinkBuilder[Any]],
+    task: ThinkBuilder[T] | Callable[..., ThinkBuilder[T]],
     *,
     inputs: Iterable[object] | Mapping[str, object],
     agents: Iterable[str],
@@ -79,9 +81,9 @@ async def trials(
         TypeError: Something cannot be given to another process.
         ValueError: An argument is out of range, or two inputs have the same key.
     """
+    from thinkwell.trials._engine.running import run_plan  # imports SQLAlchemy
     from thinkwell.trials._plan import make_plan
     from thinkwell.trials._report import Report
-    from thinkwell.trials._running import run_plan  # imports SQLAlchemy
 
     making = partial(
         make_plan,
@@ -129,7 +131,7 @@ async def serve_worker(
         StoreError: The store cannot be used, or another program uses it.
         WorkerFailed: The worker dies again and again.
     """
-    from thinkwell.trials._running import serve
+    from thinkwell.trials._engine.running import serve
 
     await serve(
         store,

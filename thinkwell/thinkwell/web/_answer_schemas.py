@@ -1,4 +1,4 @@
-"""What a valid answer to a question is, as a JSON Schema, for front ends that make forms of such."""
+"""JSON Schemas of valid answers to questions, for front ends that make forms of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue, QuestionAsked
     from thinkwell.questions import FormField
 
-__all__ = ("answer_schema",)
-
 _TYPES: Final = {"choice": "string", "choices": "array"}
 
 _TEXT_LIMITS: Final = ("minLength", "maxLength")
@@ -19,7 +17,7 @@ _LIMITS: Final = {"number": ("minimum", "maximum"), "integer": ("minimum", "maxi
 
 
 def answer_schema(asked: QuestionAsked) -> dict[str, JsonValue]:
-    """Return the schema of an answer: the values of a form, or whether the agent may."""
+    """Return the schema of an answer: the values of a form, or a permission."""
     if asked.asks == "form":
         return {
             "type": "object",

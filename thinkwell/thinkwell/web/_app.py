@@ -1,4 +1,4 @@
-"""All of it as an ASGI application: by itself behind a server, or as a part of another program."""
+"""The ASGI application: behind a server by itself, or mounted in another application."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web._serving import RunServer
     from thinkwell.web.access import Access
-
-__all__ = ("web_app",)
 
 
 def web_app(
@@ -68,5 +66,5 @@ def web_app(
         exception_handlers={HTTPException: http_exception},
         lifespan=lifespan,
     )
-    app.router.redirect_slashes = False  # a redirect names the host that the request has named
+    app.router.redirect_slashes = False  # a redirect would repeat the host from the request
     return app

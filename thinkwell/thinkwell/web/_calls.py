@@ -1,9 +1,9 @@
-"""What one server process asks of a run of another, and what it is told."""
+"""The requests of one server process about a run of another, and their answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from thinkwell.web._refusals import (
     AnswerRefused,
     MessageNotTaken,
     QuestionClosed,
+    Refusal,
     RequestInvalid,
     ServerUnavailable,
 )
@@ -20,13 +21,11 @@ from thinkwell.web._refusals import (
 if TYPE_CHECKING:
     from thinkwell.questions import Answer
 
-__all__ = ("Asked", "Replied", "asked_answer")
-
 VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
 
 
 class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be done with a run."""
+    """A request about a run."""
 
     what: Literal["answer", "steer", "cancel", "watched"]
     text: str = ""
@@ -54,36 +53,46 @@ class Asked(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return answer if self.why is None else Reply(answer, self.why)
 
 
+_Kind: TypeAlias = Literal["question", "answer", "message", "unclear"]
+
+_REFUSALS: Final[Mapping[_Kind, Callable[[str], Refusal]]] = {
+    "question": QuestionClosed,
+    "answer": AnswerRefused,
+    "message": MessageNotTaken,
+    "unclear": ServerUnavailable,
+}
+
+
 class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome."""
 
-    refused: Literal["question", "answer", "message", "unclear"] | None = None
+    refused: _Kind | None = None
     message: str = ""
 
+    @classmethod
+    def by(cls, refusal: AnswerRefused | MessageNotTaken | QuestionClosed | ServerUnavailable) -> Replied:
+        """Return that it was refused."""
+        (kind,) = (kind for kind, known in _REFUSALS.items() if known is type(refusal))
+        return cls(refused=kind, message=refusal.message)
+
     def raise_refusal(self) -> None:
-        """Raise what it was refused by.
+        """Raise the error of a refused request.
 
         Raises:
-            QuestionClosed: There is no such open question.
+            QuestionClosed: The question is not open.
             AnswerRefused: The answer does not fit.
             MessageNotTaken: The agent does not take the message.
-            ServerUnavailable: It does not say whether it does.
+            ServerUnavailable: It is unknown whether the agent takes it.
         """
-        if self.refused == "question":
-            raise QuestionClosed(self.message)
-        if self.refused == "answer":
-            raise AnswerRefused(self.message)
-        if self.refused == "message":
-            raise MessageNotTaken(self.message)
-        if self.refused == "unclear":
-            raise ServerUnavailable(self.message)
+        if self.refused is not None:
+            raise _REFUSALS[self.refused](self.message)
 
 
 def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:
-    """Return what is to be done to answer a question.
+    """Return the request that answers a question.
 
     Raises:
-        RequestInvalid: It is none of the answers that there are.
+        RequestInvalid: It is not a valid answer.
     """
     why: str | None = None
     said: object = answer

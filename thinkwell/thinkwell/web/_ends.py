@@ -1,4 +1,4 @@
-"""The ends of runs. Where the journal has no room for one, it is kept here until there is."""
+"""The ends of runs. If the journal has no room for one, it is kept here until there is."""
 
 from __future__ import annotations
 
@@ -20,26 +20,24 @@ from thinkwell.web._watching import Tail
 if TYPE_CHECKING:
     from thinkwell.journal import Journal, RunRecord, RunStatus
 
-__all__ = ("Ends", "Unstored")
-
 logger = logging.getLogger("thinkwell")
 
 
 class Unstored(Struct, frozen=True):
-    """The end of a run that goes on as far as the journal knows."""
+    """The end of a run that is running according to the journal."""
 
     end: RunEnded
     at: float
-    """When it was, in seconds since the epoch."""
+    """When it ended, in seconds since the epoch."""
     tail: Tail
-    """The end of the run's log, for those who watch it."""
+    """The end of the run's log, for its watchers."""
 
 
 class Ends:
-    """Ends runs, for those who ask at once, and in the journal as soon as that has room.
+    """Ends runs: at once for callers, and in the journal as soon as it has room.
 
     Args:
-        journal: Where the runs are kept.
+        journal: Stores the runs.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -48,11 +46,11 @@ class Ends:
         self._lock = anyio.Lock()
 
     def get(self, run_id: str) -> Unstored | None:
-        """Return the end of a run that is not stored."""
+        """Return the end of a run, if it is not stored."""
         return self._unstored.get(run_id)
 
     def shown(self, record: RunRecord) -> RunRecord:
-        """Return what is known of a run, its end included."""
+        """Return the record of a run, with its end."""
         unstored = self._unstored.get(record.id)
         if unstored is None or record.status != "running":
             return record
@@ -62,7 +60,7 @@ class Ends:
     async def runs(
         self, *, caller: str, thread: str | None, status: RunStatus | None, before: str | None, limit: int
     ) -> list[RunRecord]:
-        """Return runs as `Journal.runs` does, their ends included."""
+        """Return runs as `Journal.runs` does, with their ends."""
         if status is None or not self._unstored:
             records = await self._journal.runs(
                 caller=caller, thread=thread, status=status, before=before, limit=limit
@@ -82,11 +80,11 @@ class Ends:
 
         Args:
             record: The run.
-            end: How it has ended.
-            tail: The end of its log, which gets this one.
+            end: Its end.
+            tail: The end of its log, to which the entry is added.
 
         Raises:
-            JournalError: The journal cannot be used; not for want of room.
+            JournalError: The journal cannot be used, for another reason than a lack of room.
         """
         entry, at = EntryWriter().end(end), time.time()
         try:
@@ -98,24 +96,20 @@ class Ends:
         tail.push([entry])
 
     async def interrupt(self, record: RunRecord) -> None:
-        """End a run whose server has left it.
-
-        Raises:
-            JournalError: As by `end`.
-        """
+        """End a run that its server has abandoned.  Raises: JournalError: As in `end`."""
         at = 0.0
-        with suppress(JournalError):  # it has lost entries: it ends all the same
+        with suppress(JournalError):  # it has lost entries, but ends
             for entry in await self._journal.read(record.id, record.last_seq - 1):
-                with suppress(msgspec.ValidationError):  # of another version
+                with suppress(msgspec.ValidationError):  # from another version
                     at = max(at, read_entry(entry).at)
         end = RunEnded(seq=record.last_seq + 1, at=at, status="interrupted")
         await self.end(record, end, Tail(record.last_seq))
 
     async def store(self) -> None:
-        """Store the ends that could not be stored before.
+        """Store the ends that were not stored.
 
         Raises:
-            JournalUnwritable: There still is no room.
+            JournalUnwritable: There is still no room.
             JournalError: The journal cannot be used.
         """
         async with self._lock:

@@ -1,4 +1,4 @@
-"""What all routes share: requests read strictly, answers in JSON, and failures that tell no secrets."""
+"""The common part of all routes: strict reading of requests, answers in JSON, and errors without secrets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from thinkwell.journal import JournalError
 from thinkwell.web._refusals import (
+    Busy,
     Refusal,
     Refused,
     RequestInvalid,
@@ -32,29 +33,16 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = (
-    "Failures",
-    "Resource",
-    "caller_of",
-    "check_depth",
-    "http_exception",
-    "json_answer",
-    "read_body",
-    "read_json",
-    "read_query",
-    "refusal_answer",
-)
-
 X = TypeVar("X", bound=msgspec.Struct)
 
 BODY_TIME: Final = 60.0
-"""Seconds that the body of a request may take."""
+"""Most seconds that the body of a request may take."""
 
 DEPTH: Final = 64
-"""How deep the JSON of a caller may be nested. What reads it again, later, may stand deeper itself."""
+"""Greatest nesting of a caller's JSON. Code that reads it later may have a deeper stack."""
 
 CODES: Final[Mapping[int, str]] = {404: "not_found", 405: "method_not_allowed"}
-"""What the refusals of Starlette's are called."""
+"""Codes for the refusals of Starlette."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -66,33 +54,41 @@ if TYPE_CHECKING:
 
 
 def json_answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an answer in JSON."""
+    """Return an answer as JSON."""
     more = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})}
     body = msgspec.json.encode(value)
     return Response(body, status, headers=more, media_type="application/json")
 
 
-def refusal_answer(refusal: Refusal) -> Response:
-    """Return what a refused request is answered: ``{"error": {"code": …, "message": …}}``."""
-    return _error(refusal.status, refusal.code, refusal.message, refusal.headers)
+def refusal_answer(refusal: Refusal, scope: Scope) -> Response:
+    """Return what a refused request is answered: ``{"error": {"code": …, "message": …}}``.
+
+    Below ``/v1`` it is ``{"detail": …}``, which clients of Letta show.
+    """
+    more = {"run_id": refusal.run_id} if isinstance(refusal, Busy) else {}
+    return _error(scope, refusal.status, refusal.code, refusal.message, refusal.headers, **more)
 
 
 def _error(
+    scope: Scope,
     status: int,
     code: str,
     message: str,
     headers: Mapping[str, str] | None = None,
     incident: str | None = None,
+    **more: str,
 ) -> Response:
-    refused = Refused(error=WhyRefused(code=code, message=message, incident=incident))
-    return json_answer(refused, status, headers)
+    body: object = Refused(error=WhyRefused(code=code, message=message, incident=incident))
+    if path_below(scope).startswith("/v1/"):
+        body = {"detail": message, **more}
+    return json_answer(body, status, headers)
 
 
 # Requests
 
 
 def caller_of(scope: Scope) -> str:
-    """Return who asks, as the guard or the program around knows; ``""``: it is not checked."""
+    """Return the caller, from the guard or the surrounding program; ``""``: callers are not checked."""
     caller: object = scope.get("state", {}).get("caller", "")
     if not isinstance(caller, str):
         raise TypeError(f"request.state.caller: it is a {type(caller).__name__}; it has to be a str")
@@ -103,9 +99,9 @@ async def read_body(request: Request, most: int) -> bytes:
     """Return the body of a request.
 
     Raises:
-        RequestTooLarge: It has more bytes than may be, whatever it says of its length.
-        RequestTooSlow: It does not come.
-        ClientDisconnect: The client is gone.
+        RequestTooLarge: It is longer than the limit, whatever length it declares.
+        RequestTooSlow: It does not arrive in time.
+        ClientDisconnect: The client has disconnected.
     """
     pieces: list[bytes] = []
     size = 0
@@ -129,32 +125,32 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def _too_large(most: int) -> RequestTooLarge:
-    # The rest of it is not read, so the connection can serve no other request.
+    # The rest is not read, so the connection cannot serve another request.
     return RequestTooLarge(f"the body of a request may have {most:,} bytes here", {"Connection": "close"})
 
 
 async def read_json(request: Request, kind: type[X], most: int) -> X:
-    """Return the body of a request, which is JSON.
+    """Return the body of a request, read as JSON.
 
     Args:
         request: The request.
-        kind: What it has to be: a Struct.
-        most: How many bytes it may have.
+        kind: Its type, a Struct.
+        most: Maximum bytes.
 
     Raises:
-        RequestMalformed: It is no JSON.
-        RequestInvalid: It is something else.
-        Refusal: As by `read_body`.
+        RequestMalformed: It is not JSON.
+        RequestInvalid: It is not of that type.
+        Refusal: As in `read_body`.
     """
     return decode_body(await read_body(request, most), kind)
 
 
 def decode_body(body: bytes, kind: type[X]) -> X:
-    """Return what the body of a request is.
+    """Decode the body of a request.
 
     Raises:
-        RequestMalformed: It is no JSON.
-        RequestInvalid: It is something else.
+        RequestMalformed: It is not JSON.
+        RequestInvalid: It is not of that type.
     """
     try:
         return msgspec.json.decode(body, type=kind)
@@ -162,17 +158,17 @@ def decode_body(body: bytes, kind: type[X]) -> X:
         raise RequestInvalid(type_words(exc, kind)) from None
     except RecursionError:
         raise _too_deep("the body") from None
-    except ValueError as exc:  # no JSON, no UTF-8
+    except ValueError as exc:  # not JSON, or not UTF-8
         why = str(exc) if body else "it is empty"
         why = f"{why[:1].lower()}{why[1:]}".removeprefix("jSON is malformed: ")
         raise RequestMalformed(f"the body of the request is no JSON: {why}; send an object") from None
 
 
 def read_query(request: Request, kind: type[X]) -> X:
-    """Return the parameters of a request's URL. Those that are not known are ignored, as caches add some.
+    """Return the parameters of a request's URL. Unknown ones are ignored, since caches add some.
 
     Raises:
-        RequestInvalid: One cannot be used.
+        RequestInvalid: One is invalid.
     """
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
@@ -181,10 +177,10 @@ def read_query(request: Request, kind: type[X]) -> X:
 
 
 def check_depth(**values: object) -> None:
-    """Look whether JSON of a caller is nested deeper than may be.
+    """Check the nesting of a caller's JSON.
 
     Raises:
-        RequestInvalid: It is. The name of the argument says which.
+        RequestInvalid: It is too deep.
     """
     for name, value in values.items():
         level = [value]
@@ -208,20 +204,20 @@ def _too_deep(what: str) -> RequestInvalid:
 
 
 class Resource:
-    """What is at a path: an ASGI application that has a function for each method of HTTP.
+    """A route: an ASGI application with a function for each HTTP method.
 
-    The function gets the request and returns an ASGI application, which answers. ``HEAD`` is answered by what
-    answers ``GET``, without its body.
+    The function gets the request and returns an ASGI application, which answers. ``HEAD`` is answered like
+    ``GET``, without the body.
 
     Args:
-        methods: The functions, by the names of their methods.
+        methods: The functions, by method.
     """
 
     def __init__(self, **methods: Handler) -> None:
         self._methods = methods
         names = [*methods, "HEAD"] if "GET" in methods else [*methods]
         self.allowed = ", ".join(sorted(names))
-        """What an answer of 405 says."""
+        """The text of a 405."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -234,11 +230,11 @@ class Resource:
 
 
 class Failures:
-    """Answers what an application has not: refusals, and mistakes of ours. It is an ASGI middleware.
+    """Answers refusals and internal errors. It is an ASGI middleware.
 
     Args:
         app: The application.
-        is_ready: Tells whether it can be asked anything.
+        is_ready: Returns whether it can serve requests.
     """
 
     def __init__(self, app: ASGIApp, *, is_ready: Callable[[], bool]) -> None:
@@ -250,31 +246,31 @@ class Failures:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        outgoing = _Outgoing(scope, send)
+        outgoing = Fitted(scope, send)
         try:
             if not self._is_ready():
                 raise _not_ready()
             await self._app(scope, receive, outgoing)
-        except ClientDisconnect:  # the client is gone
+        except ClientDisconnect:  # the client has disconnected
             return
         except Exception as exc:
-            if outgoing.begun:  # the server breaks the answer off, and logs why
+            if outgoing.begun:  # the server aborts the answer, and logs the error
                 raise
             await self._answer(exc, scope)(scope, receive, outgoing)
 
     def _answer(self, error: Exception, scope: Scope) -> Response:
         match error:
             case Refusal():
-                return refusal_answer(error)
+                return refusal_answer(error, scope)
             case JournalError():
                 logger.error("%s: runs cannot be kept or read: %s", _shown(scope), error)
-                return refusal_answer(refusal_of(error))
+                return refusal_answer(refusal_of(error), scope)
             case _:
                 incident = secrets.token_hex(4)
                 logger.error("%s failed, incident %s", _shown(scope), incident, exc_info=error)
                 failed = ServerFailed()
                 words = f"{failed.message}, under incident {incident}"
-                return _error(failed.status, failed.code, words, incident=incident)
+                return _error(scope, failed.status, failed.code, words, incident=incident)
 
 
 def _not_ready() -> Refusal:
@@ -285,19 +281,21 @@ def _not_ready() -> Refusal:
     return ServerUnavailable("the server is starting or closing; try again")
 
 
-class _Outgoing:
+class Fitted:
     """Sends an answer as its request can take it."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._is_head = scope["method"] == "HEAD"
-        self._has_connection = str(scope["http_version"]).startswith("1")
+        self._has_connection = str(scope.get("http_version", "1.1")).startswith("1")
         self._send = send
         self.begun = False
+        """Whether something was sent."""
 
     async def __call__(self, message: Message) -> None:
+        """Send what comes next."""
         if message["type"] == "http.response.start":
             self.begun = True
-            if not self._has_connection:  # there is no such header (RFC 9113, section 8.2.2)
+            if not self._has_connection:  # the header does not exist (RFC 9113, section 8.2.2)
                 headers = [pair for pair in message["headers"] if pair[0] != b"connection"]
                 message = {**message, "headers": headers}
         elif self._is_head and message["type"] == "http.response.body":
@@ -306,16 +304,23 @@ class _Outgoing:
 
 
 async def http_exception(request: Request, error: Exception) -> Response:
-    """Answer what Starlette raises. It is one of its exception handlers."""
+    """Answer an exception of Starlette. It is one of its exception handlers."""
     assert isinstance(error, HTTPException)
     message = error.detail
     if error.status_code == 404 and message == "Not Found":
         message = "there is nothing at this path; GET /api/openapi.json tells what there is"
     code = CODES.get(error.status_code, "refused")
-    return _error(error.status_code, code, message, error.headers)
+    return _error(request.scope, error.status_code, code, message, error.headers)
+
+
+def path_below(scope: Scope) -> str:
+    """Return the path of a request below where the application is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path[len(root) :] if path.startswith(f"{root}/") else path
 
 
 def _shown(scope: Scope) -> str:
-    """Return which request it was, for the log: without its query, which may have secrets."""
+    """Return the request for the log, without its query, which may have secrets."""
     method, path = str(scope["method"])[:20], str(scope["path"])
     return f"{method} {path[:200]!r}"

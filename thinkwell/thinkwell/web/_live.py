@@ -1,4 +1,4 @@
-"""A run of this process, from its start until all of it is in the journal."""
+"""A run of this process, from its start until the journal has all of it."""
 
 from __future__ import annotations
 
@@ -48,12 +48,10 @@ if TYPE_CHECKING:
     from thinkwell.web._requests import CheckedRun, ImagePart, ServedAgent
     from thinkwell.web._threads import Threads
 
-__all__ = ("LiveRun", "replied")
-
 T = TypeVar("T")
 
 STEER_TIMEOUT: Final = 8.0
-"""Seconds that an agent has to say whether it takes a message: less than the run's process has to answer."""
+"""Seconds that an agent has to accept a message: fewer than the run's process has to answer."""
 
 OVER: Final = "the run has ended; start another one"
 
@@ -63,7 +61,7 @@ UNCLEAR: Final = (
 )
 
 LOGGED: Final = 2_000
-"""Characters of an error that the log gets."""
+"""Characters of an error in the log."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -72,10 +70,10 @@ class LiveRun:
     """A run of this process.
 
     Args:
-        record: What the journal was told of it.
-        checked: What is to be done.
+        record: Its record in the journal.
+        checked: The request.
         tools: Tools for the agent.
-        writer: Makes the entries.
+        writer: Creates the entries.
     """
 
     def __init__(
@@ -92,15 +90,15 @@ class LiveRun:
         )
         self.tail = Tail()
         self.is_kept = False
-        """Whether the journal knows of it."""
+        """Whether the journal has it."""
         self.turn: Turn | None = None
         self.watchers = 0
         self.watched = anyio.Event()
-        """Set while it is watched."""
+        """Set while it has watchers."""
         self.unwatched = anyio.Event()
-        """Set when it is not watched any more."""
+        """Set while it has none."""
         self._waiting: set[str] = set()
-        """Ids of the questions that wait for an answer: the person may be gone, and come back with it."""
+        """Ids of open questions: the user may have left, and come back with an answer."""
         self._waits = False
         """Whether the journal says that it waits for an answer."""
         self._tools = tuple(tools)
@@ -109,25 +107,25 @@ class LiveRun:
         self._offset = 0.0
         """Seconds that it had waited when the agent's run began."""
         self._session_told = False
-        """Whether its log says last that the session is opened."""
+        """Whether the opening of its session is the last entry of its log."""
         self.reduced = Reduced(record)
         self._writer = writer
 
     @property
     def _stream(self) -> ThoughtStream[object] | None:
-        """The agent's run; ``None``: there is none, or none any more, as its session was lost at once."""
+        """The agent's run; ``None``: it has not begun, or it ended at once because its session was lost."""
         return None if self.turn is None else self.turn.stream
 
-    # What is asked of it
+    # Requests
 
     async def do(self, asked: Asked) -> None:
-        """Do what a caller wants.
+        """Do what a caller requests.
 
         Raises:
-            QuestionClosed: There is no such open question.
+            QuestionClosed: The question is not open.
             AnswerRefused: The answer does not fit the question.
             MessageNotTaken: The agent does not take the message.
-            ServerUnavailable: The agent does not say whether it does.
+            ServerUnavailable: The agent does not say whether it takes the message.
         """
         if asked.what == "cancel":
             self.cancel()
@@ -160,6 +158,8 @@ class LiveRun:
             ) from None
         except ThinkwellError as exc:  # it has ended, or the agent has
             raise MessageNotTaken(OVER) from exc
+        if isinstance(came_to, Refused) and came_to.unclear:
+            raise ServerUnavailable(UNCLEAR)
         if isinstance(came_to, Refused):
             raise MessageNotTaken(f"the agent has not taken it: {line(came_to.reason, LOGGED)}")
 
@@ -169,11 +169,7 @@ class LiveRun:
         self.turn.stop()
 
     async def cancel_unwatched(self, patience: float) -> None:
-        """Cancel it when it was not watched for some time.
-
-        Args:
-            patience: Seconds.
-        """
+        """Cancel it after some time without watchers.  Args: patience: Seconds."""
         while True:
             with anyio.move_on_after(patience) as waiting:
                 await self.watched.wait()
@@ -197,17 +193,17 @@ class LiveRun:
         *,
         is_leaving: Callable[[], bool],
     ) -> None:
-        """Have it, and bring all of it into the journal.
+        """Run it, and write all of it to the journal.
 
         Args:
-            served: Its agent.
-            journal: Where it is kept.
-            threads: What is known of conversations.
-            ends: Keeps its end, where the journal has no room for that.
-            is_leaving: Tells whether the server closes.
+            served: The agent.
+            journal: Stores it.
+            threads: The conversations.
+            ends: Keeps its end if the journal has no room.
+            is_leaving: Returns whether the server is closing.
 
         Raises:
-            JournalError: It cannot be kept. It was stopped.
+            JournalError: It cannot be stored. It was stopped.
         """
         assert self.turn is not None
         error: Exception | None = None
@@ -224,7 +220,7 @@ class LiveRun:
         except anyio.get_cancelled_exc_class():
             stopped = True  # the server's task was cancelled
             raise
-        except Exception as exc:  # of the agent's opener, too
+        except Exception as exc:  # also of the function that opens the agent
             error = exc
         finally:
             with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
@@ -234,7 +230,7 @@ class LiveRun:
                     await self._finish(journal, ends, served, error, leaving=leaving)
 
     async def _tell(self, journal: Journal, phase: ev.PhaseChanged) -> None:
-        """Tell what it waits for."""
+        """Log what it waits for."""
         self._session_told = phase.phase == "starting" and not phase.detail
         self._offset = 0.0
         at = anyio.current_time() - self._began
@@ -256,13 +252,17 @@ class LiveRun:
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
             model=self.checked.model,
+            retry=served.retry,
             run_id=self.record.id,  # so that the log of the program has one name for it
         )
         stream = builder._starter.start(builder._spec, options)
         log = stream._log
-        # All that is in it by now: how the agent was launched, which this run was told if it has waited for
+        # All its events so far: how the agent was launched, if this run has waited for
         # that, and `starting`.
         told = log.seq if self._session_told else log.seq - 1
+        for event in tuple(log.events):
+            if isinstance(event, ev.TryFailed | ev.Notice):  # another agent did not start
+                log.adopt(event, log.now())
         if threads.was_forgotten(self.place):
             log.add(ev.Notice, severity="warning", title=FORGOTTEN)
         self._reader = log.reader(after=told)
@@ -282,19 +282,21 @@ class LiveRun:
             await self._store(journal, events)
 
     async def _store(self, journal: Journal, events: Sequence[ev.ThoughtEvent]) -> None:
-        with anyio.CancelScope(shield=True):  # else it is not known what the journal has
+        with anyio.CancelScope(shield=True):  # otherwise it is unknown what the journal has
             entries = await self._writer.events(events, self.tail.last + 1, self._offset)
             await journal.append(self.record.id, entries)
             for event in events:
                 self._note(event)
             try:
-                await self._tell_waiting(journal)  # before anybody can look for it who has seen the question
+                await self._tell_waiting(
+                    journal
+                )  # before a client that has seen the question can look for it
             finally:
-                for piece in _pieces(entries):  # the journal has them
+                for piece in _pieces(entries):  # before a client that has seen the question looks for it
                     self.tail.push(piece)
 
     def _note(self, event: ev.ThoughtEvent) -> None:
-        """Know whether it waits for an answer."""
+        """Note whether it waits for an answer."""
         if isinstance(event, ev.QuestionAsked) and event.timeout is not None:
             self._waiting.add(event.id)
             self.watched.set()
@@ -320,15 +322,15 @@ class LiveRun:
             at, stop_reason = self._offset + stream.elapsed, stream.view.stop_reason
             error = stream.result.exception()
             if error is None:
-                result = cast("JsonValue", await stream.result)  # as JSON, or a text: that was asked for
+                result = cast("JsonValue", await stream.result)  # JSON or a text, as requested
         status = _status(error, leaving=leaving)
-        if status == "interrupted":  # as where the server was killed: it says all that there is to say
+        if status == "interrupted":  # as if the server was killed: the status says all
             error = stop_reason = None
         if error is not None and status == "failed":
             about = "Run %s of agent %s failed: %s: %s"
             notes: list[str] = getattr(error, "__notes__", [])
             parts = "\n".join([str(error), *notes]).splitlines()
-            said = line(" | ".join(filter(str.strip, parts)), LOGGED)  # an agent's words may be in it
+            said = line(" | ".join(filter(str.strip, parts)), LOGGED)  # the text may come from an agent
             logger.warning(about, self.record.id, self.record.agent, type(error).__name__, said)
         if stream is None and (status == "failed" or status == "cancelled"):
             await self._tell(journal, ev.PhaseChanged(phase=status))
@@ -349,7 +351,7 @@ class LiveRun:
     async def _finish(
         self, journal: Journal, ends: Ends, served: ServedAgent, error: Exception | None, *, leaving: bool
     ) -> None:
-        """End it, also where there is no room for more of it."""
+        """End it, even if there is no room for more entries."""
         try:
             if isinstance(error, JournalUnwritable):
                 raise error
@@ -362,10 +364,10 @@ class LiveRun:
 
 
 async def replied(asked: Asked, live: LiveRun | None) -> Replied:
-    """Do it, and return the outcome.
+    """Perform a request, and return the outcome.
 
     Args:
-        asked: What is to be done.
+        asked: The request.
         live: The run; ``None``: it has ended.
     """
     try:
@@ -375,14 +377,8 @@ async def replied(asked: Asked, live: LiveRun | None) -> Replied:
             raise QuestionClosed("the run has ended; nothing of it is open")
         elif asked.what == "steer":
             raise MessageNotTaken(OVER)
-    except QuestionClosed as exc:
-        return Replied(refused="question", message=str(exc))
-    except AnswerRefused as exc:
-        return Replied(refused="answer", message=str(exc))
-    except MessageNotTaken as exc:
-        return Replied(refused="message", message=str(exc))
-    except ServerUnavailable as exc:
-        return Replied(refused="unclear", message=str(exc))
+    except (AnswerRefused, MessageNotTaken, QuestionClosed, ServerUnavailable) as exc:
+        return Replied.by(exc)
     return Replied()
 
 
@@ -395,7 +391,7 @@ def _status(error: Exception | None, *, leaving: bool) -> RunEnd:
 
 
 def _pieces(entries: list[Entry]) -> Generator[list[Entry]]:
-    """Yield entries in lists of a bounded size: none is kept longer than it is needed."""
+    """Yield entries in lists of a bounded size, none of which is kept longer than needed."""
     piece: list[Entry] = []
     size = 0
     for entry in entries:

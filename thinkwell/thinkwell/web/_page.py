@@ -1,4 +1,4 @@
-"""The page: one file of HTML and its modules, served as they are in the package."""
+"""The page: one HTML file and its modules, served from the package."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 
     from thinkwell.web._serving import RunServer
 
-__all__ = ("routes",)
-
 HEADERS: Final[Mapping[str, str]] = {
-    "Cache-Control": "no-cache",  # it is asked each time whether it has changed, and most often it has not
+    "Cache-Control": "no-cache",  # browsers revalidate it each time; mostly it has not changed
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # where it is the only sign of whose page asks
+    "Referrer-Policy": "same-origin",  # if it is the only sign of the requesting page
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -42,37 +40,37 @@ _POLICY: Final = (
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
 )
-"""What the page may do (Content Security Policy Level 3, Trusted Types): run its scripts, talk to its server,
-and show pictures that are in what an agent has sent. Nothing is loaded from elsewhere, and no text can become
-a script or a style."""
+"""The permissions of the page (Content Security Policy Level 3, Trusted Types): run its scripts, connect to
+its server, and show pictures from an agent's messages. Nothing is loaded from elsewhere, and no text can
+become a script or a style."""
 
 
 def routes(server: RunServer) -> list[Route]:
-    """Return the page: ``/`` and its modules. They say nothing about who may use the server."""
+    """Return the page: ``/`` and its modules. They contain no secrets."""
     html = FOLDER.joinpath(HTML).read_bytes()
     page = _File(html, "text/html", {"Content-Security-Policy": _policy(html)})
     return [Route("/", page.resource), *(Route(f"/{name}", _script(name).resource) for name in SCRIPTS)]
 
 
 def _script(name: str) -> _File:
-    """Return a module of the page as it is served."""
+    """Return a module of the page."""
     return _File(FOLDER.joinpath(name).read_bytes(), "text/javascript")
 
 
 def _policy(html: bytes) -> str:
-    """Return the policy of a page: its own styles may be used, by what is in them."""
+    """Return the policy of a page: its own styles are allowed by their hashes."""
     read = html.decode().replace("\r\n", "\n")  # as browsers do (HTML, Preprocessing)
     styles = STYLE.findall(read)
     return "; ".join(_POLICY).format(styles=" ".join(map(hash_of, styles)))
 
 
 class _File:
-    """A file that is served, and not sent again to who has it.
+    """A served file. A client that has it does not get it again.
 
     Args:
-        body: What is in it: text.
-        media_type: Of which type it is.
-        headers: Headers beside the usual ones.
+        body: Its text.
+        media_type: Its media type.
+        headers: Headers in addition to the usual ones.
     """
 
     def __init__(self, body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
@@ -88,6 +86,6 @@ class _File:
         return Response(self._body, headers=self._headers, media_type=self._media_type)
 
     def _is_known(self, tags: str) -> bool:
-        """Return whether a browser has this very file (RFC 9110, section 13.1.2)."""
+        """Return whether a browser has the current file (RFC 9110, section 13.1.2)."""
         known = {tag.strip().removeprefix("W/") for tag in tags.split(",")}
         return bool(known & {self._tag, "*"})

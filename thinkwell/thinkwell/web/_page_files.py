@@ -1,4 +1,4 @@
-"""The files of the page, and where they are served."""
+"""The files of the page, and their paths."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ("FOLDER", "HTML", "PATHS", "SCRIPTS", "STYLE", "hash_of")
-
 FOLDER: Final[Traversable] = files("thinkwell.web").joinpath("page")
 
 HTML: Final = "page.html"
-"""It is served at ``/``."""
+"""Served at ``/``."""
 
 SCRIPTS: Final = tuple(sorted(file.name for file in FOLDER.iterdir() if file.name.endswith(".js")))
-"""The modules of the page. Each is served under its own name, and ``page.js`` imports the others."""
+"""The modules of the page. Each is served under its own name; ``page.js`` imports the others."""
 
 PATHS: Final = frozenset({"/", *(f"/{name}" for name in SCRIPTS)})
-"""Where the page is. It asks for the secret itself, and its files hold none, so everybody may get them."""
+"""The paths of the page. It asks for the secret itself, and its files contain none, so no login is needed."""
 
 STYLE: Final = re.compile("<style>(.*?)</style>", re.DOTALL)
 
 
 def hash_of(text: str) -> str:
-    """Return what a policy calls a style or a script that may be used (Content Security Policy Level 3)."""
+    """Return the name of an allowed style or script in a policy (Content Security Policy Level 3)."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""What the log of a run holds: its events, and the end."""
+"""The entries of a run's log: its events, and the end."""
 
 from __future__ import annotations
 
@@ -25,24 +25,13 @@ if TYPE_CHECKING:
     from thinkwell.journal import Journal, RunRecord
     from thinkwell.view import RunView
 
-__all__ = (
-    "EntryWriter",
-    "LogEntry",
-    "Reduced",
-    "RunEnded",
-    "ShownError",
-    "in_thread",
-    "is_end",
-    "read_entry",
-)
-
 X = TypeVar("X")
 
 SHORT: Final = 16 * 1024
-"""Bytes of entries that take no longer to read than another thread takes to begin with them."""
+"""Most bytes of entries that are read faster than another thread starts."""
 
 LONG: Final = 256 * 1024
-"""Bytes of JSON beyond which secrets are looked for in another thread: they take about 20 ms."""
+"""Bytes of JSON beyond which another thread looks for secrets: they take about 20 ms."""
 
 THREADS: Final = 4
 """Threads that read and write long entries at the same time."""
@@ -50,19 +39,19 @@ THREADS: Final = 4
 _threads: Final[RunVar[anyio.CapacityLimiter | None]] = RunVar("_threads")
 
 _END: Final = b'{"type":"end",'
-"""How the end of a log begins. No event has that type."""
+"""The beginning of the last entry. No event has that type."""
 
 
 class ShownError(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why a run has failed, as far as callers may know."""
+    """Why a run has failed, for callers."""
 
     name: str
     """The class of the error; see `thinkwell.errors`."""
     message: str
     exit_code: int | None = None
-    """The exit code of the agent's program, where that has ended."""
+    """The exit code of the agent's program, if it has ended."""
     stderr: str = ""
-    """The end of what it wrote to standard error, where callers may read that; see `ServedAgent`."""
+    """The end of its standard error, if callers may read that; see `ServedAgent`."""
 
 
 class RunEnded(Struct, frozen=True, kw_only=True, tag="end", omit_defaults=True):
@@ -73,34 +62,33 @@ class RunEnded(Struct, frozen=True, kw_only=True, tag="end", omit_defaults=True)
     """Seconds since the run began."""
     status: RunEnd
     stop_reason: str | None = None
-    """Why the last turn has ended, in the protocol's words."""
+    """Why the last turn ended, as in the protocol."""
     result: ev.JsonValue = None
-    """The result, where the run has completed: JSON that fits the schema that was asked for, or the text of
-    the last message."""
+    """The result of a completed run: JSON that fits the requested schema, or the text of the last message."""
     error: ShownError | None = None
 
 
 LogEntry: TypeAlias = ev.ThoughtEvent | RunEnded
-"""What an entry is."""
+"""The content of an entry."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-"""Half of a character, which UTF-8 cannot say."""
+"""Half of a character, which UTF-8 cannot encode."""
 
 _encoder: Final = msgspec.json.Encoder()
 _end_decoder: Final = msgspec.json.Decoder(RunEnded)
 
 
 class EntryWriter:
-    """Makes the entries of a run, without secrets: others read them, and a journal keeps them on a disk.
+    """Creates the entries of a run, without secrets: others read them, and a journal stores them.
 
-    A key that an agent says in several pieces is found where it is one of the environment's, else maybe not.
+    A key that an agent writes in several pieces is found if it is in the environment; otherwise perhaps not.
     """
 
     def __init__(self) -> None:
         self._redactor = Redactor(os.environ)
 
     def text(self, text: str) -> str:
-        """Return a text without secrets."""
+        """Return a text without its secrets."""
         return self._redactor.text(text)
 
     def event(self, event: ev.ThoughtEvent, seq: int, at: float) -> Entry:
@@ -109,19 +97,19 @@ class EntryWriter:
         Args:
             event: The event.
             seq: Its number in the log.
-            at: When it was, in seconds since the run was asked for.
+            at: Seconds since the run was requested.
         """
         content = msgspec.to_builtins(event)
         content["seq"], content["at"] = seq, round(at, 6)
         return Entry(seq, _encoded(self._redactor.redact(content)))
 
     async def events(self, events: Sequence[ev.ThoughtEvent], first: int, offset: float) -> list[Entry]:
-        """Return the entries of events, without holding others up where they are long.
+        """Return the entries of events, without blocking other tasks if they are long.
 
         Args:
             events: The events.
             first: Number of the first one in the log.
-            offset: Seconds after which their time begins.
+            offset: Seconds to add to their times.
         """
 
         def entries() -> list[Entry]:
@@ -132,7 +120,7 @@ class EntryWriter:
         return await in_thread(entries)
 
     async def ended(self, end: RunEnded) -> Entry:
-        """Return the last entry of a run, without holding others up where it is long."""
+        """Return the last entry of a run, without blocking other tasks if it is long."""
         return self.end(end) if _work(end) <= LONG else await in_thread(partial(self.end, end))
 
     def end(self, end: RunEnded) -> Entry:
@@ -145,7 +133,7 @@ class EntryWriter:
 
 
 async def in_thread(work: Callable[[], X]) -> X:
-    """Do something in a thread. They are of their own: tools may keep anyio's for as long as they like."""
+    """Run a function in one of our own threads: tools may occupy those of anyio for any time."""
     threads = _threads.get(None)
     if threads is None:
         threads = anyio.CapacityLimiter(THREADS)
@@ -154,7 +142,7 @@ async def in_thread(work: Callable[[], X]) -> X:
 
 
 def _work(entry: LogEntry) -> int:
-    """Return how many bytes are looked at one by one for secrets: those of texts are looked at as one."""
+    """Return the bytes of the values that are searched one by one: texts are searched as one."""
     if isinstance(entry, ev.Message | ev.Thought | ev.UserMessage) or (
         isinstance(entry, RunEnded) and isinstance(entry.result, str)
     ):
@@ -168,7 +156,7 @@ def _work(entry: LogEntry) -> int:
 def _encoded(value: object) -> bytes:
     try:
         return _encoder.encode(value)
-    except UnicodeEncodeError:  # an agent can say them, by an escape in a text that is JSON
+    except UnicodeEncodeError:  # agents can write them as an escape in JSON
         return _encoder.encode(_without_surrogates(msgspec.to_builtins(value)))
 
 
@@ -187,16 +175,16 @@ def is_end(entry: Entry) -> bool:
 
 
 def read_entry(entry: Entry) -> LogEntry:
-    """Return what an entry is.
+    """Decode an entry.
 
     Raises:
-        msgspec.ValidationError: It was not written by a server of this version.
+        msgspec.ValidationError: A server of another version has written it.
     """
     return _end_decoder.decode(entry.data) if is_end(entry) else ev.event_from_json(entry.data)
 
 
 class Reduced:
-    """How a run stands, as far as its log was read. A caller has the rest read.
+    """The state of a run, as far as its log was read. `read` reads the rest.
 
     Args:
         record: The run.
@@ -204,15 +192,15 @@ class Reduced:
 
     def __init__(self, record: RunRecord) -> None:
         self.seq = 0
-        """Number of the last entry that was read."""
+        """Number of the last read entry."""
         self.end: RunEnded | None = None
-        """How the run has ended."""
+        """Its end."""
         self._run_id = record.id
         self._reducer = ViewReducer(agent=record.agent)
         self._lock = anyio.Lock()
 
     async def read(self, journal: Journal) -> RunView:
-        """Read the rest, and return how the run stands.
+        """Read the rest, and return the state of the run.
 
         Raises:
             JournalError: It cannot be read.
@@ -222,7 +210,7 @@ class Reduced:
                 if sum(len(entry.data) for entry in entries) <= SHORT:
                     self.end = self._take(entries)
                 else:
-                    with anyio.CancelScope(shield=True):  # else it is not known what the reducer has
+                    with anyio.CancelScope(shield=True):  # otherwise the state of the reducer is unknown
                         self.end = await in_thread(partial(self._take, entries))
                 self.seq = entries[-1].seq
             return self._reducer.snapshot(None)

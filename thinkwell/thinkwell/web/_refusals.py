@@ -1,4 +1,4 @@
-"""What a caller is refused: an HTTP status, a code for programs, and words without any secret."""
+"""Refusals: an HTTP status, a code for programs, and a message without secrets."""
 
 from __future__ import annotations
 
@@ -14,46 +14,20 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import JournalError
 
-__all__ = (
-    "AnswerRefused",
-    "Forbidden",
-    "MessageNotTaken",
-    "NotJson",
-    "QuestionClosed",
-    "Refusal",
-    "Refused",
-    "RequestInvalid",
-    "RequestMalformed",
-    "RequestTooLarge",
-    "RequestTooSlow",
-    "RunNotFound",
-    "RunStillRunning",
-    "ServerFailed",
-    "ServerUnavailable",
-    "StorageFull",
-    "TooManyAttempts",
-    "TooManyRuns",
-    "TooManyWatchers",
-    "Unauthorized",
-    "WhyRefused",
-    "WrongHost",
-    "refusal_of",
-)
-
 
 class WhyRefused(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why something was not done."""
+    """Why a request was refused."""
 
     code: str
-    """For programs."""
+    """A code for programs."""
     message: str
-    """For people: what is wrong, where, and what to do."""
+    """A message for people: what is wrong, where, and what to do."""
     incident: str | None = None
-    """Where there is a mistake in the server: under what its log has more."""
+    """The id under which the server's log has more, if the server has failed."""
 
 
 class Refused(Struct, frozen=True, kw_only=True):
-    """Something was not done."""
+    """The body of a refusal."""
 
     error: WhyRefused
 
@@ -62,14 +36,14 @@ class Refusal(ThinkwellError):  # noqa: N818 - the names of all of them say what
     """A request is refused.
 
     Attributes:
-        message: Why, and what to do; fit for the caller.
-        headers: What the answer has to say besides.
+        message: The reason and the remedy, for the caller.
+        headers: Further headers of the answer.
     """
 
     status: ClassVar[int] = 400
     """The HTTP status."""
     code: ClassVar[str] = "refused"
-    """What it is called in the body of an answer."""
+    """Its code in the body of the answer."""
 
     def __init__(self, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message, headers)
@@ -81,56 +55,56 @@ class Refusal(ThinkwellError):  # noqa: N818 - the names of all of them say what
 
 
 class RequestInvalid(Refusal):
-    """What was sent can be read, but means nothing."""
+    """The request is well-formed, but has an invalid value."""
 
     status = 422
     code = "invalid"
 
 
 class RequestMalformed(Refusal):
-    """What was sent cannot be read."""
+    """The request is malformed."""
 
     status = 400
     code = "malformed"
 
 
 class RequestTooLarge(Refusal):
-    """What was sent is longer than the server takes."""
+    """The request is longer than the server accepts."""
 
     status = 413
     code = "too_large"
 
 
 class RequestTooSlow(Refusal):
-    """What was to be sent has not come."""
+    """The body of the request has not arrived in time."""
 
     status = 408
     code = "too_slow"
 
 
 class NotJson(Refusal):
-    """What was sent has a form that any page on the web could send."""
+    """The request has a form that any web page could send."""
 
     status = 415
     code = "not_json"
 
 
 class WrongHost(Refusal):
-    """Another server was meant (RFC 9110, section 15.5.20)."""
+    """The request is for another server (RFC 9110, section 15.5.20)."""
 
     status = 421
     code = "wrong_host"
 
 
 class Unauthorized(Refusal):
-    """It is not known who asks."""
+    """The caller is unknown."""
 
     status = 401
     code = "unauthorized"
 
 
 class Forbidden(Refusal):
-    """The caller may not, or not from there."""
+    """The caller is not allowed to do this, or not from there."""
 
     status = 403
     code = "forbidden"
@@ -143,7 +117,7 @@ _OF_ONE: Final = (
 
 
 class RunNotFound(Refusal):
-    """There is no such run, or it is another caller's."""
+    """There is no such run, or it belongs to another caller."""
 
     status = 404
     code = "run_not_found"
@@ -155,7 +129,7 @@ class RunNotFound(Refusal):
 
 
 class QuestionClosed(Refusal):
-    """There is no such question, or it has its answer."""
+    """There is no such question, or it was answered."""
 
     status = 404
     code = "question_not_open"
@@ -168,14 +142,33 @@ class AnswerRefused(RequestInvalid):
 
 
 class MessageNotTaken(Refusal):
-    """The agent does not take a message in the turn that runs, or none runs: nothing has come of it."""
+    """The agent does not take a message in its turn, or no turn is running: the message has had no effect."""
 
     status = 409
     code = "not_taken"
 
 
+NO_RETRY: Final = {"x-should-retry": "false"}
+"""Without it, Letta's clients send a request three times that has met a conflict or a failure of ours."""
+
+
+class Busy(Refusal):
+    """The conversation has a run that goes on, or waits.
+
+    Attributes:
+        run_id: Which.
+    """
+
+    status = 409
+    code = "busy"
+
+    def __init__(self, message: str, run_id: str) -> None:
+        super().__init__(message, NO_RETRY)
+        self.run_id = run_id
+
+
 class RunStillRunning(Refusal):
-    """That can be done with runs that have ended."""
+    """This is only possible with runs that have ended."""
 
     status = 409
     code = "run_still_running"
@@ -185,7 +178,7 @@ class RunStillRunning(Refusal):
 
 
 class TooManyRuns(Refusal):
-    """As many runs as may be are running."""
+    """The maximum number of runs is reached."""
 
     status = 429
     code = "too_many_runs"
@@ -195,7 +188,7 @@ class TooManyRuns(Refusal):
 
 
 class TooManyWatchers(Refusal):
-    """As many streams of events as may be are open."""
+    """The maximum number of event streams is open."""
 
     status = 429
     code = "too_many_watchers"
@@ -205,7 +198,7 @@ class TooManyWatchers(Refusal):
 
 
 class TooManyAttempts(Refusal):
-    """Secrets are being guessed."""
+    """There were too many wrong secrets."""
 
     status = 429
     code = "too_many_attempts"
@@ -215,7 +208,7 @@ class TooManyAttempts(Refusal):
 
 
 class ServerFailed(Refusal):
-    """There is a mistake in the server."""
+    """The server has failed."""
 
     status = 500
     code = "server_error"
@@ -232,7 +225,7 @@ class StorageFull(Refusal):
 
 
 class ServerUnavailable(Refusal):
-    """The server cannot do it now, and may later."""
+    """The server cannot do this now, but perhaps later."""
 
     status = 503
     code = "unavailable"
@@ -242,7 +235,7 @@ class ServerUnavailable(Refusal):
 
 
 def refusal_of(error: JournalError) -> Refusal:
-    """Return what to say of a journal that cannot be used: no path, and nothing else of the server's."""
+    """Return the message about an unusable journal, without paths and other details of the server."""
     if isinstance(error, JournalUnwritable):
         return StorageFull(
             f"the server can store nothing more: {error.what}; its operator has to make room, then try again"

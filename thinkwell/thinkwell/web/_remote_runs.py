@@ -1,4 +1,7 @@
-"""Runs of other processes that are watched in this one: each is read from the journal once for all."""
+"""Runs of other processes that are watched in this one.
+
+Each is read from the journal once for all watchers.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,6 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal, RunRecord
 
-__all__ = ("RemoteRuns", "goes_on")
-
 CALL_TIMEOUT: Final = 10.0
 """Seconds that a run's process has to answer."""
 
@@ -27,18 +28,18 @@ logger = logging.getLogger("thinkwell")
 
 
 async def goes_on(journal: Journal, run_id: str) -> bool:
-    """Return whether a run has not ended, and is not gone."""
+    """Return whether a run exists and has not ended."""
     record = await journal.get(run_id)
     return record is not None and record.status == "running"
 
 
 class RemoteRuns:
-    """Follows the runs of other processes for as long as they are watched.
+    """Follows the runs of other processes while they have watchers.
 
     Args:
-        journal: Where they are.
-        abandoned_after: Seconds without anybody who watches after which a run's own process cancels it, so
-            that it has to be told of those here.
+        journal: Stores them.
+        abandoned_after: Seconds without watchers after which a run's own process cancels it. It is notified
+            of the watchers here.
     """
 
     def __init__(self, journal: Journal, abandoned_after: float | None) -> None:
@@ -47,7 +48,7 @@ class RemoteRuns:
         self._followed: dict[str, _Followed] = {}
 
     def begin(self, record: RunRecord, tasks: TaskGroup) -> Tail:
-        """Let one more watch a run, and return the end of its log."""
+        """Add a watcher of a run, and return the end of its log."""
         followed = self._followed.get(record.id)
         if followed is None:
             followed = _Followed(Tail(record.last_seq))
@@ -57,7 +58,7 @@ class RemoteRuns:
         return followed.tail
 
     def end(self, run_id: str) -> None:
-        """Know that one of them has gone."""
+        """Remove a watcher."""
         followed = self._followed[run_id]
         followed.watchers -= 1
         if not followed.watchers:
@@ -65,7 +66,7 @@ class RemoteRuns:
             del self._followed[run_id]
 
     def close(self) -> None:
-        """Let all go."""
+        """Release all watchers."""
         for followed in self._followed.values():
             followed.tail.close()
 
@@ -94,11 +95,11 @@ class RemoteRuns:
             logger.warning("Run %s can be followed no further: %s", run_id, exc)
 
     async def _tell(self, run_id: str, every: float) -> None:
-        """Tell its process again and again that it is watched, without waiting for that."""
+        """Notify its process of the watchers, repeatedly and without waiting."""
         told = msgspec.json.encode(Asked(what="watched"))
         while True:
             again = anyio.current_time() + every
-            with suppress(JournalError):  # it has ended, or its process has; or it can be told the next time
+            with suppress(JournalError):  # it has ended, or its process has; or the next attempt succeeds
                 await self._journal.call(run_id, told, timeout=min(every, CALL_TIMEOUT))
             await anyio.sleep_until(again)
 

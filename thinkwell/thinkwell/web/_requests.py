@@ -1,4 +1,4 @@
-"""What a caller may ask for, and what the operator of a server lets it choose."""
+"""Requests for runs, and the operator's choices for callers."""
 
 # ruff: noqa: TC001 - the types of fields are read at run time
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, field
 
-from thinkwell import Agent, Budget, open_agent
+from thinkwell import Agent, Budget, Retry, open_agent
 from thinkwell._core.exit import QUESTION_TIMEOUT, existing_folder, image_type
 from thinkwell._core.schema.output import ForeignSchema, JsonSchema, output_of
 from thinkwell._display.text import line
@@ -30,27 +30,15 @@ if TYPE_CHECKING:
 
     from thinkwell.agents import AgentName, AgentProfile
 
-__all__ = (
-    "ImagePart",
-    "Limits",
-    "Opener",
-    "ServedAgent",
-    "StartRun",
-    "TextPart",
-    "check_request",
-    "check_room",
-    "served_agent",
-)
-
 Opener: TypeAlias = Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]]
-"""Opens an agent that has certain permissions: ``lambda permissions: open_agent("claude",
+"""Opens an agent with certain permissions: ``lambda permissions: open_agent("claude",
 permissions=permissions)``."""
 
 MOST_SCHEMA: Final = 50_000
-"""Bytes of the schema of a result. To look whether it is one takes about half a second for as many."""
+"""Bytes of a result's schema. Checking one of this size takes about half a second."""
 
 MOST_META: Final = 65_536
-"""Bytes of what a caller adds to a run, as it is sent over HTTP: each list of runs has it."""
+"""Bytes of a caller's data for a run, as sent over HTTP: every list of runs contains it."""
 
 TITLE: Final = 120
 """Characters of a run's title."""
@@ -64,8 +52,8 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     """An agent that callers may use, and the choices that they have."""
 
     open: Opener
-    """Opens it, when it is first needed, and again after it has died. One process serves all runs that
-    have the same permissions."""
+    """Opens it, when it is first needed and after it has died. One process serves all runs with the same
+    permissions."""
     title: str = ""
     """The title to show."""
     folders: Mapping[str, Path] = {}
@@ -80,9 +68,11 @@ class ServedAgent(Struct, frozen=True, kw_only=True):
     """Seconds that an agent may be silent; see `ThinkBuilder.stream`."""
     budget: Callable[[], Budget] | None = None
     """Creates the budget of a run."""
+    retry: Retry | None = None
+    """Tries a turn again after some errors, as long as nothing was changed."""
     show_stderr: bool = False
-    """Whether callers may read the end of what its program wrote to standard error, where a run fails because
-    that has ended. There may be paths of the server in it; secrets are taken out."""
+    """Whether callers may read the end of its program's standard error if a run fails because the program has
+    ended. It may contain paths of the server; secrets are removed."""
     models: Sequence[str] = ()
     """The models that callers may choose, by id or name. The first one is the default. Without any, the agent
     chooses."""
@@ -101,9 +91,11 @@ def served_agent(
     idle_timeout: float | None = 600.0,
     budget: Callable[[], Budget] | None = None,
     models: Sequence[str] = (),
+    retry: Retry | None = None,
+    fallback: Sequence[AgentName | str | AgentProfile] | None = None,
     show_stderr: bool = False,
 ) -> ServedAgent:
-    """Return an agent for callers, whose questions are left to them: ``served_agent("claude")``.
+    """Return an agent for callers, who answer its questions: ``served_agent("claude")``.
 
     Args:
         agent: Its name; see `open_agent`.
@@ -115,13 +107,16 @@ def served_agent(
         timeout: Maximum seconds for a run.
         idle_timeout: Maximum seconds of silence of the agent.
         budget: Creates the budget of a run.
-        show_stderr: Whether callers may read the end of what it wrote to standard error when it has died.
+        show_stderr: Whether callers may read the end of its standard error when it has died.
         models: The models that callers may choose; by default the agent chooses.
+        retry: Tries a turn again after some errors, as long as nothing was changed.
+        fallback: The agents that are opened instead, in this order, if it does not start.
 
     Raises:
-        AgentNotFound: The agent is unknown.
-        ProfileError: The agent's profile cannot be read.
-        ValueError: `folders` or `permissions` is empty, or you passed both an agent and a command.
+        AgentNotFound: The agent, or one of the fallback, is unknown.
+        ProfileError: An agent's profile cannot be read.
+        ValueError: `folders` or `permissions` is empty, `fallback` is empty or has the agent itself, or you
+            passed both an agent and a command.
         NotADirectoryError: A folder does not exist.
     """
     profile = choose(agent, command)
@@ -132,7 +127,7 @@ def served_agent(
         raise ValueError("served_agent(folders={…}, permissions={…}): give at least one of each")
 
     def opened(policy: PermissionMode | PermissionPolicy) -> AbstractAsyncContextManager[Agent]:
-        # As rules "deny" leaves questions of other kinds than permissions to the caller.
+        # Rules for "deny" leave questions other than permissions to the caller.
         rules = PermissionPolicy(otherwise="deny") if policy == "deny" else policy
         return open_agent(
             profile,
@@ -140,8 +135,10 @@ def served_agent(
             permissions=rules,
             on_question=wait_for_answer,
             question_timeout=question_timeout,
+            fallback=fallback,
         )
 
+    opened("deny")  # which starts nothing, and checks the arguments
     return ServedAgent(
         open=opened,
         title=title or profile.title or profile.name,
@@ -151,6 +148,7 @@ def served_agent(
         idle_timeout=idle_timeout,
         budget=budget,
         models=tuple(models),
+        retry=retry,
         show_stderr=show_stderr,
     )
 
@@ -164,8 +162,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_waiting: int = 8
     """Runs of a conversation that wait for their turn."""
     max_conversations: int = 64
-    """Conversations of which an agent keeps the session while they are unused. Beyond that the
-    session is closed that was idle for longest; it is opened again where the agent can do that."""
+    """Unused conversations whose sessions an agent keeps open. Beyond that, the session that was idle for
+    longest is closed; it is reopened if the agent supports that."""
     max_request: int = 10_000_000
     """Bytes of a request's body."""
     max_watchers: int = 4096
@@ -190,40 +188,40 @@ _Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class StartRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be done."""
+    """A run to start."""
 
     prompt: str | Annotated[tuple[TextPart | ImagePart, ...], Meta(min_length=1, max_length=100)]
-    """What to think about."""
+    """The task."""
     agent: _Name | None = None
-    """By which agent; by default the server's first."""
+    """The agent; by default the server's first."""
     output: dict[str, JsonValue] | None = None
-    """A JSON Schema for the result; without one it is the text of the last message. It has at most 50,000
-    bytes, patterns without look-around and back-references, and no ``patternProperties``."""
+    """A JSON Schema for the result; without one, the result is the text of the last message. The schema has
+    at most 50,000 bytes, patterns without look-around and back-references, and no ``patternProperties``."""
     folder: _Name | None = None
-    """In which of the agent's folders; by default its first."""
+    """One of the agent's folders; by default its first."""
     permissions: _Name | None = None
-    """With which of the agent's permissions; by default its first."""
+    """One of the agent's permissions; by default its first."""
     model: _Name | None = None
-    """With which of the agent's models; by default its first."""
+    """One of the agent's models; by default its first."""
     thread: _Name | None = None
-    """The conversation that it is a turn of, by any name. Its turns have one session, one after the other."""
+    """The conversation that it is a turn of: any name. Its turns share one session, one after another."""
     title: Annotated[str, Meta(max_length=200)] | None = None
-    """What lists call the run; by default the beginning of the prompt."""
+    """The title in lists; by default the beginning of the prompt."""
     timeout: Annotated[float, Meta(gt=0)] | None = None
-    """Seconds that it may take: no more than the agent's runs may, which is the default."""
+    """Maximum seconds for it, up to the agent's maximum, which is the default."""
     meta: dict[str, JsonValue] = {}
-    """Whatever the caller wants to find again in the run's record. Over HTTP it has at most 65,536 bytes."""
+    """Any data that the caller wants in the run's record. Over HTTP it has at most 65,536 bytes."""
 
     @property
     def text(self) -> str:
-        """The prompt without its images."""
+        """The prompt without images."""
         if isinstance(self.prompt, str):
             return self.prompt
         return "".join(part.text for part in self.prompt if isinstance(part, TextPart))
 
 
 class CheckedRun(Struct, frozen=True, kw_only=True):
-    """A request of which everything can be used."""
+    """A valid request."""
 
     request: StartRun
     agent: str
@@ -236,10 +234,10 @@ class CheckedRun(Struct, frozen=True, kw_only=True):
 
 
 def check_request(request: StartRun, agents: Mapping[str, ServedAgent]) -> CheckedRun:
-    """Look whether the operator lets callers have what one asks for.
+    """Check a request against the operator's choices.
 
     Raises:
-        RequestInvalid: It may not be chosen, or means nothing.
+        RequestInvalid: Something is not offered, or invalid.
     """
     agent = _chosen("agent", request.agent, agents)
     assert agent is not None
@@ -301,15 +299,15 @@ def _title(request: StartRun) -> str:
 
 
 def check_room(limits: Limits, running: Counter[str], caller: str) -> None:
-    """Check that a caller may start a run more.
+    """Check that a caller may start another run.
 
     Args:
-        limits: How many may be.
-        running: How many runs of each caller go on.
-        caller: Whose the new one is.
+        limits: The maximum numbers.
+        running: The number of running runs of each caller.
+        caller: The caller.
 
     Raises:
-        TooManyRuns: As many as may be are running.
+        TooManyRuns: The maximum number is reached.
     """
     if running[caller] >= limits.max_runs_per_caller:
         raise TooManyRuns(f"{running[caller]} of your runs go on, and no more may; wait, or cancel one")

@@ -1,23 +1,21 @@
-"""The form of run ids: ``run-`` and hexadecimal digits. Ids of clients' protocols are made of them."""
+"""Run ids: ``run-`` and hexadecimal digits. Ids of other protocols are derived from them."""
 
 from __future__ import annotations
 
 import secrets
 from typing import Final
 
-__all__ = ("DIGITS", "RUN_ID", "new_run_id", "run_digits", "run_id_of")
-
 _PREFIX: Final = "run-"
 
 DIGITS: Final = r"[0-9a-f]{1,64}"
-"""A regular expression for what stands behind the prefix."""
+"""A regular expression for the part after the prefix."""
 
 RUN_ID: Final = _PREFIX + DIGITS
 """A regular expression for a whole id."""
 
 
 def new_run_id() -> str:
-    """Return an id that cannot be guessed."""
+    """Return a new id that cannot be guessed."""
     return run_id_of(secrets.token_hex(16))
 
 

@@ -1,4 +1,4 @@
-"""`RunServer`: runs that others than this program start, watch, answer and stop."""
+"""`RunServer`: runs that callers start, watch, answer and stop."""
 
 from __future__ import annotations
 
@@ -55,21 +55,19 @@ if TYPE_CHECKING:
     from thinkwell.view import RunView
     from thinkwell.web._requests import ServedAgent, StartRun
 
-__all__ = ("RunServer", "RunState")
-
 LOOK_EVERY: Final = 5.0
-"""Seconds after which it is looked again for runs whose server has died."""
+"""Seconds between searches for runs whose server has died."""
 
 PRUNE_EVERY: Final = 60.0
-"""Seconds after which it is looked again for runs that are too old, or too many."""
+"""Seconds between searches for runs that are too old or too many."""
 
 PRUNE_THREADS_EVERY: Final = 3600.0
-"""Seconds after which it is looked again for conversations of which there is no run any more."""
+"""Seconds between searches for conversations without runs."""
 
 MOST_LISTED: Final = 1000
 
 MOST_KEY: Final = 200
-"""Characters of an idempotency key."""
+"""Most characters of an idempotency key."""
 
 logger = logging.getLogger("thinkwell")
 
@@ -79,10 +77,10 @@ class RunState(Struct, frozen=True, kw_only=True):
 
     record: RunRecord
     seq: int
-    """Number of the last entry that counts in it."""
+    """Number of the last entry that it includes."""
     view: RunView
     end: RunEnded | None = None
-    """How it has ended."""
+    """Its end."""
 
 
 class RunServer:
@@ -129,10 +127,10 @@ class RunServer:
         self._abandoned_after = abandoned_after
         self._conversations: dict[tuple[str, str], Conversations] = {}
         self._lives: dict[str, LiveRun] = {}
-        """The runs of this process that have not ended."""
+        """The running runs of this process."""
         self._threads = Threads(self.journal)
         self._recent: dict[str, Conversations] = {}
-        """The conversations that have a session, the one used last comes last."""
+        """The conversations with a session, the last used one at the end."""
         self._ends = Ends(self.journal)
         self._remote_runs = RemoteRuns(self.journal, abandoned_after)
         self._watchers: WeakSet[Watcher] = WeakSet()
@@ -147,7 +145,7 @@ class RunServer:
 
     @property
     def is_open(self) -> bool:
-        """Whether its block was entered, and not left."""
+        """Whether its block is open."""
         return self._runs is not None
 
     async def __aenter__(self) -> Self:
@@ -212,7 +210,7 @@ class RunServer:
         self._leaving = True
         self.close_watchers()
 
-    # What callers may do
+    # For callers
 
     async def start(
         self, request: StartRun, *, caller: str, key: str | None = None, tools: Sequence[Tool] = ()
@@ -244,7 +242,7 @@ class RunServer:
             if key is not None and (live.record.caller, live.record.key) == (caller, key) and live.is_kept:
                 return live.record  # a caller with as many runs as allowed can ask for one again, too
         check_room(self.limits, Counter(live.record.caller for live in self._lives.values()), caller)
-        await self._ends.store()  # where there is no room for that, there is none for more
+        await self._ends.store()  # without room for that, there is none for more
         writer = EntryWriter()
         record = RunRecord(
             id=new_run_id(),
@@ -260,7 +258,7 @@ class RunServer:
         self._lives[record.id] = live
         try:
             live.turn = await self._ask(live.place, checked.permissions)
-            with anyio.CancelScope(shield=True):  # what is in the journal has to be ended
+            with anyio.CancelScope(shield=True):  # every run in the journal has to be ended
                 stored = await self._create(record)
                 live.is_kept = stored.id == record.id
                 if live.is_kept:
@@ -297,7 +295,7 @@ class RunServer:
         return await self._ends.runs(caller=caller, thread=thread, status=status, before=before, limit=limit)
 
     async def waiting(self, records: Iterable[RunRecord]) -> frozenset[str]:
-        """Return the ids of those runs that wait for an answer, whichever server has them.
+        """Return the ids of the runs that wait for an answer, on any server.
 
         Args:
             records: The runs, as `runs` and `get` return them.
@@ -316,7 +314,7 @@ class RunServer:
         view = await reduced.read(self.journal)
         unstored = self._ends.get(run_id)
         end = reduced.end if unstored is None else unstored.end
-        if end is not None and record.status == "running":  # it was, when this began
+        if end is not None and record.status == "running":  # it existed when this began
             record = await self.get(run_id, caller=caller)
         return RunState(record=record, seq=reduced.seq if end is None else end.seq, view=view, end=end)
 
@@ -428,7 +426,7 @@ class RunServer:
         try:
             stored = await self.journal.create(record)
         except JournalError:
-            if self.is_open:  # it may be there all the same, without an owner
+            if self.is_open:  # it may have been stored, without an owner
                 self._end_later(record)
             raise
         if not self.is_open:  # the process that opens the journal next ends it
@@ -465,7 +463,7 @@ class RunServer:
                 self._recent.pop(key).reset(key)
 
     def _open_threads(self) -> set[str]:
-        """Return the keys of the conversations that go on here, or might."""
+        """Return the keys of the conversations that are running, or might be."""
         return {key for conversations in self._conversations.values() for key in conversations.user_ids}
 
     def _session(self, agent: Agent, key: str) -> AbstractAsyncContextManager[Session]:
@@ -477,7 +475,7 @@ class RunServer:
         return agent.session(cwd=folder, output=None if live is None else live.checked.output)
 
     async def _run(self, live: LiveRun) -> None:
-        """Have the run, and bring all of it into the journal. Never raises."""
+        """Run a run, and write all of it to the journal. Never raises."""
         served = self.agents[live.record.agent]
         try:
             async with anyio.create_task_group() as tasks:
@@ -487,7 +485,7 @@ class RunServer:
                     await live.main(
                         served, self.journal, self._threads, self._ends, is_leaving=lambda: self._leaving
                     )
-                except Exception as exc:  # else it would end the server, and all other runs with it
+                except Exception as exc:  # otherwise the server would end, with all other runs
                     if isinstance(exc, JournalError):
                         about = "Run %s goes no further, as its log cannot be kept: %s"
                         logger.error(about, live.record.id, exc)
@@ -504,7 +502,7 @@ class RunServer:
         self._tasks.start_soon(self._end_unkept, record)
 
     async def _end_unkept(self, record: RunRecord) -> None:
-        """End a run in the journal as soon as that can be used again."""
+        """End a run in the journal as soon as that is possible again."""
         while True:
             try:
                 known = await self.journal.get(record.id)
@@ -531,13 +529,13 @@ class RunServer:
             answer = msgspec.json.encode(await replied(asked, None))
         msgspec.json.decode(answer, type=Replied).raise_refusal()
 
-    # What is done meanwhile
+    # Background tasks
 
     async def _look_for_orphans(self) -> None:
         while True:
             await anyio.sleep(LOOK_EVERY)
             await self._end_orphans()
-            with suppress(JournalError):  # the next time, then
+            with suppress(JournalError):  # then the next time
                 await self._ends.store()
 
     async def _end_orphans(self) -> None:
@@ -566,7 +564,7 @@ class RunServer:
 
 
 async def _asked(lives: Mapping[str, LiveRun], run_id: str, body: bytes) -> bytes:
-    """Do what another process asks of a run of this one."""
+    """Perform the request of another process about a run of this one."""
     asked = msgspec.json.decode(body, type=Asked)
     return msgspec.json.encode(await replied(asked, lives.get(run_id)))
 

@@ -1,7 +1,7 @@
-"""Why a run has failed, in words for its caller.
+"""Errors of runs, in words for callers.
 
-A caller has no program to change, and no business with the server's machine: nothing of Python, no path,
-command, output or key. All that goes to the log of the server, for the one who runs it.
+A caller can change neither the program nor the server, so the words name no Python, path, command, output or
+key. The server's log has all of that for its operator.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from thinkwell.web._records import ShownError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("error_shown",)
-
 MESSAGE: Final = 2_000
-"""Characters of an error that a caller gets to read."""
+"""Characters of an error that a caller gets."""
 
 SAID: Final = 500
-"""Characters of what the agent has said last."""
+"""Characters of the agent's last message."""
 
 _MORE: Final = "the operator of the server finds more in its log"
 
@@ -44,15 +42,15 @@ _MISSING: Final = {
     "max_turn_requests": "the agent ran out of requests to its model; ask for less",
     "cancelled": "the agent has cancelled its turn, as some do when something is denied",
 }
-"""Why there is no result, by how the turn has ended."""
+"""Why there is no result, by the stop reason of the turn."""
 
 
 def error_shown(error: Exception, *, stderr: bool = False) -> ShownError:
-    """Return an error as callers may see it.
+    """Return an error for callers.
 
     Args:
         error: The error.
-        stderr: Whether they may read what the agent's program wrote to standard error.
+        stderr: Whether callers may read the standard error of the agent's program.
     """
     name = type(error).__name__ if isinstance(error, errors.ThinkwellError) else "ServerError"
     message = clean(_words(error))[:MESSAGE]

@@ -1,4 +1,4 @@
-"""Server-sent events over ASGI: a response that ends as soon as its client has gone."""
+"""Server-sent events over ASGI: a response that ends as soon as its client has disconnected."""
 
 from __future__ import annotations
 
@@ -18,26 +18,24 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
-__all__ = ("EventStream", "Frames", "retry_field", "sse_frame")
-
 KEEP_ALIVE: Final = 15.0
-"""Seconds of silence after which something is sent. Proxies give a silent connection up after 30 to 60."""
+"""Seconds of silence after which something is sent. Proxies close silent connections after 30 to 60."""
 
 COMMENT: Final = b": keep-alive\n\n"
-"""What `EventSource` reads and says nothing of (HTML, Server-sent events)."""
+"""A comment, which `EventSource` ignores (HTML, Server-sent events)."""
 
 CLOSE_TIMEOUT: Final = 5.0
-"""Seconds that a source gets to close. There is no client left to send to."""
+"""Seconds that a source gets to close, when there is no client left."""
 
 RETRY: Final = (1000, 3000)
-"""Milliseconds after which a browser comes back, at random between: else all come at once to a server that
-was started again."""
+"""Milliseconds after which a browser reconnects, chosen at random between these: otherwise all would
+reconnect to a restarted server at once."""
 
 _LINE_END: Final = re.compile("\r\n|\r|\n")
 
 
 class _GoneError(Exception):
-    """The client has gone."""
+    """The client has disconnected."""
 
 
 @runtime_checkable
@@ -46,20 +44,20 @@ class _Closable(Protocol):
 
 
 class Frames(Protocol):
-    """Events that are written already."""
+    """Events that are already encoded."""
 
     @property
     def sse(self) -> bytes:
-        """The events as they are sent."""
+        """The encoded events."""
         ...
 
 
 def sse_frame(data: bytes, *, id: str | int | None = None, event: str | None = None) -> bytes:  # noqa: A002 - the field's name
-    r"""Return an event as it is sent (HTML, Server-sent events).
+    r"""Encode an event (HTML, Server-sent events).
 
     Args:
-        data: What it says: UTF-8. Several lines become several ``data:`` fields.
-        id: What `EventSource` repeats as ``Last-Event-ID`` when it comes back.
+        data: Its data, in UTF-8. Several lines become several ``data:`` fields.
+        id: The value that `EventSource` sends as ``Last-Event-ID`` when it reconnects.
         event: Name of the event; ``None``: ``message``.
     """
     frame = b""
@@ -73,7 +71,7 @@ def sse_frame(data: bytes, *, id: str | int | None = None, event: str | None = N
 
 
 def retry_field() -> bytes:
-    """The line that says when a browser comes back; an event or an empty line follows."""
+    """The line that says when a browser reconnects; an event or an empty line follows."""
     return b"retry: %d\n" % random.randint(*RETRY)  # noqa: S311 - nothing secret
 
 
@@ -111,7 +109,7 @@ class EventStream(Response):
         self.background: None = None
         self.init_headers(
             {
-                # `no-transform`: what compresses on the way holds events back until it has enough of them.
+                # `no-transform`: compressing proxies hold events back until they have enough of them.
                 "Cache-Control": "no-store, no-transform",
                 "X-Accel-Buffering": "no",  # nginx, ngx_http_proxy_module: proxy_buffering
                 **(headers or {}),
@@ -123,7 +121,7 @@ class EventStream(Response):
         self._interval = interval
         self._is_sending = False
         self._sent: anyio.Event | None = None
-        """Set when what is being sent was taken, where the other task waits for that."""
+        """Set when the client has taken the current message, if the other task waits for that."""
         self._clock: Callable[[], float]
         self._last = 0.0
         self._failure: Exception | None = None
@@ -154,14 +152,14 @@ class EventStream(Response):
                 await _tell(send, {"type": "http.response.body", "body": b""})
 
     async def _run(self, start: Message, send: Send) -> bool:
-        """Send everything but the end. Return whether the client was there."""
+        """Send everything but the end. Return whether the client was connected."""
         try:
             await _tell(send, start)
-            # Even where it is empty: a server may hold the head back until there is a body (ASGI, HTTP).
+            # Even if it is empty: a server may hold the head back until there is a body (ASGI, HTTP).
             await self._put(send, self._first)
             async for piece in self._source:
                 await self._put(send, piece if isinstance(piece, bytes) else piece.sse)
-                del piece  # else it is kept as long as nothing comes behind it
+                del piece  # otherwise it stays in memory until the next one
         except _GoneError:
             return False
         finally:
@@ -184,7 +182,7 @@ class EventStream(Response):
                 self._sent = None
 
     async def _listen(self, receive: Receive, send: Send, scope: anyio.CancelScope) -> None:
-        """Break silences, until the client has gone. Then end the response."""
+        """Send something after silences, until the client disconnects. Then end the response."""
         try:
             due = self._clock() + self._interval
             while True:
@@ -195,13 +193,13 @@ class EventStream(Response):
                 due = await self._break_silence(send)
         except _GoneError:
             pass
-        except Exception as exc:  # raised by the task of the request
+        except Exception as exc:  # the task of the request raises it
             self._failure = exc
         scope.cancel()
 
     async def _break_silence(self, send: Send) -> float:
-        """Send a sign of life where it is due, and return when it is the next time."""
-        if self._is_sending:  # the client has not yet taken what it was sent
+        """Send a sign of life if it is due, and return the time of the next one."""
+        if self._is_sending:  # the client has not yet taken the last message
             return self._clock() + self._interval
         if self._clock() >= self._last + self._interval:
             made = self._keep_alive
@@ -219,9 +217,9 @@ async def _tell(send: Send, message: Message) -> None:
     """Send a message.
 
     Raises:
-        _GoneError: The client has gone.
+        _GoneError: The client has disconnected.
     """
     try:
         await send(message)
-    except OSError as exc:  # what a server raises then (ASGI, HTTP, disconnected client)
+    except OSError as exc:  # servers raise these then (ASGI, HTTP, disconnected client)
         raise _GoneError from exc

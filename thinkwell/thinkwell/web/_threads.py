@@ -1,4 +1,4 @@
-"""Conversations: which session of an agent each has, so that it goes on after the end of its server."""
+"""Conversations: the agent's session of each, so that it continues after a restart of the server."""
 
 from __future__ import annotations
 
@@ -21,46 +21,44 @@ if TYPE_CHECKING:
     from thinkwell import Agent, Session
     from thinkwell.journal import Journal
 
-__all__ = ("FORGOTTEN", "Place", "Threads")
-
 KIND = "thread"
 
 FORGOTTEN = "The agent does not remember what was said before in this conversation"
-"""What a run hears where its session is not that of the turns before."""
+"""The notice of a run whose session is not that of the earlier turns."""
 
 logger = logging.getLogger("thinkwell")
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a run takes place: what its session is for."""
+    """Where a run takes place: the key of its session."""
 
     agent: str
     folder: str | None
     caller: str
     name: str
-    """The conversation's, or the run's own where it is part of none."""
+    """The name of the conversation, or of the run alone."""
     single: bool
-    """Whether it is part of none."""
+    """Whether it belongs to no conversation."""
 
     @property
     def key(self) -> str:
-        """The same as a text."""
+        """The key as a text."""
         return msgspec.json.encode(self).decode()
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
-    """What is known of a conversation."""
+    """The state of a conversation."""
 
     session: str
     server: str
-    """Who had the session last."""
+    """The server that had the session last."""
 
 
 class Threads:
-    """Opens the sessions of conversations: the one of the turns before, where the agent can do that.
+    """Opens the sessions of conversations: those of the earlier turns, if the agent supports it.
 
     Args:
-        journal: Where they are remembered.
+        journal: Stores them.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -68,11 +66,11 @@ class Threads:
         self._server = secrets.token_hex(8)
         self._forgotten: set[str] = set()
         self._empty: dict[str, bytes] = {}
-        """The conversations of which there was no run when it was looked last."""
+        """The conversations without a run at the last check."""
 
     @asynccontextmanager
     async def session(self, agent: Agent, place: Place, folder: Path | None) -> AsyncGenerator[Session]:
-        """Open the session of a conversation for the time of a block.
+        """Open the session of a conversation during a block.
 
         Raises:
             AgentError: None is available.
@@ -87,7 +85,7 @@ class Threads:
     async def _reopened(
         self, agent: Agent, place: Place, folder: Path | None, stack: AsyncExitStack
     ) -> Session | None:
-        """Open the session that a conversation had before; ``None``: there is none, or it cannot be had."""
+        """Open the earlier session of a conversation; ``None``: there is none, or it is not available."""
         known = await self._known(place)
         if known is None:
             return None
@@ -99,29 +97,29 @@ class Threads:
                 raise
             except AgentError as exc:
                 about = "A conversation with agent %s starts over, as its session could not be opened: %s"
-                logger.warning(about, place.agent, line(str(exc)))  # an agent's words may be in it
+                logger.warning(about, place.agent, line(str(exc)))  # the text may come from an agent
         self._forgotten.add(place.key)
         return None
 
     def was_forgotten(self, place: Place) -> bool:
-        """Return whether the agent does not remember the turns before; once, for the first that asks."""
+        """Return whether the agent has forgotten the earlier turns; once, for the first call."""
         if place.key in self._forgotten:
             self._forgotten.discard(place.key)
             return True
         return False
 
     async def is_elsewhere(self, place: Place) -> bool:
-        """Return whether another server had the last turn, so that a session here is not of today."""
+        """Return whether another server had the last turn, so that an open session here is outdated."""
         known = await self._known(place)
         return known is not None and known.server != self._server
 
     async def prune(self, is_open: Collection[str]) -> None:
-        """Forget the conversations of which no run is known any more, and was none the last time.
+        """Forget the conversations that have no run, and had none at the last check.
 
-        The session of a conversation may be there before its first run is in the journal.
+        A session may exist before the first run of its conversation is in the journal.
 
         Args:
-            is_open: The keys of those that have a session here.
+            is_open: The keys of the conversations with a session here.
 
         Raises:
             JournalError: The journal cannot be used.
@@ -130,7 +128,7 @@ class Threads:
         for key, data in await self._journal.pick_all(KIND):
             try:
                 place = msgspec.json.decode(key, type=Place)
-            except msgspec.DecodeError:  # of another version
+            except msgspec.DecodeError:  # from another version
                 continue
             if key in is_open or await self._journal.runs(caller=place.caller, thread=place.name, limit=1):
                 continue

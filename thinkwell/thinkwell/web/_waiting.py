@@ -1,4 +1,4 @@
-"""Which runs wait for an answer: a list of runs shows where a person is needed."""
+"""The runs that wait for an answer: lists of runs show where a user is needed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal, RunRecord
 
-__all__ = ("forget_waiting", "keep_waiting", "waiting_runs")
-
 KIND: Final = "waiting"
 
 
 async def keep_waiting(journal: Journal, run_id: str, *, waits: bool) -> None:
-    """Keep whether a run waits for an answer, for all servers.
+    """Store whether a run waits for an answer, for all servers.
 
     Raises:
-        JournalError: It cannot be kept.
+        JournalError: It cannot be stored.
     """
     await journal.put(KIND, run_id, b"1" if waits else None)
 
 
 async def forget_waiting(journal: Journal, run_id: str) -> None:
-    """Forget that a run waited for an answer, where its server has died meanwhile.
+    """Forget that a run waited for an answer, if its server has died.
 
     Raises:
         JournalError: It cannot be forgotten.
@@ -34,7 +32,7 @@ async def forget_waiting(journal: Journal, run_id: str) -> None:
 
 
 async def waiting_runs(journal: Journal, records: Iterable[RunRecord]) -> frozenset[str]:
-    """Return the ids of those runs that wait for an answer.
+    """Return the ids of the runs that wait for an answer.
 
     Raises:
         JournalError: That cannot be read.

@@ -1,7 +1,7 @@
-"""Those who watch a run: each reads its log at its own pace, and only what the journal has.
+"""The watchers of a run. Each reads its log at its own pace, and only stored entries.
 
-A watcher that keeps up reads from a window in memory that all of them share, with frames made once; one that
-falls behind reads the journal. No watcher waits for another.
+A watcher that keeps up reads from a window in memory, which all share, with frames that are made once. One
+that falls behind reads the journal. No watcher waits for another.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Entry, Journal, RunRecord
 
-__all__ = ("Batch", "Tail", "Watcher")
-
 WINDOW: Final = 256 * 1024
-"""Bytes of a run's last entries that are kept in memory for those who keep up. Always the last batch."""
+"""Bytes of a run's last entries in memory, for watchers that keep up. Always the last batch."""
 
 PIECE: Final = 64 * 1024
-"""Bytes of entries that are given to those who watch at once, about: each of them may hold as much while its
-client is slow. A single longer entry is given by itself."""
+"""Approximate bytes of entries that a watcher gets at once: each may hold that much while its client is slow.
+
+A longer entry comes alone.
+"""
 
 
 class Batch:
-    """Entries of a run that follow each other; at least one."""
+    """Consecutive entries of a run, at least one."""
 
     __slots__ = ("_sse", "entries")
 
@@ -52,13 +52,13 @@ class Batch:
 
     @property
     def sse(self) -> bytes:
-        """The entries as server-sent events, made once for all who watch."""
+        """The entries as server-sent events, made once for all watchers."""
         if self._sse is None:
             self._sse = b"".join(map(_frame, self.entries))
         return self._sse
 
     def after(self, seq: int) -> Batch:
-        """Return what is behind a number, which is below the last one."""
+        """Return the entries after a number, which is less than the last one."""
         entries = self.entries
         if seq < entries[0].seq:
             return self
@@ -66,27 +66,27 @@ class Batch:
 
 
 class Tail:
-    """The end of a run's log, as those who watch it in this process share it.
+    """The end of a run's log, shared by its watchers in this process.
 
     Args:
-        last: Number of the entry behind which it begins.
+        last: Number of the entry after which it begins.
     """
 
     def __init__(self, last: int = 0) -> None:
         self.last: int = last
         """Number of the last entry."""
         self.over: bool = False
-        """Whether nothing more comes: the end is there, or the server closes."""
+        """Whether nothing more comes: the end is here, or the server is closing."""
         self._begin = last
-        """Number of the entry behind which the window begins."""
+        """Number of the entry after which the window begins."""
         self._window: deque[Batch] = deque()
         self._size = 0
         self._joined: Batch | None = None
-        """What several are given who have fallen behind together."""
+        """The batches for several watchers that are equally late."""
         self._changed: anyio.Event | None = None
 
     def push(self, entries: Sequence[Entry]) -> None:
-        """Add entries that the journal has, and wake those who wait."""
+        """Add stored entries, and wake the waiting watchers."""
         batch = Batch(tuple(entries))
         self._window.append(batch)
         self._size += batch.size
@@ -105,11 +105,11 @@ class Tail:
         self._wake()
 
     def has(self, seq: int) -> bool:
-        """Return whether all that is behind a number is in the window."""
+        """Return whether the window has everything after a number."""
         return seq >= self._begin
 
     def after(self, seq: int) -> Batch | None:
-        """Return what comes behind a number that the window has; ``None``: nothing yet."""
+        """Return the entries after a number in the window; ``None``: there are none yet."""
         if seq >= self.last:
             return None
         newest = self._window[-1]
@@ -120,7 +120,7 @@ class Tail:
         return self._joined
 
     def _join(self, seq: int) -> Batch:
-        """Return the batches behind a number as one, up to a size: sending is what costs."""
+        """Return the batches after a number as one, up to a size, since each send is expensive."""
         behind = list(takewhile(lambda batch: batch.last > seq, reversed(self._window)))
         first = behind.pop().after(seq)
         entries, size = list(first.entries), first.size
@@ -129,7 +129,7 @@ class Tail:
         return Batch(tuple(entries))
 
     async def wait(self) -> None:
-        """Wait for news."""
+        """Wait for entries."""
         if self._changed is None:
             self._changed = anyio.Event()
         await self._changed.wait()
@@ -141,11 +141,11 @@ class Tail:
 
 
 class Watcher:
-    """One who watches a run. Made by `RunServer.watch`."""
+    """A watcher of a run. Created by `RunServer.watch`."""
 
     def __init__(self, journal: Journal, record: RunRecord, tail: Tail | None, after: int) -> None:
         self.record = record
-        """What was known of the run at the start."""
+        """The state of the run at the start."""
         self.ended: bool = record.ended is not None and after >= record.last_seq
         """Whether it has everything, the end included."""
         self._journal = journal
@@ -155,15 +155,15 @@ class Watcher:
 
     @property
     def seq(self) -> int:
-        """Number of the last entry that it has."""
+        """Number of its last entry."""
         return self._seq
 
     def again(self) -> Watcher:
-        """Return another one, who watches the same run from its beginning."""
+        """Return another watcher of the same run, from its beginning."""
         return Watcher(self._journal, self.record, self._tail, 0)
 
     def skip(self, seq: int) -> None:
-        """Give it only what is behind a number."""
+        """Continue after a number."""
         self._seq = max(self._seq, seq)
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class Watcher:
         """Wait for entries, and take them. Cancelling loses none.
 
         Returns:
-            ``None``: everything was given (`ended`), or the server closes, or the run was deleted.
+            ``None``: it has everything (`ended`), the server is closing, or the run was deleted.
 
         Raises:
             JournalError: The journal cannot be read.
@@ -189,7 +189,7 @@ class Watcher:
                     await tail.wait()
                     rested = True
                     continue
-                if not rested:  # others have their turn, though there is something to take at once
+                if not rested:  # other tasks get a turn, even if there are entries
                     await checkpoint()
                     rested = True
                     continue
@@ -202,7 +202,10 @@ class Watcher:
         return None
 
     async def _read(self) -> Batch | None:
-        """Read what is not in memory any more; ``None``: it was deleted, or there is no such number."""
+        """Read entries that are no longer in memory.
+
+        ``None``: they were deleted, or the number does not exist.
+        """
         entries = await self._journal.read(self.record.id, self._seq, most=PIECE)
         return Batch(tuple(entries)) if entries else None
 

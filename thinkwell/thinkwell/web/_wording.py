@@ -1,7 +1,7 @@
-"""What is said of what cannot be used: where it stands, what is wrong, and what to send instead.
+"""Messages about invalid values: where they stand, what is wrong, and what to send instead.
 
-All of it is in the words of JSON, whatever of Python has found the mistake, and each text has one form:
-``field: what is wrong; what to do``.
+They use the words of JSON, whichever part of Python has found the error, and have one form: ``field: what is
+wrong; what to do``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
     from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 
-__all__ = ("answer_words", "closed_words", "no_such", "schema_words", "type_words")
-
 LONGEST: Final = 100
-"""Characters that are repeated of what a client has sent."""
+"""Characters of a client's value that are repeated."""
 
 LONGEST_WHY: Final = 500
-"""Characters of why something cannot be used, where others say it."""
+"""Characters of another library's reason."""
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`")
@@ -37,37 +35,7 @@ _CHOICE: Final = re.compile(r"Invalid (?:enum )?value '?(.*?)'?", re.DOTALL)
 _BOUND: Final = re.compile(r"Expected `([^`]*)` (?:of length )?([<>]=?) (\S+)")
 _KIND: Final = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
 _STEP: Final = re.compile(r"\.(\w+)|\[(?:\d+|\.\.\.)\]")
-"""A step of a path: into a field, or into a list or a mapping."""
-
-_TERMS: Final = {
-    "str": "a string",
-    "bytes": "a string of base64",
-    "int": "an integer",
-    "float": "a number",
-    "bool": "a boolean",
-    "array": "an array",
-    "object": "an object",
-    "null": "null",
-}
-"""What msgspec calls what."""
-
-_KINDS: Final[tuple[tuple[tuple[type[Type], ...], str], ...]] = (
-    ((inspect.StrType,), "a string"),
-    ((inspect.BytesType,), "a string of base64"),
-    ((inspect.IntType,), "an integer"),
-    ((inspect.FloatType,), "a number"),
-    ((inspect.BoolType,), "a boolean"),
-    ((inspect.ListType, inspect.VarTupleType), "an array"),
-    ((inspect.DictType, inspect.StructType), "an object"),
-)
-
-_UNITS: Final = {"str": "character", "array": "item"}
-"""What the length of something is counted in."""
-
-_OTHERS: Final = {
-    "Invalid base64 encoded string": "it is no base64; send the bytes of the file in that",
-    "Number out of range": "the number is too large; give a smaller one",
-}
+"""A step of a path: into a field, a list or a mapping."""
 
 _SCHEMA_TERMS: Final = {
     "array": "an array",
@@ -80,9 +48,36 @@ _SCHEMA_TERMS: Final = {
 }
 """The types of JSON Schema."""
 
+_TERMS: Final = _SCHEMA_TERMS | {
+    "str": "a string",
+    "bytes": "a string of base64",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "a boolean",
+}
+"""The names that msgspec gives to types."""
+
+_KINDS: Final[tuple[tuple[tuple[type[Type], ...], str], ...]] = (
+    ((inspect.StrType,), "a string"),
+    ((inspect.BytesType,), "a string of base64"),
+    ((inspect.IntType,), "an integer"),
+    ((inspect.FloatType,), "a number"),
+    ((inspect.BoolType,), "a boolean"),
+    ((inspect.ListType, inspect.VarTupleType), "an array"),
+    ((inspect.DictType, inspect.StructType), "an object"),
+)
+
+_UNITS: Final = {"str": "character", "array": "item"}
+"""The units of lengths."""
+
+_OTHERS: Final = {
+    "Invalid base64 encoded string": "it is no base64; send the bytes of the file in that",
+    "Number out of range": "the number is too large; give a smaller one",
+}
+
 
 def no_such(name: str, choices: Iterable[str]) -> str:
-    """Return what is said of a name that is none of those that there are."""
+    """Return the message about an unknown name."""
     known = list(choices)
     told = f"there is no {name[:LONGEST]!r}"
     if not known:
@@ -94,16 +89,16 @@ def no_such(name: str, choices: Iterable[str]) -> str:
 
 
 def type_words(error: msgspec.ValidationError, kind: type[Struct], *, at: str = "") -> str:
-    """Return what is wrong with something that was to be of a type.
+    """Return the message about a value of the wrong type.
 
     Args:
-        error: What msgspec says of it.
+        error: The error of msgspec.
         kind: The type.
-        at: Where all of it stands; ``""``: it is the body of a request, or its query.
+        at: Where the whole value stands; ``""``: it is the body of a request, or its query.
     """
     said = str(error)
     what, _, path = said.rpartition(" - at `$") if " - at `$" in said else (said, "", "")
-    path = path.removesuffix("`")[:LONGEST]  # it may be of a name that looks like a place
+    path = path.removesuffix("`")[:LONGEST]  # it may belong to a name that looks like a place
 
     def place(field: str = "") -> str:
         return f"{at}{path}{field and f'.{field}'}".removeprefix(".") or "the body"
@@ -126,7 +121,7 @@ def _wrong(what: str, wanted: Sequence[Type]) -> str:
 
 
 def _beyond(kind: str, sign: str, bound: str) -> str:
-    is_less = sign.startswith(">")  # than what may be
+    is_less = sign.startswith(">")  # than the maximum
     unit = _UNITS.get(kind)
     if unit is not None:
         words = "too short; give at least" if is_less else "too long; give at most"
@@ -144,7 +139,7 @@ def _no_field(name: str, types: Sequence[Type]) -> str:
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:
-    """Return what may have been meant, whatever the case of its letters."""
+    """Return the name that was probably meant, ignoring case."""
     by_case = {each.casefold(): each for each in known}
     near = get_close_matches(name[:LONGEST].casefold(), by_case, n=1)
     return by_case[near[0]] if near else None
@@ -159,7 +154,7 @@ def _type_of(kind: type[Struct]) -> Type:
 
 
 def _at(kind: type[Struct], path: str) -> list[Type]:
-    """Return of which types something may be that stands at a path, as msgspec writes paths."""
+    """Return the possible types at a path, as msgspec writes paths."""
     types: list[Type] = [_type_of(kind)]
     for step in _STEP.finditer(path):
         types = [inner for each in types for inner in _alternatives(_inner(each, step[1]))]
@@ -175,7 +170,7 @@ def _alternatives(types: Iterable[Type]) -> Iterable[Type]:
 
 
 def _inner(type_: Type, field: str | None) -> Iterable[Type]:
-    """Return what there is in a field, or in a list or a mapping."""
+    """Return the type in a field, a list or a mapping."""
     match type_:
         case inspect.StructType(tag_field=str(tag_field), tag=tag) if field == tag_field:
             yield inspect.LiteralType((tag,))
@@ -198,7 +193,7 @@ def _choices(types: Iterable[Type]) -> list[str]:
 
 
 def _wanted(types: Sequence[Type]) -> str:
-    """Return what may stand where there may be something of some types."""
+    """Return the possible contents of a value of some types."""
     types = [each.type if isinstance(each, inspect.Metadata) else each for each in types]
     kinds = [name for each in types for of, name in _KINDS if isinstance(each, of)]
     choices = _choices(types)
@@ -214,17 +209,17 @@ def _joined(kinds: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-# What others have found
+# Errors of other libraries
 
 
 def schema_words(error: Exception, at: str) -> str:
-    """Return why something is no schema for a result.
+    """Return why a value is not a schema for a result.
 
     Args:
-        error: What `output_of` has raised.
+        error: The error of `output_of`.
         at: Where the schema stands.
     """
-    from jsonschema import SchemaError  # which has read it
+    from jsonschema import SchemaError  # it has read the schema
 
     why = error.__cause__ or error
     found = why.__cause__
@@ -248,16 +243,9 @@ def _no_schema(error: SchemaError) -> str:
 
 
 def _term(value: object) -> str:
-    """Return of which kind a value of JSON is."""
-    kinds: tuple[tuple[type, str], ...] = (
-        (bool, "bool"),
-        (int, "int"),
-        (float, "float"),
-        (str, "str"),
-        (list, "array"),
-        (dict, "object"),
-    )
-    return _TERMS[next((name for kind, name in kinds if isinstance(value, kind)), "null")]
+    """Return the type of a JSON value."""
+    name = type(value).__name__
+    return _TERMS[{"list": "array", "dict": "object", "NoneType": "null"}.get(name, name)]
 
 
 def answer_words(error: AnswerInvalid) -> str:

@@ -1,4 +1,4 @@
-"""Workers of an HTTP server, where each has runs of its own in memory: a warning."""
+"""A warning if the workers of an HTTP server have their own runs in memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from thinkwell.journal import MemoryJournal
 if TYPE_CHECKING:
     from thinkwell.journal import Journal
 
-__all__ = ("warn_of_workers",)
-
 _SEVERAL: Final = (
     "this process is one of several workers, and keeps its runs in memory: a request for a run that reaches "
     "another worker gets 404. Give RunServer a journal that they share, journal=RedisJournal(…), or have one "
@@ -23,23 +21,23 @@ _SEVERAL: Final = (
 )
 
 _OPTION: Final = re.compile(r"(?<!\S)(?:--workers[ =]|-w[ =]?)(\d+)(?!\S)")
-"""How uvicorn, gunicorn, hypercorn and granian are told on their command line."""
+"""The options for workers of uvicorn, gunicorn, hypercorn and granian on the command line."""
 
 
 logger = logging.getLogger("thinkwell")
 
 
 def warn_of_workers(journal: Journal) -> None:
-    """Log a warning where this process is one of several workers, and its journal is in memory."""
+    """Log a warning if this process is one of several workers, and its journal is in memory."""
     if isinstance(journal, MemoryJournal) and _has_several():
         logger.warning(_SEVERAL)
 
 
 def _has_several() -> bool:
-    """Return whether this process is one of several workers, as far as can be seen.
+    """Return whether this process is one of several workers, if that is visible.
 
-    A worker has the command line of its server, also where it was spawned. What stands elsewhere, in
-    ``uvicorn.run(workers=…)`` or in a configuration file of gunicorn, cannot be seen.
+    A worker has the command line of its server, even if it was spawned. Settings elsewhere, in
+    ``uvicorn.run(workers=…)`` or in a configuration file of gunicorn, are invisible.
     """
     if multiprocessing.parent_process() is None and "gunicorn.arbiter" not in sys.modules:
         return False

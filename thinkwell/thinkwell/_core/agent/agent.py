@@ -156,6 +156,7 @@ class RunningAgent:
             workspace=setup.workspace,
             observers=Observers(observers),
             whole_fields=profile is not None and profile.whole_fields,
+            keeps_system=profile is not None and profile.keeps_system,
             withdraw=lambda session_id: self.questions.asker.open.withdraw(session=session_id),
             tasks=tasks,
             errors=AgentErrors(name, client, line.command, profile),
@@ -197,7 +198,8 @@ class RunningAgent:
 
     def statistics(self) -> AgentStatistics:
         """Return statistics of its current work."""
-        return self._runs.statistics(len(self.questions.asker.open.waiting))
+        questions = len(self.questions.asker.open.waiting) + self.spares.open_questions
+        return self._runs.statistics(questions, self.spares.runs)
 
     def start(
         self,
@@ -259,9 +261,9 @@ class RunningAgent:
     def leave_session(self, session: WireSession) -> None:
         """Cancel the runs of a session."""
         session.leave()
-        tried = (run for run in tuple(self.spares.runs) if run.session is session)
-        for run in (*tried, *self._runs.of(session)):
-            run.stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
+        tried = [run.stop for run in self.spares.runs if run.session is session]
+        for stop in (*tried, *(run.stop for run in self._runs.of(session))):
+            stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
 
     async def authenticate(self, method: str) -> None:
         """Let the agent log in by itself. Programs that it opens for that, such as a browser, outlive it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from thinkwell._core.protocol.errors import auth_methods, translate
+from thinkwell._core.protocol.errors import auth_methods, quota_renewal, translate
 from thinkwell.agents._profile import advise, advising
-from thinkwell.errors import AgentReported
+from thinkwell.errors import AgentReported, QuotaExhausted
 from thinkwell_acp import AcpError, DecodeError, RpcError
 from thinkwell_acp.errors import AUTH_REQUIRED
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thinkwell.agents import AgentProfile
     from thinkwell.errors import AuthMethod
     from thinkwell_acp import Client
+    from thinkwell_acp import schema as s
 
 T = TypeVar("T")
 
@@ -40,6 +41,8 @@ class AgentErrors:
         self._profile = profile
         self.ended_because = ""
         """Why we ended the agent's process."""
+        self._quota_renewal = 0.0
+        """When its quota is renewed, in seconds since 1970; 0: it was not said to be used up."""
 
     @property
     def methods(self) -> tuple[AuthMethod, ...]:
@@ -68,6 +71,11 @@ class AgentErrors:
         """Return the same without hints."""
         return translate(exc, self._agent, methods, ended_because=self.ended_because)
 
+    def note(self, update: s.SessionUpdate) -> None:
+        """Keep what an update says of the errors that may follow."""
+        renewal = quota_renewal(update)
+        self._quota_renewal = self._quota_renewal if renewal is None else renewal
+
     @property
     def in_text(self) -> bool:
         """Whether the agent ends failed turns like any other, and marks them."""
@@ -85,6 +93,8 @@ class AgentErrors:
             texts = (exc.message, text) if exc.code == AUTH_REQUIRED else (exc.message,)
             reported = (self._classified(AgentReported(exc.code, said, exc.data)) for said in texts)
             error = next(filter(None, reported), error)
+        if isinstance(error, QuotaExhausted) and error.resets_at is None:
+            error.resets_at = self._quota_renewal or None
         self.advise(error)
         return error
 

@@ -299,7 +299,10 @@ def _as_spare(agent: Agent) -> OpenedSpare:
     """Return what is needed of an agent that was opened to take over."""
     running = agent._agent
     return OpenedSpare(
-        starter=agent._starter, alive=lambda: running.client.connection.error is None, close=agent.close
+        starter=agent._starter,
+        alive=lambda: running.client.connection.error is None,
+        close=agent.close,
+        open_questions=lambda: running.statistics().open_questions,
     )
 
 

@@ -11,8 +11,8 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
-from thinkwell._core.log.outcome import Outcome as Settled
 from thinkwell._core.log.run_log import RunLog
+from thinkwell._core.log.settlement import Settlement
 from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell._core.schema.arguments import check_count
 from thinkwell._core.schema.misuse import hints
@@ -347,7 +347,7 @@ def unstarted(error: Exception, *, agent: str, cwd: str) -> ThoughtStream[Any]:
     """
     run = _Unstarted()
     log = RunLog(agent=agent, cwd=cwd)
-    outcome: Settled[Any] = Settled(run.id)
+    outcome: Settlement[Any] = Settlement(run.id)
     outcome.fail(error)
     log.add(ev.PhaseChanged, phase="failed")
     log.end(error)

@@ -379,6 +379,7 @@ class Run(Generic[T]):
 
     def _note_state(self, update: s.SessionUpdate) -> None:
         self.session.note_state(update)
+        self._host.errors.note(update)
         if self._turn is not None and self._host.errors.in_text:
             failed = turn_failed(update)
             if failed is not None:

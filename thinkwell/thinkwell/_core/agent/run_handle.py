@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.run_turns import FollowUp
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.log_lines import LogLines
-    from thinkwell._core.log.outcome import Outcome
+    from thinkwell._core.log.settlement import Settlement
     from thinkwell._core.log.stream import Otherwise
     from thinkwell._core.questions.asker import Asker
     from thinkwell._core.turn.turn import Patience
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=ev.ThoughtEvent)
 S = TypeVar("S", Injected, Queued[Any], Refused)
 T = TypeVar("T")
+
+UNANSWERED: Final = "the agent has not answered"
 
 ANSWER_TIMEOUT: Final = 5.0
 """Seconds that an agent has, once the run is over, to say whether it has taken what it was told."""
@@ -61,7 +63,7 @@ class RunHandle(Generic[T]):
         return ThoughtStream(record.log, ThoughtResult(record.result), self)
 
     @property
-    def outcome(self) -> Outcome[T]:
+    def outcome(self) -> Settlement[T]:
         """What the run comes to."""
         return self._run.record.result
 
@@ -137,6 +139,8 @@ class RunHandle(Generic[T]):
             refused = await self._inject(text)
             if refused is None:
                 return Injected()
+            if refused == UNANSWERED:
+                return Refused(refused, unclear=True)
         elif otherwise is None:
             raise SteeringUnsupported(self._host.name)
         else:
@@ -183,7 +187,7 @@ class RunHandle(Generic[T]):
             return str(error)
         if error is not None:
             raise self._host.errors.translated(error) from error
-        return answers[0] if answers else "the agent has not answered"
+        return answers[0] if answers else UNANSWERED
 
     def _steered(self, text: str, came_to: S, reason: str = "") -> S:
         """Record the outcome."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from thinkwell._core.agent.run import Run
+    from thinkwell._core.agent.spares import Waiting
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.turn.turn import Patience
     from thinkwell.events import Phase
@@ -31,7 +32,7 @@ class AgentStatistics(NamedTuple):
     """Statistics of an agent's current work: see `Agent.statistics`."""
 
     runs: tuple[RunStatistics, ...]
-    """The runs that have not ended, in the order of their start."""
+    """The runs that have not ended, in the order of their start; first those that may be tried again."""
     buffered_events: int
     """The number of events that these runs keep for readers."""
     open_questions: int
@@ -60,22 +61,26 @@ class Runs:
         for run in self:
             run.stop(why(), patience)
 
-    def statistics(self, open_questions: int) -> AgentStatistics:
+    def statistics(self, open_questions: int, tried: Iterable[Waiting]) -> AgentStatistics:
         """Return statistics of all runs.
 
         Args:
-            open_questions: The number of the agent's open questions.
+            open_questions: The number of open questions, those of agents that have taken over, too.
+            tried: The runs that may be tried again: each counts once, whichever agent works on it.
         """
-        records = [(run.record, run.record.log.view()) for run in self]
+        logs = {each.id: each.log for each in tried}
+        for run in self:
+            logs.setdefault(run.id, run.record.log)
+        views = [(id_, log, log.view()) for id_, log in logs.items()]
         runs = tuple(
             RunStatistics(
-                id=record.id,
+                id=id_,
                 session_id=view.session_id,
                 phase=view.phase,
-                buffered_events=len(record.log.events),
+                buffered_events=len(log.events),
                 open_questions=len(view.questions),
             )
-            for record, view in records
+            for id_, log, view in views
         )
         return AgentStatistics(
             runs=runs, buffered_events=sum(run.buffered_events for run in runs), open_questions=open_questions

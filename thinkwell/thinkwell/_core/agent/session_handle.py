@@ -223,6 +223,8 @@ class Session:
         self._starter.check_open()
         agent = self._starter.agent
         instructions = session_system(system, system_mode, system_fallback)
+        if instructions is None and not agent.host.keeps_system:
+            instructions = self._wire.system
         plan = session_plan(
             agent,
             cwd=self.cwd if cwd is None else cwd,
@@ -231,7 +233,7 @@ class Session:
             sources={"fork": self.id},
             model=self._wire.state.model_id if model is None else model,
             output=output,
-            system=self._wire.system if instructions is None else instructions,
+            system=instructions,
             open_timeout=open_timeout,
         )
         return open_session(agent, plan)
@@ -337,7 +339,7 @@ def session_plan(
     with agent.host.errors.advising():
         check_reachable(servers, agent.client.capabilities.mcp_capabilities)
     if system is not None:
-        check_system(agent, system)
+        check_system(agent, system, old=how != "new")
     return SessionPlan(
         cwd=folder,
         mcp_servers=servers,

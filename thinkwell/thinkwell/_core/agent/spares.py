@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.opening import Hold
     from thinkwell._core.agent.run_handle import RunHandle
     from thinkwell._core.log.observers import RunObserver
+    from thinkwell._core.log.run_log import RunLog
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
     from thinkwell._core.turn.turn import Patience
@@ -76,6 +77,7 @@ class OpenedSpare(Struct, frozen=True, kw_only=True):
     starter: Beginner
     alive: Callable[[], bool]
     close: Callable[[], Awaitable[None]]
+    open_questions: Callable[[], int]
 
 
 class Spare:
@@ -116,6 +118,12 @@ class Waiting(Protocol):
     """A run that may be between two of its tries, when no agent knows of it."""
 
     over: anyio.Event
+    log: RunLog
+
+    @property
+    def id(self) -> str:
+        """Its id, which its tries have, too."""
+        ...
 
     @property
     def session(self) -> WireSession | None:
@@ -164,6 +172,11 @@ class Spares:
                 opened = self._opened[spare] = await spare.open()
                 self._stack.push_async_callback(opened.close)
             return opened
+
+    @property
+    def open_questions(self) -> int:
+        """The number of their open questions."""
+        return sum(opened.open_questions() for opened in self._opened.values())
 
     async def close(self) -> None:
         """Close all of them."""

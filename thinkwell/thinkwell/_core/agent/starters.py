@@ -169,14 +169,20 @@ class SessionStarter:
         self.agent.check_open()
 
 
-def check_system(agent: RunningAgent, system: SystemPrompt) -> None:
+def check_system(agent: RunningAgent, system: SystemPrompt, *, old: bool = False) -> None:
     """Check that the agent supports a system prompt, or that there is a fallback.
+
+    Args:
+        agent: The agent.
+        system: The system prompt.
+        old: Whether it is for a session that exists.
 
     Raises:
         CapabilityMissing: It does not, and there is no fallback.
     """
     with agent.host.errors.advising():
-        wire_system_prompt(system, agent.client.capabilities.session_capabilities)
+        kept = old and agent.host.keeps_system
+        wire_system_prompt(system, agent.client.capabilities.session_capabilities, kept=kept)
 
 
 def explain(

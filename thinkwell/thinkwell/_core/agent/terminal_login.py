@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.errors import AuthMethod
     from thinkwell.questions import QuestionHandler
 
-__all__ = ("login",)
-
 
 async def login(
     agent: str | None = None,

@@ -18,9 +18,9 @@ from thinkwell._core.agent.limits import within_budget
 from thinkwell._core.agent.run_life import next_run_id
 from thinkwell._core.agent.spares import Fallback, add_tries, another_may_help, ended_on_purpose, failed_try
 from thinkwell._core.log.log_lines import LogLines
-from thinkwell._core.log.observers import RunObserver
-from thinkwell._core.log.outcome import Outcome
+from thinkwell._core.log.observers import RunObserver, RunObservers
 from thinkwell._core.log.run_log import RunLog, running_clock
+from thinkwell._core.log.settlement import Settlement
 from thinkwell._core.log.stream import Refused, ThoughtResult, ThoughtStream
 from thinkwell._core.task.briefing import briefing
 from thinkwell._core.task.prompt import TextPart, joined
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.run_handle import RunHandle
     from thinkwell._core.agent.spares import Beginner, Spare
     from thinkwell._core.log.listener import RunListener
+    from thinkwell._core.log.observers import RunFacts
     from thinkwell._core.log.stream import Injected, Otherwise, Queued
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
@@ -60,6 +61,14 @@ class _Try(RunObserver):
         self._tries = tries
         self._began = began
         """When it began, in seconds since the first did."""
+
+    def begun(self, facts: RunFacts, /) -> None:
+        """Pass on what is known."""
+        self._tries.begun(facts)
+
+    def session(self, session_id: str, /) -> None:
+        """Pass on the session."""
+        self._tries.observers.session(session_id)
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
         """Pass on an event."""
@@ -125,7 +134,7 @@ class Tries(Generic[T]):
         self.session: WireSession | None = session
         self.id: Final = options.run_id or next_run_id()
         name, owner = agent.host.name, agent.host.owner
-        self._log = RunLog(
+        self.log: RunLog = RunLog(
             options.include,
             options.buffer,
             lambda error: agent.host.tasks.start_soon(self._overflown, error),
@@ -134,7 +143,11 @@ class Tries(Generic[T]):
             cwd=agent.setup.cwd,
             owner=owner,
         )
-        self._outcome: Outcome[T] = Outcome(self.id, lines=LogLines(agent=name, run=self.id), owner=owner)
+        self.observers: RunObservers = RunObservers(())
+        """They observe all tries as one run."""
+        self._outcome: Settlement[T] = Settlement(
+            self.id, self._settled, lines=LogLines(agent=name, run=self.id), owner=owner
+        )
         self.effects: Effects = Effects(spec.tools, lambda id_: self._current.is_own(id_))
         self._spare: Spare | None = None
         """The agent that tries it now, or next; ``None``: the block's own."""
@@ -153,10 +166,10 @@ class Tries(Generic[T]):
         self._begin(self._starter, self._spec)
         self._agent.spares.runs[self] = None
         self._agent.host.tasks.start_soon(self._main)
-        return ThoughtStream(self._log, ThoughtResult(self._outcome), self)
+        return ThoughtStream(self.log, ThoughtResult(self._outcome), self)
 
     def _begin(self, starter: Beginner, spec: Spec[T]) -> None:
-        observer = _Try(self, self._log.now())
+        observer = _Try(self, self.log.now())
         options = replace(
             self._options,
             include=frozenset(),
@@ -172,6 +185,14 @@ class Tries(Generic[T]):
 
     # What a try tells
 
+    def begun(self, facts: RunFacts) -> None:
+        """Take what is known of a try: the first one says what there is to know of all."""
+        if facts.attempt == 1:
+            whole = structs.replace(facts, include=self._options.include)
+            self.observers = self._agent.host.observers.whole(whole)
+            for listener in self.observers.listeners:
+                self.log.listen(listener)
+
     def take(self, event: ev.ThoughtEvent, at: float) -> None:
         """Append an event of a try."""
         self.effects.take(event)
@@ -180,8 +201,8 @@ class Tries(Generic[T]):
         if isinstance(event, ev.PhaseChanged) and event.phase in LAST_PHASES:
             self._last_phase = event  # it is the last only if no other try follows
             return
-        self._log.adopt(event, at)
-        self._log.publish()
+        self.log.adopt(event, at)
+        self.log.publish()
 
     def settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
         """Take the result of a try, or an error after which there is no other."""
@@ -228,8 +249,8 @@ class Tries(Generic[T]):
         else:
             return False
         for event in (failed, notice):
-            self._log.adopt(event, self._log.now())
-        self._log.publish()
+            self.log.adopt(event, self.log.now())
+        self.log.publish()
         self._current.lines(logging.WARNING, "Run %s: %s: %s", self.id, notice.title, failed.reason)
         self._failed.append(failed)
         return True
@@ -262,10 +283,10 @@ class Tries(Generic[T]):
         """Wait for the end of each try, and begin the next one."""
         while True:
             await self._current.wait()
-            if self._stopped_by is None and not self._log.ended:
+            if self._stopped_by is None and not self.log.ended:
                 with anyio.CancelScope() as self._scope:
                     await self._begin_next()
-            if self._log.ended:
+            if self.log.ended:
                 return
             if self._stopped_by is not None and not self._tries_now:
                 self._end(self._stopped_by)
@@ -293,14 +314,13 @@ class Tries(Generic[T]):
     def _next_spec(self) -> Spec[T]:
         if self._spare is None:
             return self._spec
-        before = dict.fromkeys(failed.agent for failed in self._failed)
-        return with_text(self._spec, briefing(self._log.view(), before, changed=self.effects.any()))
+        return with_text(self._spec, briefing(self.log.view(), self._failed, changed=self.effects.any()))
 
     # The end
 
     def stop(self, why: Exception, patience: Patience = PATIENT) -> None:
         """End it before its time; the result fails with the reason unless it is there already."""
-        if self._log.ended:
+        if self.log.ended:
             return
         if self._stopped_by is None:
             self._stopped_by = why
@@ -320,7 +340,7 @@ class Tries(Generic[T]):
 
     def _end(self, error: Exception | None) -> None:
         """Append the end, once. Without an error it is the result's, where that is one."""
-        if self._log.ended:
+        if self.log.ended:
             return
         if error is not None:
             self._fail(error)
@@ -329,8 +349,12 @@ class Tries(Generic[T]):
             phase, cut = self._last_phase.phase, self._last_phase.cut
         else:
             phase, cut = "cancelled" if isinstance(final, ThoughtCancelled) else "failed", None
-        self._log.add(ev.PhaseChanged, phase=phase, cut=cut)
-        self._log.end(final)
+        self.log.add(ev.PhaseChanged, phase=phase, cut=cut)
+        self.log.end(final)
+        self.observers.ended(final, cut)
+
+    def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
+        self.observers.settled(raw, error)
 
     # What the stream asks
 
@@ -362,12 +386,12 @@ class Tries(Generic[T]):
         """Have a listener hear what was kept, and the try that runs. No other follows."""
         self._current.attach(listener)
         self._fallback, self._options = Fallback(), replace(self._options, retry=None)
-        for event in tuple(self._log.events):
+        for event in tuple(self.log.events):
             listener.event(event)
 
     async def steer(self, text: str, otherwise: Otherwise | None) -> Injected | Queued[Any] | Refused:
         """Tell the agent something while it works."""
-        if not self._tries_now and not self._log.ended:
+        if not self._tries_now and not self.log.ended:
             await checkpoint()
             return Refused("no agent works on it: it will be tried again")
         return await self._current.steer(text, otherwise)

@@ -11,8 +11,8 @@ from thinkwell._core.schema.partial import Partial, continues, whole
 from thinkwell._display.calls import draft_of
 
 if TYPE_CHECKING:
-    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
+    from thinkwell._core.log.settlement import Settlement
 
 V_co = TypeVar("V_co", covariant=True)
 
@@ -45,7 +45,7 @@ class DraftReader(Generic[V_co]):
         outcome: Its result, or its error.
     """
 
-    def __init__(self, log: RunLog, outcome: Outcome[Any]) -> None:
+    def __init__(self, log: RunLog, outcome: Settlement[Any]) -> None:
         self._log = log
         self._outcome = outcome
         self._partial = log.partial

@@ -52,6 +52,9 @@ class RunFacts(Struct, frozen=True, kw_only=True):
 class RunObserver:
     """Observes one run. By default it does nothing: override what you need."""
 
+    def begun(self, facts: RunFacts, /) -> None:
+        """Handle the start, before any other observer does."""
+
     def event(self, event: ev.ThoughtEvent, /) -> None:
         """Handle an event, whether the run keeps it or not. Its number counts only if it is kept."""
 
@@ -105,6 +108,13 @@ class Observer(ABC):
     @abstractmethod
     def run(self, facts: RunFacts, /) -> RunObserver | None:
         """Handle the start of a run, in the task that began it, and return an observer for it."""
+
+    def whole(self, facts: RunFacts, /) -> RunObserver | None:
+        """Handle the start of a run that may be tried again, and return an observer for all its tries.
+
+        Each try is reported by `run`, too, with the same id.
+        """
+        return None
 
     @abstractmethod
     def session(self, how: str, /) -> SessionObserver | None:
@@ -209,7 +219,13 @@ class Observers:
 
     def run(self, facts: RunFacts, own: RunObserver | None = None) -> RunObservers:
         """Tell of a run, and return who is told more: they, and the run's own observer."""
+        if own is not None:
+            own.begun(facts)
         return RunObservers(_present((*(observer.run(facts) for observer in self._observers), own)))
+
+    def whole(self, facts: RunFacts) -> RunObservers:
+        """Report a run that may be tried again."""
+        return RunObservers(_present(observer.whole(facts) for observer in self._observers))
 
     def session(self, how: str) -> SessionObservers:
         """Report a session."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from thinkwell.view import DraftKind
 
-__all__ = ("PARTS", "ViewReducer", "last_text")
-
 _TOOL_EVENTS: Final = (ev.ToolStart, ev.ToolUpdate, ev.ToolDone)
 _RARE: Final = (ev.PlanUpdate, ev.UserMessage, ev.Steered)
 """The other parts of the conversation."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from thinkwell._display.changes import ToolEvent
     from thinkwell.view import AnswerView, QuestionView
 
-__all__ = ("Plans", "Questions", "ResultCall", "State")
-
 
 class Questions:
     """The questions of a run, open and answered."""

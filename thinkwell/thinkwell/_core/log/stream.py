@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from thinkwell._core.log.drafts import Draft
     from thinkwell._core.log.listener import RunListener
-    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
+    from thinkwell._core.log.settlement import Settlement
     from thinkwell.questions import Answer
     from thinkwell.view import RunView
 
@@ -118,7 +118,7 @@ class ThoughtResult(Generic[T_co]):
     It settles whether or not you await it. Cancelling an ``await`` cancels only that wait.
     """
 
-    def __init__(self, outcome: Outcome[T_co]) -> None:
+    def __init__(self, outcome: Settlement[T_co]) -> None:
         self._outcome = outcome
 
     def __repr__(self) -> str:
@@ -385,3 +385,5 @@ class Refused:
 
     reason: str
     """The reason, in the agent's words."""
+    unclear: bool = False
+    """Whether the agent may have taken it all the same: it has not answered."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from thinkwell.errors import (
     AgentClosed,
@@ -34,6 +34,9 @@ from thinkwell_acp.errors import AUTH_REQUIRED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+LAST_TIME: Final = 253_402_300_800
+"""The end of the year 9999, in seconds since 1970: a later time is a mistake."""
 
 
 def auth_methods(offered: Sequence[s.AuthMethod], command: Sequence[str]) -> tuple[AuthMethod, ...]:
@@ -104,6 +107,22 @@ def turn_failed(update: s.SessionUpdate) -> bool | None:
     match update:
         case s.SessionInfoUpdate(meta={"codex": {"threadStatus": {"type": str(status)}}}):
             return status == "systemError"
+        case _:
+            return None
+
+
+def quota_renewal(update: s.SessionUpdate) -> float | None:
+    """Return when a used-up quota is renewed, in seconds since 1970; 0: it is not used up; ``None``: unknown.
+
+    claude-agent-acp says so for a subscription, before it reports the error, once a session has an answer.
+    """
+    match update:
+        case s.UsageUpdate(
+            meta={"_claude/rateLimit": {"status": "rejected", "resetsAt": int(at) | float(at)}}
+        ) if 0 < at < LAST_TIME:
+            return at
+        case s.UsageUpdate(meta={"_claude/rateLimit": _}):
+            return 0
         case _:
             return None
 

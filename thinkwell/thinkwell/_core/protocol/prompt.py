@@ -82,14 +82,23 @@ def prompt_blocks(
     return [_wire_block(part, embeds=embeds) for part in parts]
 
 
-def wire_system_prompt(system: SystemPrompt, flags: s.SessionCapabilities) -> s.SystemPrompt | None:
+def wire_system_prompt(
+    system: SystemPrompt, flags: s.SessionCapabilities, *, kept: bool = False
+) -> s.SystemPrompt | None:
     """Return a system prompt in the protocol's form; ``None``: it goes before the first prompt.
+
+    Args:
+        system: The system prompt.
+        flags: What the agent advertises.
+        kept: Whether the session keeps the one that it began with, whatever it is given.
 
     Raises:
         CapabilityMissing: The agent does not support it, and there is no fallback.
     """
     taken, path, wanted_by = flags.system_prompt, "sessionCapabilities.systemPrompt", "a system prompt"
-    if taken is not None:
+    if kept:
+        path = f"{path} for a session that has begun (it keeps the one that it began with, or none)"
+    elif taken is not None:
         if system.mode == "append" or (taken.mode is not None and taken.mode.override is not None):
             mode: s.SystemPromptMode = "append" if system.mode == "append" else "override"
             return s.SystemPrompt(mode=mode, content=(s.TextContent(text=system.text),))

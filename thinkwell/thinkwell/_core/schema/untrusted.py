@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Keyword: TypeAlias = Callable[[Any, Any, Any, Any], Iterator[Any] | None]
 
-__all__ = ("TooCostlyError", "bounded", "refuse_costly")
-
 SECONDS: Final = 2.0
 """Time for one value; a check that takes longer is refused. A list of 40,000 small objects takes as long."""
 

@@ -36,5 +36,7 @@ class SessionHost(Struct, frozen=True, kw_only=True):
     observers: Observers
     whole_fields: bool
     """Whether the agent shows no field of a result before it is whole."""
+    keeps_system: bool
+    """Whether a session keeps the system prompt that it began with, or none."""
     withdraw: Callable[[str], None]
     """Withdraws the open questions of a session."""

@@ -114,7 +114,8 @@ class WireSession:
         self.system = system
         wire = None
         if system is not None:
-            wire = wire_system_prompt(system, host.client.capabilities.session_capabilities)
+            kept = host.keeps_system and how != "new"
+            wire = wire_system_prompt(system, host.client.capabilities.session_capabilities, kept=kept)
         self._calls = SessionCalls(
             host.client, cwd, mcp_servers, directories, self.tools, wire, self._observers
         )

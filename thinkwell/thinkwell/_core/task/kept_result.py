@@ -17,7 +17,7 @@ from thinkwell.errors import ResultStoreError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from thinkwell._core.log.outcome import Outcome
+    from thinkwell._core.log.settlement import Settlement
     from thinkwell.events import JsonValue
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class KeptResult(Generic[T]):
             ).fetchall()
         return [self._read(result) for (result,) in rows]
 
-    def keep(self, outcome: Outcome[T]) -> T:
+    def keep(self, outcome: Settlement[T]) -> T:
         """Keep the result of a run, unless there is one, and return the one that is kept.
 
         Raises:

@@ -10,8 +10,8 @@ from thinkwell.errors import ResultInvalid
 from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
-    from thinkwell._core.log.outcome import Outcome
     from thinkwell._core.log.run_log import RunLog
+    from thinkwell._core.log.settlement import Settlement
     from thinkwell._core.schema.output import Output
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class ResultTaker(Generic[T]):
     """
 
     def __init__(
-        self, output: Output[T], *, wrapped: bool, retries: int, log: RunLog, outcome: Outcome[T]
+        self, output: Output[T], *, wrapped: bool, retries: int, log: RunLog, outcome: Settlement[T]
     ) -> None:
         self._output = output
         self._wrapped = wrapped

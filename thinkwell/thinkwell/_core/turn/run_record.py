@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._core.log.budget import IdleClock, Meter
-from thinkwell._core.log.outcome import Outcome
 from thinkwell._core.log.run_log import RunLog, running_clock
+from thinkwell._core.log.settlement import Settlement
 from thinkwell._core.protocol.updates import Mapper
 from thinkwell._core.schema.partial import PartialResult
 from thinkwell._core.turn.after_work import AfterWork
@@ -88,7 +88,7 @@ class RunRecord(Generic[T]):
             owner=owner,
         )
         self.phase: ev.Phase = "starting"
-        self.result: Outcome[T] = Outcome(facts.id, self._settled, lines=facts.lines, owner=owner)
+        self.result: Settlement[T] = Settlement(facts.id, self._settled, lines=facts.lines, owner=owner)
         self.results: ResultTaker[T] = ResultTaker(
             spec.output, wrapped=facts.wrapped, retries=options.retries, log=self.log, outcome=self.result
         )

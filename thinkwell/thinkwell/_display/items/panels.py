@@ -10,9 +10,9 @@ from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers, phases, summary, usage
 from thinkwell._display.calls import told_calls
 from thinkwell._display.items.nodes import element
-from thinkwell._display.items.rows import DATA, as_json, mark, shortened, word
+from thinkwell._display.items.rows import DATA, mark, shortened, word
 from thinkwell._display.plans import current
-from thinkwell._display.text import clean, line
+from thinkwell._display.text import clean, json_text, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -198,7 +198,7 @@ def _bars(taken: Sequence[phases.Duration]) -> Node:
 
 def result(title: str, value: ev.JsonValue, schema: ev.JsonValue) -> Node:
     """Return a result, as far as known: the fields of its schema, given or not."""
-    copied = value if isinstance(value, str) else as_json(value)
+    copied = value if isinstance(value, str) else json_text(value)
     copy = element("button", "button small", "Copy", attributes={"does": "copy", "value": copied})
     actions = "" if value is None else element("div", "actions", copy)
     return section(title, value_node(value, schema, 0), actions)
@@ -217,7 +217,7 @@ def value_node(value: ev.JsonValue, schema: ev.JsonValue, depth: int) -> Node:
     """Return a value by its kind: objects by their fields, lists of similar objects as tables."""
     properties = _properties(schema)
     if depth >= DEEP and (is_object(value) or is_array(value)):
-        return element("pre", "wrap", clean(shortened(as_json(value), DATA)))
+        return element("pre", "wrap", clean(shortened(json_text(value), DATA)))
     if is_object(value) or (properties and value is None):
         given: Mapping[str, ev.JsonValue] = value if is_object(value) else {}
         names = list(dict.fromkeys([*properties, *given]))
@@ -300,23 +300,20 @@ def type_of(schema: ev.JsonValue) -> str:
     return line(str(schema.get("title") or kind or "any"), 40)
 
 
+_KINDS: Final[dict[type, str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+}
+
+
 def kind_of(value: ev.JsonValue) -> str:
     """Return the kind of a JSON value."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case _ if is_array(value):
-            return f"list of {len(value)}" if value else "empty list"
-        case _:
-            return "object"
+    if is_array(value):
+        return f"list of {len(value)}" if value else "empty list"
+    return _KINDS.get(type(value), "object")
 
 
 # The end

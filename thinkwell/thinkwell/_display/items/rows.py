@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from importlib.util import find_spec
@@ -14,7 +13,7 @@ from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.items.ansi import output_pieces
 from thinkwell._display.items.nodes import element, link, parts_of, safe_link, styled, text_of
 from thinkwell._display.paths import relative
-from thinkwell._display.text import clean, exact, line
+from thinkwell._display.text import clean, exact, json_text, line
 from thinkwell._display.urls import url_host
 from thinkwell.events import (
     BlockContent,
@@ -131,14 +130,6 @@ def shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n… and {numbers.count(len(text) - limit)} more characters"
-
-
-def as_json(value: ev.JsonValue) -> str:
-    """Return JSON for users to read."""
-    try:
-        return json.dumps(value, ensure_ascii=False, indent=2)
-    except (RecursionError, ValueError):
-        return "nested too deep to be shown"
 
 
 # Texts
@@ -504,7 +495,7 @@ def attempt(attempt: ev.ResultAttempt) -> Node:
         element("span", "target dim", "" if attempt.accepted else line(errors[0] if errors else "", 200)),
     )
     problems = (element("div", "problem", clean(shortened(error, 2_000))) for error in errors[:50])
-    value = element("pre", "wrap", clean(shortened(as_json(attempt.value), DATA)))
+    value = element("pre", "wrap", clean(shortened(json_text(attempt.value), DATA)))
     body = element("div", "body", *problems, value)
     return element("details", "card", element("summary", "fold", *row), body)
 

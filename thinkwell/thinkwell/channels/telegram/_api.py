@@ -28,8 +28,6 @@ if TYPE_CHECKING:
         Update,
     )
 
-__all__ = ("DEFAULT_BASE_URL", "ParseMode", "TelegramApi")
-
 DEFAULT_BASE_URL: Final = "https://api.telegram.org"
 
 ParseMode: TypeAlias = Literal["HTML"]

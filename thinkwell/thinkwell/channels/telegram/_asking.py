@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._tasks import Tasks
     from thinkwell.channels.telegram._values import ChatAddress, Message
 
-__all__ = ("Questions",)
-
 GRACE: Final = 1.0
 """Seconds to wait for a question's outcome before its message is finished without it."""
 

@@ -11,7 +11,7 @@ import anyio
 
 from thinkwell._conversations.errors import RouterClosed
 from thinkwell.channels._calls import may_pass
-from thinkwell.channels._errors import DeliveryFailed
+from thinkwell.channels._outcome import DeliveryFailed
 from thinkwell.channels.telegram._errors import (
     TelegramError,
     TelegramUnauthorized,
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from thinkwell.channels._router import MessageRouter
     from thinkwell.channels.telegram._channel import TelegramChannel
     from thinkwell.channels.telegram._people import IncomingMessage
-
-__all__ = ("CHANNEL_ID", "COMMANDS", "GREETING", "serve")
 
 CHANNEL_ID: Final = "telegram"
 """The channel's name in the router's events."""

@@ -13,10 +13,9 @@ from anyio import AsyncContextManagerMixin
 from msgspec.structs import replace
 
 from thinkwell.channels._protocols import ChannelCapabilities, ChannelCounts, DeliverySettings
-from thinkwell.channels.telegram._answer import Answer, keep_typing
 from thinkwell.channels.telegram._api import DEFAULT_BASE_URL, TelegramApi
 from thinkwell.channels.telegram._asking import Questions
-from thinkwell.channels.telegram._chat import Chats
+from thinkwell.channels.telegram._chat import Answer, Chats, keep_typing
 from thinkwell.channels.telegram._incoming import Incoming, Messages
 from thinkwell.channels.telegram._line import Line, closed
 from thinkwell.channels.telegram._message import CAPABILITIES, Writing
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._chat import Chat
     from thinkwell.channels.telegram._tasks import Tasks
     from thinkwell.channels.telegram._values import BotUser, ChatAddress
-
-__all__ = ("TelegramChannel",)
 
 T = TypeVar("T")
 

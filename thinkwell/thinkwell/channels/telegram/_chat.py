@@ -1,20 +1,359 @@
-"""The state of active chats."""
+"""Active chats, and their answers: shown while they are written, and brought to their final form."""
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from thinkwell.channels.telegram._errors import (
+    TelegramError,
+    TelegramForbidden,
+    TelegramRefused,
+    TelegramThrottled,
+    TelegramUnauthorized,
+)
+from thinkwell.channels.telegram._message import Part
+from thinkwell.channels.telegram._shown import Shown
 from thinkwell.channels.telegram._values import ChatAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
-    from thinkwell.channels.telegram._answer import Answer
+    from thinkwell.channels._protocols import DeliverySettings
+    from thinkwell.channels.telegram._api import TelegramApi
+    from thinkwell.channels.telegram._line import Line
+    from thinkwell.channels.telegram._message import Writing
 
-__all__ = ("Chat", "Chats")
+TYPING: Final = 4.5
+"""Seconds between two chat actions: each shows for 5 s (Bot API, sendChatAction)."""
+
+DRAFT: Final = 20.0
+"""Seconds after which a draft is shown again without changes: each one shows for 30 s (Bot API,
+sendMessageDraft)."""
+
+LINGER: Final = 0.1
+"""Seconds to wait for more before a change is shown: agents write in bursts, and the end often comes with the
+last of them."""
+
+FIRST_PAUSE: Final = 1.0
+"""Seconds between a failed edit and the next one. Each pause is twice as long as the one before."""
+
+LONGEST_PAUSE: Final = 30.0
+
+ENOUGH: Final = 200
+"""Characters at the end of a message that identify it: the text above the answer may differ."""
+
+
+class _Pace:
+    """Decides when to show the next change of an answer.
+
+    Args:
+        settings: The edit interval, if it is longer than the chat's.
+    """
+
+    def __init__(self, settings: DeliverySettings) -> None:
+        self.draft_until = math.inf
+        """When to show the draft again without changes."""
+        self._settings = settings
+        self._due = math.inf
+        """When to show the next change."""
+        self._new = 0
+        """Characters that were not shown yet."""
+        self._shown_at = -math.inf
+        """When something was shown last."""
+        self._not_before = -math.inf
+        self._failures = 0
+
+    @property
+    def wait(self) -> float:
+        """Seconds until the next change is shown."""
+        due = max(self._due, self._shown_at + (self._settings.edit_interval or 0.0))
+        return max(min(due, self.draft_until), self._not_before) - anyio.current_time()
+
+    def grew(self, characters: int) -> None:
+        """Show a longer text, as soon as there is enough of it."""
+        self._new += characters
+        if self._new >= self._settings.least_characters:
+            self.soon()
+
+    def soon(self) -> None:
+        """Show a change, together with those of the next moment."""
+        self._due = min(self._due, anyio.current_time() + LINGER)
+
+    def at_once(self) -> None:
+        """Show the next change as soon as possible."""
+        self._due = -math.inf
+
+    def shows(self) -> None:
+        """Record that everything is being shown."""
+        self._due = math.inf
+        self._new = 0
+        self._shown_at = anyio.current_time()
+
+    def worked(self) -> None:
+        """Record that it was shown."""
+        self._failures = 0
+
+    def failed(self) -> None:
+        """Wait before anything is shown again, each time longer."""
+        pause = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
+        self._failures = min(self._failures + 1, 10)
+        self._not_before = anyio.current_time() + pause
+
+
+class Answer:
+    """An answer, and the messages that show it.
+
+    `edit` shows the text while it is written, as often as the chat allows, and never fails. `finish` sends
+    all of it, or raises; it can then be called again, and continues from there.
+
+    Args:
+        line: Sends requests to the chat.
+        writing: The text.
+        chat: The chat's state.
+        settings: The edit interval, if it is longer than the chat's.
+        token: Identifies the answer's stop button.
+        draft_id: The id of its first draft; ``None``: it is shown by edited messages.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        writing: Writing,
+        chat: Chat,
+        settings: DeliverySettings,
+        token: str = "",
+        draft_id: int | None = None,
+    ) -> None:
+        self.line: Final = line
+        self.writing: Final = writing
+        self.token: Final = token
+        self.goal: str | None = None
+        """The final text, once it is known."""
+        self._settled = 0
+        """The number of messages in their final form, as `add_html` counts them."""
+        self._html = ""
+        """The message that was added last."""
+        self.chat = chat
+        self._pace = _Pace(settings)
+        self._draft_id = draft_id
+        self._shown = Shown(line, token)
+        self._parts: Sequence[Part] = ()
+        """The messages to show, as computed last."""
+        self._dead: TelegramError | None = None
+        """The error after which nothing can be shown."""
+        self._busy = True
+        """Whether to show that the bot types."""
+        self._news = anyio.Event()
+        self._ending = False
+        self._edited = anyio.Event()
+        self._edited.set()
+
+    def is_shown_by(self, draft_id: int) -> bool:
+        """Return whether a draft shows this answer."""
+        first = self._draft_id
+        return first is not None and first <= draft_id <= first + len(self._shown)
+
+    def wrote(self, characters: int) -> None:
+        """Show a longer text, as soon as possible and when there is enough of it."""
+        self._busy = False
+        self._pace.grew(characters)
+        self._wake()
+
+    def works(self) -> None:
+        """Show the agent's status, as soon as possible. The agent is not writing."""
+        self._busy = True
+        self._pace.soon()
+        self._wake()
+
+    def look(self) -> None:
+        """Show the current state of the chat."""
+        if len(self._shown) or self._pace.draft_until < math.inf:
+            self._pace.soon()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    # While it is written
+
+    def begin(self) -> None:
+        """Prepare for `edit`."""
+        self._edited = anyio.Event()
+
+    async def edit(self) -> None:
+        """Show the text until `finish` is called."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._type)
+                while not self._ending:
+                    await self._look()
+                tasks.cancel_scope.cancel()
+        finally:
+            self._edited.set()
+
+    async def _look(self) -> None:
+        news = self._news
+        wait = math.inf if self._dead is not None else self._pace.wait
+        if wait <= 0:
+            async with self.chat.lock:
+                if self._ending:
+                    return
+                wait = self.line.pacer.try_turn(self.line.address.chat_id)
+                if wait <= 0:
+                    await self._step()
+                    return
+        with anyio.move_on_after(wait):
+            await news.wait()
+
+    async def _step(self) -> None:
+        """Make one request that shows more of the text."""
+        self._pace.shows()
+        try:
+            await self._show(self._next_parts())
+        except TelegramError as exc:
+            self._pace.at_once()
+            self._after(exc)
+        else:
+            self._pace.worked()
+
+    def _next_parts(self) -> Sequence[Part]:
+        """Return the messages to show.
+
+        Until the finished ones are shown, they are those of the last time. Otherwise the megabytes of a fast
+        agent would be read again for every edit.
+        """
+        finished = enumerate(self._parts[:-1])
+        if all(self._shown.shows(index, part) for index, part in finished):
+            self._parts = self.writing.parts()
+        return self._parts
+
+    async def _show(self, parts: Sequence[Part]) -> None:
+        finished = len(parts) - (self._draft_id is not None)
+        for index, part in enumerate(parts[:finished]):
+            if index + 1 == len(parts):
+                part = part.with_stop(self.chat.can_stop)
+            if not self._shown.shows(index, part):
+                if index + 1 < len(parts):
+                    self._pace.at_once()
+                await self._shown.show(index, part)
+                return
+        if self._draft_id is not None and parts:
+            await self._show_draft(self._draft_id + finished, parts[-1])
+
+    def _after(self, error: TelegramError) -> None:
+        """Decide what to do after a failed request."""
+        self.line.retries += 1
+        if isinstance(error, TelegramThrottled) or self._shown.mended(error):
+            return
+        gone = isinstance(error, TelegramRefused) and error.reason == "chat_gone"
+        if gone or isinstance(error, TelegramForbidden | TelegramUnauthorized):
+            self._dead = error
+        else:
+            self._pace.failed()
+
+    async def _type(self) -> None:
+        """Show that the bot types, while the agent does something invisible."""
+        while self._dead is None:
+            if not self._busy or self.chat.asks:
+                await self._news.wait()
+                continue
+            await anyio.sleep(await show_typing(self.line.api, self.line.address))
+
+    # Its end
+
+    async def finish(self, full_text: str) -> None:
+        """Send all of it, in its final form.
+
+        Args:
+            full_text: The whole text.
+
+        Raises:
+            TelegramError: A part of it could not be sent.
+        """
+        self.goal = full_text
+        await self._end()
+        async with self.chat.lock:
+            parts = self.writing.final(full_text)
+            for index, part in enumerate(parts):
+                await self._shown.settle(index, part)
+            await self._shown.remove(len(parts))
+
+    def expects(self, html: str) -> bool:
+        """Return whether a message is probably the next one of an unfinished answer."""
+        if self.goal is None:
+            return html == self._html
+        parts = self.writing.final(self.goal)[self._settled :]
+        return bool(parts) and parts[0].html[-ENOUGH:] == html[-ENOUGH:]
+
+    async def add_html(self, html: str) -> bool:
+        """Send its next message, which was composed elsewhere; return whether it was the last.
+
+        Raises:
+            TelegramError: It could not be sent.
+        """
+        self._html = html
+        await self._end()
+        async with self.chat.lock:
+            await self._shown.settle(self._settled, Part(html, ""))
+            self._settled += 1
+            if self.goal is not None and self._settled < len(self.writing.final(self.goal)):
+                return False
+            await self._shown.remove(self._settled)
+        return True
+
+    async def tidy(self) -> None:
+        """Bring the shown messages to a clean end, if possible, without new ones."""
+        try:
+            await self._end()
+            async with self.chat.lock:
+                parts = self.writing.final(self.goal or self.writing.text)
+                for index, part in enumerate(parts[: len(self._shown)]):
+                    await self._shown.settle(index, part, send=False)
+                await self._shown.remove(len(parts))
+        except TelegramError:
+            pass
+
+    async def _end(self) -> None:
+        """Wait until `edit` has ended.
+
+        Raises:
+            TelegramError: Nothing can be sent to the chat.
+        """
+        self._ending = True
+        self._wake()
+        await self._edited.wait()
+        await self.line.landed()
+        dead, self._dead = self._dead, None  # a retry may succeed
+        if dead is not None:
+            raise dead
+
+    async def _show_draft(self, draft_id: int, part: Part) -> None:
+        text, mode = self._shown.written(part)
+        send = partial(
+            self.line.api.send_message_draft,
+            self.line.address,
+            draft_id,
+            text,
+            parse_mode=mode,
+            can_stop=self.chat.can_stop,
+        )
+        try:
+            await self.line.once(send)
+        except (TelegramRefused, TelegramUnauthorized) as exc:
+            if isinstance(exc, TelegramRefused) and exc.reason != "other":
+                raise
+            self._draft_id = None  # this server has no drafts, or none for this chat
+            self._pace.draft_until = math.inf
+            self._pace.at_once()
+        else:
+            self.line.showed()
+            self._pace.draft_until = anyio.current_time() + DRAFT
 
 
 class Chat:
@@ -116,3 +455,19 @@ class Chats:
             chat.users -= 1
             if chat.is_idle:
                 del self._chats[name]
+
+
+async def keep_typing(api: TelegramApi, address: ChatAddress) -> None:
+    """Show that the bot types, until this is cancelled."""
+    while True:
+        pause = await show_typing(api, address)
+        await anyio.sleep(pause)
+
+
+async def show_typing(api: TelegramApi, address: ChatAddress) -> float:
+    """Try to show that the bot types, and return the seconds until the next time."""
+    try:
+        await api.send_chat_action(address)
+    except TelegramError as exc:
+        return max(TYPING, exc.retry_after or 0.0) if exc.temporary else math.inf
+    return TYPING

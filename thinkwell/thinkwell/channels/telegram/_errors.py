@@ -21,19 +21,6 @@ from typing import Literal, TypeAlias
 
 from thinkwell._conversations.errors import DeliveryError
 
-__all__ = (
-    "RefusalReason",
-    "TelegramAnswerInvalid",
-    "TelegramConflict",
-    "TelegramError",
-    "TelegramForbidden",
-    "TelegramNetworkError",
-    "TelegramRefused",
-    "TelegramServerError",
-    "TelegramThrottled",
-    "TelegramUnauthorized",
-)
-
 RefusalReason: TypeAlias = Literal[
     "entities", "too_long", "empty", "message_gone", "chat_gone", "migrated", "other"
 ]

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
         Update,
     )
 
-__all__ = ("Incoming", "Messages")
-
 DRAFT_STOPPED: Final = "stopped_message_generation"
 """The kind of update for a draft's stop button."""
 

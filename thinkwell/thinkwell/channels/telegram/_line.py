@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._pacing import Pacer
     from thinkwell.channels.telegram._tasks import Tasks
 
-__all__ = ("Line", "closed")
-
 ATTEMPTS: Final = 6
 """Most attempts of a required request after faults of the network or Telegram."""
 

@@ -8,8 +8,6 @@ from thinkwell._display.text import line
 from thinkwell.channels._html import CURSOR, compose, escape, live
 from thinkwell.channels._protocols import ChannelCapabilities
 
-__all__ = ("CAPABILITIES", "Part", "Writing")
-
 LIMIT: Final = 4_096
 """Most characters of a message, without its marks (Bot API, sendMessage)."""
 

@@ -18,8 +18,6 @@ import anyio.lowlevel
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ("Pacer",)
-
 GROWTH: Final = 1.5
 """The factor by which a chat's interval grows when Telegram refuses a request (429)."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from thinkwell.channels.telegram._values import BotUser, ChatAddress, Message, Person
 
-__all__ = ("IncomingMessage", "People", "Seldom", "Sender", "addressed", "sender")
-
 NAME: Final = 80
 """Most characters of a name."""
 

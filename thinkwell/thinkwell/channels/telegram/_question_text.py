@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion
 
-__all__ = ("OUTCOME", "PRESS", "Layout", "lay_out", "prompt_for")
-
 PRESS: Final = "q:"
 """The start of a button's data; the question's token and the choice's number follow."""
 

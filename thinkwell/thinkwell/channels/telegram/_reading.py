@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._errors import RefusalReason
     from thinkwell.channels.telegram._request import Answer
 
-__all__ = ("mended", "read", "result_of", "updates_of")
-
 T = TypeVar("T")
 
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)

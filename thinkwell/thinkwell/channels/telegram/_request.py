@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ("Answer", "Requests")
-
 MAX_ANSWER: Final = 32 * 1024 * 1024
 """Most bytes of an answer. A hundred updates with long texts are smaller."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._line import Line
     from thinkwell.channels.telegram._message import Part
 
-__all__ = ("STOP", "Shown")
-
 STOP: Final = "s:"
 """The start of a stop button's data; the answer's token follows."""
 

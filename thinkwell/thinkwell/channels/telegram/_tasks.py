@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-__all__ = ("Tasks", "open_tasks")
-
 Args = TypeVarTuple("Args")
 
 logger = logging.getLogger("thinkwell")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from thinkwell.channels.telegram._api import TelegramApi
     from thinkwell.channels.telegram._values import Update
 
-__all__ = ("ALLOWED", "Updates")
-
 ALLOWED: Final = ("message", "callback_query")
 
 POLL: Final = 50

@@ -7,24 +7,6 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-__all__ = (
-    "BotCommand",
-    "BotUser",
-    "CallbackQuery",
-    "Chat",
-    "ChatAddress",
-    "ForceReply",
-    "InlineButton",
-    "InlineKeyboard",
-    "Message",
-    "MessageGenerationStopped",
-    "Person",
-    "RepliedMessage",
-    "ReplyMarkup",
-    "Update",
-)
-
-
 _ADDRESS: Final = re.compile(r"(-?[1-9][0-9]{0,18})(?::([1-9][0-9]{0,18}))?", re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""The keyboard of a prompt as displays know it: keys and lines that answer questions."""
+"""The prompt as a keyboard for displays: keys and lines that answer questions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 __all__ = ("Answers", "Wanted")
 
 Wanted: TypeAlias = Literal["keys", "lines"] | None
-"""What a question waits for; ``None``: there is no question."""
+"""What a question waits for; ``None``: no question is open."""
 
 
 class Answers:
-    """What was pressed and typed for a question.
+    """Keys and lines for a question.
 
     Args:
-        begin: Called when keys or lines are wanted from now on, or none any more.
-        echo: Shows a line that was typed.
+        begin: Called when a question begins or stops to wait for keys or lines.
+        echo: Shows a typed line.
     """
 
     def __init__(self, begin: Callable[[], None], echo: Callable[[str], object]) -> None:
@@ -31,29 +31,29 @@ class Answers:
         self._lines: deque[str | None] = deque()
 
     def press(self, key: str) -> None:
-        """Take a key."""
+        """Add a key."""
         self._keys.append(key)
 
     def enter(self, line: str | None) -> None:
-        """Take a line; ``None``: there will be none."""
+        """Add a line; ``None`` for the end of the input."""
         self._lines.append(line)
 
     def take(self, *, lines: bool = False) -> bool:
-        """Want keys from now on, or lines."""
+        """Wait for keys from now on, or for lines."""
         self.forget()
         self.wanted = "lines" if lines else "keys"
         self._begin()
         return True
 
     def key(self) -> str | None:
-        """Return the next key; ``None`` where there is none."""
+        """Return the next key; ``None`` if there is none yet."""
         return self._keys.popleft() if self._keys else None
 
     def line(self) -> str | None:
-        """Return the next line; ``None`` where there is none yet.
+        """Return the next line; ``None`` if there is none yet.
 
         Raises:
-            EOFError: There will be none.
+            EOFError: The input has ended.
         """
         if not self._lines:
             return None
@@ -64,15 +64,22 @@ class Answers:
         return line
 
     def forget(self) -> None:
-        """Forget what was pressed and typed until now."""
+        """Drop the keys and lines so far."""
         self._keys.clear()
         self._lines.clear()
 
+    def mute(self) -> None:
+        """Do nothing: the prompt shows what is typed, in its own rows."""
+
+    def unmute(self) -> None:
+        """Stop waiting."""
+        self.release()
+
     def release(self) -> None:
-        """Want nothing any more."""
+        """Stop waiting."""
         self.wanted = None
         self._begin()
 
     def close(self) -> None:
-        """Want nothing any more."""
+        """Stop waiting."""
         self.release()

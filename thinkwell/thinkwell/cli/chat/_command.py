@@ -1,6 +1,6 @@
 """The options of ``thinkwell chat``.
 
-What holds the chat takes long to import, and is imported when it begins.
+The modules of the chat are slow to import, so they are imported when it begins.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from thinkwell.cli._errors import needing, told
-from thinkwell.cli._launch import chosen_agent, read_permissions
+from thinkwell.cli._launch import chosen_agent, read_permissions, retrying
 from thinkwell.cli._options import (
     AgentOption,
     CommandOption,
@@ -19,10 +19,12 @@ from thinkwell.cli._options import (
     ModelOption,
     PermissionsOption,
     RecordOption,
+    RetryOption,
     Style,
     StyleOption,
     SystemOption,
     VerboseOption,
+    fallback_option,
     naming,
 )
 
@@ -43,6 +45,10 @@ def chat(
     cwd: CwdOption = None,
     permissions: PermissionsOption = None,
     record: RecordOption = None,
+    retry: RetryOption = 0,
+    fallback: Annotated[
+        list[str] | None, fallback_option("The agent to talk with if the first one does not start.")
+    ] = None,
     history: Annotated[
         bool,
         typer.Option(
@@ -84,6 +90,8 @@ def chat(
             cwd=cwd,
             permissions=read_permissions(permissions, can_ask=how.can_ask),
             record=record,
+            retry=retrying(retry),
+            fallback=fallback or None,
             history=history,
             how=how,
         )

@@ -1,6 +1,6 @@
-"""The commands of a chat, beside those of the agent: what an entry means, and what our commands do.
+"""Our own commands of a chat, and what an entry means.
 
-Two of them, /history and /save, make a text of what was said.
+Two of them, /history and /save, turn the conversation into a text.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ OURS: Final = {
     "history": ("", "show what was said"),
     "save": ("FILE", "write that to a new file: .json for JSON, else Markdown"),
 }
-"""Our commands: their arguments, and what they do."""
+"""Our commands, with their arguments and their effects."""
 
 SWITCH: Final = ("on", "off")
-"""What an option that is on or off can be set to."""
+"""The values of an option that is on or off."""
 
 ROOM: Final = 24
-"""Columns of a command in the list of them."""
+"""Columns of a command's name in the list."""
 
 WIDEST: Final = 100
-"""Columns of a line at most."""
+"""Most columns of a line."""
 
 DEEP: Final = "    "
-"""Stands before what goes on below a long command."""
+"""Precedes the second line of a long command."""
 
 NAME: Final = 10
-"""Columns of the name of what is known of a turn."""
+"""Columns of the names in the report of a turn."""
 
 THOUGHT: Final = 54
-"""Columns of a thought that are shown."""
+"""Columns of a thought in the history."""
 
 FILES: Final = "as @name of those in the agent's folder"
 
@@ -60,40 +60,40 @@ _COMMAND: Final = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class Ours(Struct, frozen=True):
-    """A command of ours."""
+    """One of our commands."""
 
     name: str
     rest: str
 
 
 class Prompted(Struct, frozen=True):
-    """A text for the agent, which may be a command of its own."""
+    """A text for the agent. It may be one of the agent's commands."""
 
     text: str
 
 
 class Unknown(Struct, frozen=True):
-    """A command that is not known: more likely a typing mistake than a text."""
+    """An unknown command: more likely a typing error than a text."""
 
     name: str
 
 
 Entry: TypeAlias = Ours | Prompted | Unknown
-"""What an entry means."""
+"""The meaning of an entry."""
 
 
 class UsageError(Exception):
-    """A command cannot be used like that; its text is for the person."""
+    """A command was used wrongly; the text is for the user."""
 
 
 class ChatCommands:
-    """What can be typed in a chat.
+    """The commands of a chat.
 
     Args:
         agent: The agent.
-        session: What is talked in.
-        write: Shows lines, which are clean.
-        columns: Returns how many columns there are; ``None`` where there is no terminal.
+        session: The session of the chat.
+        write: Shows lines without control characters.
+        columns: Returns the columns of the terminal; ``None`` without a terminal.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ChatCommands:
         """The last turn."""
 
     def greeting(self) -> str:
-        """Return what is said at the beginning."""
+        """Return the greeting."""
         info = self._agent.info
         version = "" if info is None else f" {line(info.version)}"
         mode = "" if self._session.mode is None else f", mode {line(self._session.mode)}"
@@ -123,7 +123,7 @@ class ChatCommands:
         )
 
     def meaning(self, entry: str) -> Entry:
-        """Return what an entry means. After a second slash it is for the agent, whatever it is called."""
+        """Return the meaning of an entry. After a second slash, it is a text for the agent."""
         if entry.startswith("//"):
             return Prompted(entry[1:])
         found = _COMMAND.fullmatch(entry.rstrip())
@@ -136,11 +136,11 @@ class ChatCommands:
         return Prompted(entry) if is_theirs else Unknown(name)
 
     def completions(self, before: str, word: str) -> list[tuple[str, str]] | None:
-        """Return what a word can be, each with a line about it; ``None`` where it may be anything.
+        """Return the possible values of a word, each with a description; ``None`` if it may be anything.
 
         Args:
             before: The line as far as the cursor.
-            word: What of it is the word.
+            word: The part of it that is the word.
         """
         session = self._session
         match before.split(" ")[:-1]:
@@ -158,11 +158,11 @@ class ChatCommands:
                 return None
 
     async def do(self, name: str, rest: str) -> None:
-        """Do what a command says.
+        """Run a command.
 
         Raises:
-            UsageError: It cannot be used like that.
-            AgentError: The agent did not do its part.
+            UsageError: It was used wrongly.
+            AgentError: The agent failed.
             OSError: A file cannot be written.
         """
         match name:
@@ -247,7 +247,7 @@ class ChatCommands:
         self._show(f"{line(option.id)} is {line(value)}")
 
     def _show_choices(self, option: SessionOption) -> None:
-        """Show what an option can be set to."""
+        """Show the values of an option."""
         if option.type == "boolean":
             self._show(_summary(option))
             return
@@ -277,10 +277,10 @@ class ChatCommands:
 
 
 def _hanging(before: str, text: str, columns: int | None) -> str:
-    """Return a text beside what stands before it, broken at words where there is a terminal."""
+    """Return a text beside its label, broken at words in a terminal."""
     if columns is None:
         return f"{before}{text}".rstrip()
-    if len(before) > ROOM + len(DEEP):  # it takes the room of the text
+    if len(before) > ROOM + len(DEEP):  # it takes the place of the text
         before = f"{before.rstrip()}\n{DEEP}"
     indent = " " * len(before.rpartition("\n")[2])
     rows = wrap(text, min(columns, WIDEST) - len(indent) - 1)
@@ -302,12 +302,12 @@ def _summary(option: SessionOption) -> str:
 
 
 def _values_of(option: SessionOption) -> Sequence[str]:
-    """Return what an option can be set to, as it is typed."""
+    """Return the values of an option, as they are typed."""
     return SWITCH if option.type == "boolean" else [choice.value for choice in option.choices]
 
 
 def _as_text(history: Sequence[HistoryMessage]) -> str:
-    """Return a conversation as a chat shows it; of a thought, its first words."""
+    """Return a conversation as it is shown in a chat, with the first words of each thought."""
     blocks: list[str] = []
     for message in history:
         if message.role == "user":
@@ -322,7 +322,7 @@ def _as_text(history: Sequence[HistoryMessage]) -> str:
 
 
 def _as_markdown(history: Sequence[HistoryMessage], agent: str, title: str | None) -> str:
-    """Return a conversation as a page; thoughts are left out."""
+    """Return a conversation as a Markdown page, without thoughts."""
     return "\n\n".join([f"# {line(title or f'A chat with {agent}')}", *_sections(history, agent)]) + "\n"
 
 
@@ -342,10 +342,10 @@ def _sections(history: Sequence[HistoryMessage], agent: str) -> Iterator[str]:
 
 
 def _saved(history: Sequence[HistoryMessage], name: str, agent: str, title: str | None) -> Path:
-    """Write a conversation to a new file, which only its owner can read, and return its path.
+    """Write a conversation to a new file, readable by its owner only, and return its path.
 
     Raises:
-        OSError: There is such a file already, or it cannot be written.
+        OSError: The file exists, or cannot be written.
     """
     path = Path(name).expanduser()
     is_json = path.suffix.lower() == ".json"

@@ -1,4 +1,4 @@
-"""How what is typed in a chat can go on: commands, what they take, and files."""
+"""Completion in a chat: of commands, their arguments, and files."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 __all__ = ("ChatCompleter", "is_completed_while_typed")
 
 ENTRIES: Final = 2_000
-"""Entries of a folder that are looked at."""
+"""Most entries of a folder that are read."""
 
 OFFERED: Final = 100
-"""Files that are offered at most."""
+"""Most files that are offered."""
 
 FILE: Final = "@"
-"""Stands before the name of a file in a message."""
+"""Precedes the name of a file in a message."""
 
 
 def is_completed_while_typed(before: str) -> bool:
-    """Return whether what can come next is shown while something is typed, and not only with Tab.
+    """Return whether completions appear while the user types, and not only with Tab.
 
     Args:
         before: The line as far as the cursor.
@@ -44,8 +44,8 @@ class ChatCompleter(Completer):
     """Completes the words of a chat.
 
     Args:
-        commands: What can be typed there.
-        folder: Where the agent works: names of files are seen from there.
+        commands: The commands.
+        folder: The agent's folder; names of files are relative to it.
     """
 
     def __init__(self, commands: ChatCommands, folder: str) -> None:
@@ -53,7 +53,7 @@ class ChatCompleter(Completer):
         self._folder = folder
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        """Yield how the word at the cursor can go on."""
+        """Yield the completions of the word at the cursor."""
         before = document.current_line_before_cursor
         if not (complete_event.completion_requested or is_completed_while_typed(before)):
             return
@@ -64,7 +64,7 @@ class ChatCompleter(Completer):
             yield from self._files(word)
             return
         for way, about in found:
-            # What an agent calls something is typed for the user: no name may hold more than what it shows.
+            # A name of the agent's is typed for the user, so it may contain only visible characters.
             if way.startswith(word) and is_clean(way):
                 yield Completion(f"{way} ", -len(word), display=way, display_meta=about)
 
@@ -79,7 +79,7 @@ class ChatCompleter(Completer):
                     for entry in islice(entries, ENTRIES)
                     if entry.name.startswith(begun) and (begun or not entry.name.startswith("."))
                 ]
-        except OSError:  # there is no such folder, or it is not ours to read
+        except OSError:  # the folder does not exist, or cannot be read
             return
         for name in sorted(names)[:OFFERED]:
             if name.isprintable() and clean(name) == name:

@@ -1,8 +1,8 @@
-"""A chat: what is typed goes to the agent, turn by turn.
+"""A chat: entries go to the agent, turn by turn.
 
-In a terminal the prompt is there all the time, and both are in one event loop, asyncio's, as prompt-toolkit
-needs it. Without a terminal each line is waited for in the main thread, and the agent is in another: a thread
-that waits for a line cannot be stopped, so that leaving the chat would wait for one more line.
+In a terminal, the prompt is always shown. It shares asyncio's event loop with the agent, because
+prompt-toolkit needs asyncio. Without a terminal, the main thread waits for lines, and the agent has another
+thread: a thread that waits for a line cannot be stopped, so the chat could not end before the next line.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import typer
 from anyio.from_thread import start_blocking_portal
 from msgspec import Struct
 
-from thinkwell import Injected, open_agent
+from thinkwell import Injected, Refused, open_agent
 from thinkwell._display.text import line
 from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
-from thinkwell.cli._launch import asked_in_vain, launching_shown, leaves_open
+from thinkwell.cli._launch import asked_in_vain, check_fallback, launching_shown, leaves_open
 from thinkwell.cli._options import Style
 from thinkwell.cli._output import write_result
 from thinkwell.cli._process import Ending, log_held
@@ -46,12 +46,12 @@ from thinkwell.errors import (
 from thinkwell.progress import Live
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from anyio.from_thread import BlockingPortal
     from rich.console import Console
 
-    from thinkwell import Agent, PermissionMode, PermissionPolicy, Session, ThoughtStream
+    from thinkwell import Agent, PermissionMode, PermissionPolicy, Retry, Session, ThoughtStream
     from thinkwell.agents import AgentProfile
     from thinkwell.cli._options import How
     from thinkwell.cli.chat._prompt import Prompt
@@ -59,21 +59,23 @@ if TYPE_CHECKING:
 __all__ = ("ChatOptions", "hold_chat")
 
 SIGNALLED: Final = 128
-"""With the number of a signal, the exit code of what it has ended."""
+"""Plus the number of a signal: the exit code after that signal."""
 
 FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
-"""What no other turn can follow."""
+"""Errors after which no turn can follow."""
 
 
 STEERED: Final = "(the agent reads this while it works)"
 
+UNCLEAR: Final = "(the agent has not said whether it reads this: if it does not, type it again)"
+
 
 class ChatOptions(Struct, frozen=True, kw_only=True):
-    """What was asked for."""
+    """The options of a chat."""
 
     profile: AgentProfile
     agent: tuple[str, ...]
-    """The options that name the agent, to be typed again."""
+    """The options that name the agent, for a command that the user can type."""
     model: str | None
     system: str | None
     load: str | None
@@ -81,17 +83,19 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     cwd: Path | None
     permissions: PermissionMode | PermissionPolicy
     record: Path | None
+    retry: Retry | None
+    fallback: Sequence[str] | None
     history: bool
     how: How
 
 
 def hold_chat(options: ChatOptions) -> int:
-    """Hold a chat until its end, and return the exit code.
+    """Run a chat until its end, and return the exit code.
 
     Raises:
         ThinkwellError: The agent cannot be started, or does not open the session.
         OSError: The file for the recording cannot be written.
-        typer.BadParameter: The session was begun in another folder.
+        typer.BadParameter: The session belongs to another folder.
     """
     if options.how.can_ask and os.environ.get("TERM") not in ("dumb", "unknown"):
         return anyio.run(_prompted, options)
@@ -101,7 +105,7 @@ def hold_chat(options: ChatOptions) -> int:
 
 @asynccontextmanager
 async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
-    """Open an agent and a session for the time of a block."""
+    """Open an agent and a session during a block."""
     in_vain = leaves_open(options.permissions) and not options.how.can_ask
     opened = partial(
         open_agent,
@@ -111,7 +115,10 @@ async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
         on_question=asked_in_vain if in_vain else None,
         record=options.record,
         model=options.model,
+        fallback=options.fallback,
     )
+    if options.fallback:
+        check_fallback(opened)
     with log_held(options.how.verbose) as write_log:
         launching = launching_shown(options.profile.name, options.how)
         with launching as on_phase:
@@ -128,17 +135,18 @@ async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
 
 
 async def _check_folder(agent: Agent, options: ChatOptions) -> None:
-    """Check that an old session is gone on with in its own folder, as far as the agent tells which that is.
+    """Check that an old session continues in its own folder, if the agent reports that folder.
 
-    It is not just taken: the folder decides what rules for permissions mean, and an agent may say any.
+    The reported folder is not just used: rules for permissions depend on the folder, and an agent may report
+    any.
 
     Raises:
-        typer.BadParameter: It is another one.
+        typer.BadParameter: It belongs to another folder.
     """
     wanted = options.load or options.resume
     if wanted is None or options.cwd is not None or agent.capabilities.session_capabilities.list is None:
         return
-    with suppress(AgentError):  # then it opens, or does not, and says why
+    with suppress(AgentError):  # it opens or fails, with the reason
         for info in await agent.list_sessions():
             if info.id == wanted and not _is_here(info.cwd):
                 raise typer.BadParameter(
@@ -152,7 +160,7 @@ def _is_here(folder: str) -> bool:
 
 
 async def _prompted(options: ChatOptions) -> int:
-    """Hold a chat at a prompt, and return the exit code."""
+    """Run a chat at a prompt, and return the exit code."""
     from thinkwell.cli.chat._completion import ChatCompleter
     from thinkwell.cli.chat._history import HistoryFile, history_path
     from thinkwell.cli.chat._prompt import Prompt, prompt_output
@@ -193,7 +201,7 @@ async def _hold(prompt: Prompt, chat: _Chat) -> int:
 
 
 def _line_by_line(portal: BlockingPortal, chat: _Chat) -> int:
-    """Hold a chat whose lines come from a file, a pipe, or a terminal that can do no more."""
+    """Run a chat whose lines come from a file, a pipe or a simple terminal."""
     lines = Lines(sys.stdin, echo=sys.stderr if chat.person else None)
     chat.tell(chat.commands.greeting())
     while True:
@@ -214,7 +222,7 @@ def _line_by_line(portal: BlockingPortal, chat: _Chat) -> int:
 
 
 def _followed(portal: BlockingPortal, chat: _Chat, entry: str) -> int | None:
-    """Do what an entry means; Ctrl-C cancels it, and a second one kills the agent."""
+    """Run an entry; Ctrl-C cancels it, and a second one kills the agent."""
     following = portal.start_task_soon(chat.follow, entry)
     while True:
         try:
@@ -224,21 +232,21 @@ def _followed(portal: BlockingPortal, chat: _Chat, entry: str) -> int | None:
 
 
 class _Left(Exception):  # noqa: N818 - not an error
-    """The person leaves."""
+    """The user leaves."""
 
 
 class _Killed(Exception):  # noqa: N818 - not an error
-    """The person has killed the agent."""
+    """The user has killed the agent."""
 
 
 class _Chat:
-    """A chat that goes on.
+    """A running chat.
 
     Args:
         agent: The agent.
-        session: What is talked in.
-        options: What was asked for.
-        write_log: Writes what the library has logged while a turn was displayed.
+        session: The session.
+        options: The options.
+        write_log: Writes the library's log of the time while a turn was displayed.
     """
 
     def __init__(
@@ -249,17 +257,17 @@ class _Chat:
         self._options = options
         self._write_log = write_log
         self.person = options.how.can_ask
-        """Whether there is a person."""
+        """Whether there is a user."""
         self._plain = not (self.person and sys.stdout.isatty())
-        """Whether answers go to standard output by themselves, and nothing else does."""
+        """Whether standard output gets the answers and nothing else."""
         self._prompt: Prompt | None = None
         self._console: Console | None = None
         self.commands = ChatCommands(agent, session, self._write, self._columns)
         self._turns = 0
         self._live: Live | None = None
-        """Shows the turn that goes on."""
+        """The display of the current turn."""
         self._doing: anyio.CancelScope | None = None
-        """Around a command that goes on."""
+        """The scope of the current command."""
 
     def shows_at(self, prompt: Prompt) -> None:
         """Show everything above a prompt from now on."""
@@ -269,7 +277,7 @@ class _Chat:
         self._console = Console(file=cast("TextIO", prompt.terminal), force_terminal=True)
 
     def interrupt(self) -> bool:
-        """Do what Ctrl-C does, and return whether anything went on."""
+        """Act as on Ctrl-C, and return whether anything was running."""
         if self._live is not None:
             self._live.press_ctrl_c()
         elif self._doing is not None:
@@ -277,7 +285,7 @@ class _Chat:
         return (self._live or self._doing) is not None
 
     async def follow(self, entry: str) -> int | None:
-        """Do what was entered; return an exit code where the chat is over."""
+        """Run an entry; return an exit code if the chat is over."""
         try:
             return await self._do(entry)
         except _Left:
@@ -289,7 +297,7 @@ class _Chat:
             sys.stderr.write(f"{exc}\n")
             return None if self.person else WRONG_USAGE
         except Exception as exc:
-            if not is_expected(exc):  # pragma: no cover - a mistake of ours
+            if not is_expected(exc):  # pragma: no cover - a bug
                 raise
             return self._failed(exc)
 
@@ -314,7 +322,7 @@ class _Chat:
     async def _turn(self, text: str) -> None:
         how = self._options.how
         style = how.style if self.person or how.style is not Style.AUTO else Style.LINES
-        stream = self.session.think().text(text).stream()
+        stream = self.session.think().text(text).stream(retry=self._options.retry)
         self._turns += 1
         self.commands.stream = stream
         live = Live(stream, console=self._console, style=style.value, verbose=how.verbose, result=False)
@@ -324,7 +332,7 @@ class _Chat:
                 if self._prompt is not None:
                     tasks.start_soon(self._prompt.tell_each, partial(self._steer, stream))
                 await stream.wait()
-                self._live = None  # there is nothing more to cancel
+                self._live = None  # there is nothing left to cancel
                 tasks.cancel_scope.cancel()
         finally:
             self._live = None
@@ -336,19 +344,21 @@ class _Chat:
             write_result(answer)
 
     async def _steer(self, stream: ThoughtStream[str], entry: str) -> bool:
-        """Tell the agent something in its turn, and return whether it takes it. Commands wait."""
+        """Steer the agent with a text, and return whether the agent takes it. Commands wait."""
         if entry.startswith("/"):
             return False
         try:
-            taken = await stream.steer(entry) == Injected()
+            came_to = await stream.steer(entry)
         except ThinkwellError:  # the agent cannot be steered, or it or the run has ended
             return False
+        unclear = isinstance(came_to, Refused) and came_to.unclear
+        taken = unclear or came_to == Injected()
         if taken:
-            self.tell(STEERED)
+            self.tell(UNCLEAR if unclear else STEERED)
         return taken
 
     def _failed(self, error: Exception) -> int | None:
-        """Tell of an error; return an exit code where the chat is over."""
+        """Report an error; return an exit code if the chat is over."""
         fatal = isinstance(error, FATAL)
         if self.person and isinstance(error, ThoughtCancelled) and not fatal:
             self.tell("Cancelled")
@@ -357,19 +367,21 @@ class _Chat:
         return exit_code(error) if fatal or not self.person else None
 
     def tell_how_to_go_on(self) -> None:
-        """Tell what to type to go on another time, where the agent loads sessions."""
+        """Print the command that continues the session, if the agent loads sessions."""
         if self._turns and self.agent.capabilities.load_session:
-            again = ["thinkwell", "chat", *self._options.agent, "--load", line(self.session.id)]
+            taken_over = self.agent.name != self._options.profile.name
+            named = ("--agent", self.agent.name) if taken_over else self._options.agent
+            again = ["thinkwell", "chat", *named, "--load", line(self.session.id)]
             self.tell(f"To go on another time, type: {shlex.join(again)}")
 
     def tell(self, text: str) -> None:
-        """Tell a person something, if there is one."""
+        """Print a text for the user, if there is one."""
         if self.person:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
     def _write(self, text: str) -> None:
-        """Write what a command shows."""
+        """Write the output of a command."""
         out = sys.stdout
         out.write(text)
         out.flush()

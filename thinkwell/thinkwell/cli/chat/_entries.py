@@ -1,4 +1,4 @@
-"""What is typed in a chat as entries: a line, lines that belong together, or a block."""
+"""Entries of a chat: a line, several lines that belong together, or a block."""
 
 from __future__ import annotations
 
@@ -15,27 +15,30 @@ __all__ = ("BACKSLASH", "Lines", "begins_block", "read_entry", "typed_ahead", "u
 FIRST: Final = "> "
 MORE: Final = ". "
 QUOTES: Final = '"""'
-"""A line of these begins a block of lines, and ends it."""
+"""The line that begins and ends a block."""
 BACKSLASH: Final = "\\"
-"""Stands at the end of a line that goes on in the next one."""
+"""Ends a line that continues in the next one."""
 
 
 def begins_block(text: str) -> bool:
-    """Return whether a text is a block that has no end yet."""
+    """Return whether a text is an unfinished block."""
     first, *lines = text.split("\n")
     return first.strip() == QUOTES and not (lines and lines[-1].strip() == QUOTES)
 
 
 def unquoted(text: str) -> str:
-    """Return the lines of a block, or a text that is none as it is."""
+    """Return the lines of a block; other texts unchanged."""
     first, *lines = text.split("\n")
     return "\n".join(lines[:-1]) if first.strip() == QUOTES and lines else text
 
 
 def typed_ahead() -> list[str]:
-    """Return the lines that were typed before the prompt was there. A line without an end stays for it."""
+    """Return the complete lines that were typed before the prompt appeared.
+
+    An incomplete line stays for it.
+    """
     typed = b""
-    if sys.platform != "win32":  # pragma: no branch - consoles keep their keys
+    if sys.platform != "win32":  # pragma: no branch - consoles keep them
         import select
 
         with suppress(OSError):  # standard input is not a file of the system
@@ -46,12 +49,12 @@ def typed_ahead() -> list[str]:
 
 
 def read_entry(lines: Lines) -> str:
-    r"""Return what is to be sent: a line; lines that end with ``\``, and the next one; or a block.
+    r"""Return the next entry: a line; lines that end with ``\``, and the next one; or a block.
 
-    The end of the input ends what was begun.
+    The end of the input ends an unfinished entry.
 
     Raises:
-        EOFError: There is nothing more.
+        EOFError: The input has ended.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     line = lines.read(FIRST)
@@ -70,11 +73,11 @@ def read_entry(lines: Lines) -> str:
 
 
 class Lines:
-    """Reads a file, a pipe, or a terminal that can do no more.
+    """Reads a file, a pipe or a simple terminal.
 
     Args:
-        source: What to read.
-        echo: Where to write the prompt, for a person who sits there all the same.
+        source: The file.
+        echo: Where to write the prompt, if it is a terminal.
     """
 
     def __init__(self, source: TextIO, echo: TextIO | None = None) -> None:
@@ -85,7 +88,7 @@ class Lines:
         """Return the next line.
 
         Raises:
-            EOFError: There is none.
+            EOFError: The input has ended.
             KeyboardInterrupt: Ctrl-C was pressed.
         """
         if self._echo is not None:

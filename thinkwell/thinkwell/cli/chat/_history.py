@@ -1,4 +1,4 @@
-"""What was typed in chats: this time, and before."""
+"""The history of chats."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 __all__ = ("HistoryFile", "history_path")
 
 ENTRIES: Final = 1000
-"""Entries that are remembered. The file is cut when it has twice as many."""
+"""Entries that are kept. The file is cut when it has twice as many."""
 
 LONGEST: Final = 20_000
-"""Characters of an entry that is kept."""
+"""Most characters of an entry that is kept."""
 
 PRIVATE: Final = 0o600
 
 
 def history_path() -> Path:
-    """Return where the entries are kept."""
+    """Return the path of the history."""
     return state_folder() / "chat_history"
 
 
 class HistoryFile(History):
-    """A JSON string on each line, since an entry may have several.
+    """A history file: a JSON string on each line, since an entry may have several lines.
 
-    What looks like a secret is not kept, nor what begins with a space. Where the file cannot be used there is
-    no history, which is said once.
+    Entries that look like a secret or begin with a space are not kept. If the file cannot be used, there is
+    no history, and one message says so.
 
     Args:
-        path: Where it is; ``None``: nothing is read or written.
+        path: The file; ``None``: nothing is read or written.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -62,7 +62,7 @@ class HistoryFile(History):
         return [entry for line in lines[: -ENTRIES - 1 : -1] if (entry := _decoded(line)) is not None]
 
     def append_string(self, string: str) -> None:
-        """Keep an entry, unless it is not to be kept: then no arrow brings it back either."""
+        """Keep an entry. Some are not kept: the arrow keys do not bring them back either."""
         if self._keeps(string):
             super().append_string(string)
 
@@ -100,9 +100,9 @@ def _decoded(line: bytes) -> str | None:
 
 
 def _write(path: Path, data: bytes, how: int) -> None:
-    """Write to a file that only its owner can read, however it was made."""
+    """Open a file that only its owner can read, even if it exists."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | how, PRIVATE)
-    with open(file, "wb") as opened:  # noqa: PTH123 - it is open already
+    with open(file, "wb") as opened:  # noqa: PTH123 - it is open
         if sys.platform != "win32":  # pragma: no branch
             os.fchmod(file, PRIVATE)
         opened.write(data)

@@ -23,37 +23,37 @@ if TYPE_CHECKING:
 __all__ = ("Entering", "key_bindings")
 
 _NAMES = {"up": "up", "left": "up", "down": "down", "right": "down", "enter": "enter", "c-d": "leave"}
-"""What keys are called that are no characters, as `Keyboard.key` says."""
+"""The names of keys without a character, as in `Keyboard.key`."""
 
 
 class Entering(Protocol):
-    """What the keys are for."""
+    """The receiver of the keys."""
 
     buffer: Buffer
     waiting: deque[str]
     answers: Answers
     on_question: bool
-    """Whether they are for a question, and not for the input area."""
+    """Whether the keys go to a question, and not to the input area."""
 
     def enter(self) -> None:
-        """Take what was typed."""
+        """Take the typed text."""
         ...
 
     def take_back(self) -> None:
-        """Put the last entry that waits back into the input area."""
+        """Put the last waiting entry back into the input area."""
         ...
 
     def leave(self) -> None:
-        """Leave when what waits is done, or leave a form."""
+        """Leave when the waiting entries are done, or leave a form."""
         ...
 
     def interrupt(self) -> None:
-        """Cancel what goes on, or clear the input area."""
+        """Cancel the current turn or command, or clear the input area."""
         ...
 
 
 def key_bindings(prompt: Entering) -> KeyBindings:
-    """Return what the keys do."""
+    """Return the bindings of the keys."""
     keys, does = KeyBindings(), _Does(prompt)
     asked = Condition(lambda: prompt.on_question)
     elsewhere = Condition(lambda: prompt.answers.wanted == "keys" and not prompt.on_question)
@@ -79,7 +79,7 @@ def key_bindings(prompt: Entering) -> KeyBindings:
 
 
 class _Does:
-    """What the keys do that is more than a call."""
+    """The bindings that need more than a call."""
 
     def __init__(self, prompt: Entering) -> None:
         self._prompt = prompt
@@ -87,7 +87,7 @@ class _Does:
     def press(self, event: KeyPressEvent) -> None:
         """Answer a question with a key."""
         key = event.key_sequence[0].key
-        if key is Keys.BracketedPaste:  # a text is for the agent
+        if key is Keys.BracketedPaste:  # a text for the agent
             self._prompt.on_question = False
             self._prompt.buffer.insert_text(event.data)
             return
@@ -96,11 +96,11 @@ class _Does:
             self._prompt.answers.press(name)
 
     def change_sides(self, _event: KeyPressEvent) -> None:
-        """Go from the question to the input area, or back."""
+        """Move from the question to the input area, or back."""
         self._prompt.on_question = not self._prompt.on_question
 
     def enter(self, _event: KeyPressEvent) -> None:
-        """Enter what was typed, where it is complete."""
+        """Enter the typed text, if it is complete."""
         document = self._prompt.buffer.document
         if begins_block(document.text):
             self._prompt.buffer.insert_text("\n")
@@ -115,13 +115,13 @@ class _Does:
         self._prompt.buffer.insert_text("\n")
 
     def complete(self, _event: KeyPressEvent) -> None:
-        """Complete a word, or go to the next way to do so."""
+        """Complete a word, or go to the next completion."""
         buffer = self._prompt.buffer
         if buffer.complete_state and len(buffer.complete_state.completions) > 1:
             buffer.complete_next()
             return
         buffer.complete_state = None
-        # At once: what is typed next must not come before it.
+        # At once, so that the next key comes after it.
         document = buffer.document
         found = list(buffer.completer.get_completions(document, CompleteEvent(completion_requested=True)))
         if len(found) == 1:
@@ -132,11 +132,11 @@ class _Does:
             buffer.start_completion()
 
     def complete_back(self, _event: KeyPressEvent) -> None:
-        """Go to the way before."""
+        """Go to the previous completion."""
         self._prompt.buffer.complete_previous()
 
     def take_back(self, _event: KeyPressEvent) -> None:
-        """Take back the last entry that waits."""
+        """Take back the last waiting entry."""
         self._prompt.take_back()
 
     def leave(self, _event: KeyPressEvent) -> None:
@@ -144,9 +144,9 @@ class _Does:
         self._prompt.leave()
 
     def interrupt(self, _event: KeyPressEvent) -> None:
-        """Cancel what goes on."""
+        """Cancel the current turn or command."""
         self._prompt.interrupt()
 
-    def stop(self, event: KeyPressEvent) -> None:  # pragma: no cover - needs a shell that knows jobs
+    def stop(self, event: KeyPressEvent) -> None:  # pragma: no cover - needs a shell with job control
         """Stop the program until the shell continues it."""
         event.app.suspend_to_background()

@@ -1,4 +1,4 @@
-"""The foot of a terminal while a chat goes on: what runs, what waits, an input area and a status line."""
+"""The prompt at the foot of a terminal: what runs, what waits, an input area and a status line."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ if TYPE_CHECKING:
 __all__ = ("Prompt", "prompt_output")
 
 FIRST: Final = "> "
-"""Stands before what is typed, and before what was."""
+"""Precedes the input area, and entries that were sent."""
 
 MORE: Final = "  "
 
 TYPED: Final = 10
-"""Rows of the input area at most."""
+"""Most rows of the input area."""
 
 OFFERED: Final = 7
-"""Rows of the list of completions."""
+"""Most rows of the list of completions."""
 
 WAITING: Final = 3
-"""Entries that wait that are shown."""
+"""Most waiting entries that are shown."""
 
 _BEGIN: Final = "\x1b[?2026h"
-"""Show nothing before all of it is there."""
+"""The terminal shows a frame only when it is complete."""
 _END: Final = "\x1b[?2026l"
 
 STYLE: Final = Style.from_dict(
@@ -90,7 +90,7 @@ STYLE: Final = Style.from_dict(
 
 @contextmanager
 def prompt_output() -> Generator[None]:
-    """Let prompts stand on standard error for the time of a block, where standard output is no terminal."""
+    """Let prompts appear on standard error during a block, if standard output is no terminal."""
     if sys.stdout.isatty():
         yield
         return
@@ -99,13 +99,13 @@ def prompt_output() -> Generator[None]:
 
 
 class Prompt:
-    """What is typed, and above it what the agent does.
+    """An input area, with the agent's work above it.
 
     Args:
-        history: What was typed before.
-        completer: How what is typed can go on.
-        status: Returns the status line, for so many columns.
-        interrupt: Cancels what goes on, and returns whether anything did.
+        history: Earlier entries.
+        completer: Completes words.
+        status: Returns the status line for a number of columns.
+        interrupt: Cancels the current turn or command, and returns whether there was one.
     """
 
     def __init__(
@@ -123,20 +123,20 @@ class Prompt:
             multiline=True,
         )
         self.waiting: deque[str] = deque()
-        """What was entered and is to be done yet."""
+        """The entries that wait."""
         self.on_question = False
-        """Whether the keys are for a question, and not for the input area."""
+        """Whether the keys go to a question, and not to the input area."""
         self._status = status
         self._interrupt = interrupt
         self._told: tuple[str, ...] = ()
-        """What was entered, and the agent is being told in its turn."""
+        """The entry with which the agent is being steered."""
         self._interrupted = False
         self._left = False
         self._idle = False
-        """Whether nothing goes on, and the next entry is waited for."""
+        """Whether nothing runs, and the next entry is awaited."""
         self._closed = False
         self._draft = ""
-        """What was being typed when a line was wanted for a question."""
+        """The text in the input area when a question needed a line."""
         self._wanted: Wanted = None
         """What the question before waited for."""
         self._news = anyio.Event()
@@ -155,12 +155,12 @@ class Prompt:
         self._app.ttimeoutlen = 0.05
         self._app.timeoutlen = 0.3
         if isinstance(self._app.output, Vt100_Output):  # pragma: no branch - else a console of Windows
-            self._app.output.enable_cpr = False  # the layout is as high as what it shows
+            self._app.output.enable_cpr = False  # the layout is as high as its contents
 
-    # What others ask
+    # For the chat
 
     async def run(self) -> None:
-        """Show it until `close`, or until the terminal is gone."""
+        """Show the prompt until `close`, or until the terminal has closed."""
         try:
             if not self._closed:
                 await self._app.run_async(set_exception_handler=False)
@@ -171,16 +171,16 @@ class Prompt:
             self._interrupt()
 
     def close(self) -> None:
-        """Take it off the terminal."""
+        """Remove it from the terminal."""
         self._closed = True
         if self._app.is_running and not self._app.is_done:
             self._app.exit()
 
     async def next_entry(self) -> str:
-        """Return what was entered next, which then stands above.
+        """Return the next entry, and print it above.
 
         Raises:
-            EOFError: The person leaves.
+            EOFError: The user leaves.
         """
         while not self.waiting:
             if self._left:
@@ -194,9 +194,9 @@ class Prompt:
         return entry
 
     async def tell_each(self, tell: Callable[[str], Awaitable[bool]]) -> None:
-        """Tell the agent what is entered while it works, one after the other, until it does not take one.
+        """Steer the agent with the entries that come while it works, until it does not take one.
 
-        That one waits again. If this is cancelled, it first learns whether the agent has taken the last one.
+        That one waits again. If this is cancelled, it waits for the agent's answer to the last one.
         """
         while True:
             while not self.waiting:
@@ -218,17 +218,17 @@ class Prompt:
 
     @contextmanager
     def beside(self) -> Generator[None]:
-        """Let what the program writes stand above, for the time of a block."""
+        """Print the program's output above, during a block."""
         with ExitStack() as redirected:
             redirected.enter_context(redirect_stderr(self.terminal))
             if sys.stdout.isatty():
                 redirected.enter_context(redirect_stdout(self.terminal))
             yield
 
-    # What the keys do
+    # For the keys
 
     def enter(self) -> None:
-        """Take what stands in the input area."""
+        """Take the text of the input area."""
         text = self.buffer.text
         if self.answers.wanted == "lines":
             self.buffer.reset()
@@ -241,11 +241,11 @@ class Prompt:
             self._news.set()
 
     def take_back(self) -> None:
-        """Put the last entry that waits back into the input area."""
+        """Put the last waiting entry back into the input area."""
         self._put(self.waiting.pop())
 
     def leave(self) -> None:
-        """Leave when what waits is done; or leave a form."""
+        """Leave when the waiting entries are done; or leave a form."""
         if self.answers.wanted == "lines":
             self.answers.enter(None)
             return
@@ -255,9 +255,9 @@ class Prompt:
             self.terminal.write("(leaves when this is done; Ctrl-C cancels it)\n")
 
     def interrupt(self) -> None:
-        """Cancel what goes on, and put the messages that wait back into the input area; or clear that.
+        """Cancel the current turn or command, and put the waiting messages back; or clear the input area.
 
-        Commands that wait are dropped: what the arrow up brings back has them.
+        Waiting commands are dropped; the history has them.
         """
         if self._interrupt():
             self._interrupted = True
@@ -280,7 +280,7 @@ class Prompt:
         if self._wanted != "keys":
             self.on_question = False
         elif before is None:
-            self.on_question = not self.buffer.text  # what is being typed was meant for the agent
+            self.on_question = not self.buffer.text  # the text was typed for the agent
         else:
             self.on_question = True
         self._app.invalidate()
@@ -294,7 +294,7 @@ class Prompt:
         before = self.buffer.document.current_line_before_cursor
         return self.answers.wanted != "lines" and is_completed_while_typed(before)
 
-    # What is shown
+    # The layout
 
     def _layout(self) -> Layout:
         search = SearchToolbar()
@@ -357,7 +357,7 @@ class Prompt:
         self._app.invalidate()
 
     def _shrink(self) -> None:
-        """Erase what is shown where it becomes lower: it would keep its height."""
+        """Erase the prompt when it becomes lower, so that no old rows stay."""
         output, renderer = self._app.output, self._app.renderer
         size = output.get_size()
         wanted = self._app.layout.container.preferred_height(size.columns, size.rows).preferred
@@ -374,7 +374,7 @@ class Prompt:
 
 
 class _Above(SharedTerminal):
-    """What stands above the prompt. It may be written in any thread."""
+    """The terminal above the prompt. Any thread may write to it."""
 
     answers: Keyboard
 
@@ -418,5 +418,5 @@ class _Above(SharedTerminal):
 
 
 def _rows(text: Callable[[], ANSI | StyleAndTextTuples], shown: FilterOrBool = True) -> ConditionalContainer:
-    """Return rows of text, as many as it has."""
+    """Return a text as rows, as high as it is."""
     return ConditionalContainer(Window(FormattedTextControl(text), dont_extend_height=True), shown)

@@ -1,4 +1,4 @@
-"""The status line of a chat: who is talked with, and how."""
+"""The status line of a chat."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BETWEEN: Final = " · "
 
 
 def status_line(agent: Agent, session: Session, width: int) -> str:
-    """Return the agent, the model, the mode, the folder and how full the context is, as far as they fit.
+    """Return the agent, the model, the mode, the folder and the use of the context, as far as they fit.
 
     Args:
         agent: The agent.
         session: The session.
-        width: Columns there are. Where they are few, the folder is left out first, and the agent last.
+        width: Columns. If there are few, the folder is left out first, and the agent last.
     """
     parts = {
         "agent": line(agent.name),

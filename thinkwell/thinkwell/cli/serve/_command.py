@@ -11,7 +11,15 @@ from typing import Annotated, Final
 import typer
 
 from thinkwell.cli._errors import needing, told
-from thinkwell.cli._options import ConfigOption, CwdOption, ModelOption, agent_names, permissions_option
+from thinkwell.cli._options import (
+    ConfigOption,
+    CwdOption,
+    ModelOption,
+    RetryOption,
+    agent_names,
+    fallback_option,
+    permissions_option,
+)
 
 EXTRAS: Final = {"starlette": "web", "uvicorn": "web", "redis": "redis"}
 """The extra that installs each missing package."""
@@ -34,6 +42,10 @@ def serve(
         typer.Option("--command", metavar="LINE", help="The command of any other agent. Repeatable."),
     ] = None,
     model: ModelOption = None,
+    retry: RetryOption = 0,
+    fallback: Annotated[
+        list[str] | None, fallback_option("The agent to open if the one of --agent does not start.")
+    ] = None,
     config: ConfigOption = None,
     host: Annotated[
         str | None,
@@ -108,6 +120,8 @@ def serve(
                 agents=agent or (),
                 commands=command or (),
                 model=model,
+                retry=retry,
+                fallback=fallback or None,
                 config=config,
                 host=host,
                 port=port,

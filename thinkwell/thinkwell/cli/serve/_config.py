@@ -59,6 +59,10 @@ class AgentSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Its permissions, by the names for callers."""
     models: list[Text] = []
     """The models for callers."""
+    retry: Annotated[int, Meta(ge=0)] = 0
+    """How many times a turn is tried again."""
+    fallback: list[Text] = []
+    """The agents to open if it does not start."""
     timeout: SecondsOrNever | None = None
     """For a run."""
     idle_timeout: SecondsOrNever | None = None

@@ -18,7 +18,7 @@ from thinkwell._core.exit import QUESTION_TIMEOUT, find_starter
 from thinkwell.agents import state_folder
 from thinkwell.cli._config_files import at_home, read_secret
 from thinkwell.cli._errors import words
-from thinkwell.cli._launch import chosen_agent, read_permissions
+from thinkwell.cli._launch import chosen_agent, read_permissions, retrying
 from thinkwell.cli.serve._config import AgentSection, Config, read_config
 from thinkwell.errors import ThinkwellError
 from thinkwell.journal import Journal, MemoryJournal, SqliteJournal
@@ -85,6 +85,8 @@ def read_plan(
     agents: Sequence[str],
     commands: Sequence[str],
     model: str | None,
+    retry: int,
+    fallback: Sequence[str] | None,
     config: Path | None,
     host: str | None,
     port: int | None,
@@ -109,9 +111,17 @@ def read_plan(
     place = host or file.host or HOST
     with _told_of(config):
         if agents or commands or not file.agents:
-            served = _agents_of_options(agents, commands, cwd, permissions, model)
+            served = _agents_of_options(
+                agents, commands, cwd, permissions, model=model, retry=retry, fallback=fallback
+            )
         else:
-            for option, given in (("--cwd", cwd), ("--permissions", permissions), ("--model", model)):
+            for option, given in (
+                ("--cwd", cwd),
+                ("--permissions", permissions),
+                ("--model", model),
+                ("--retry", retry or None),
+                ("--fallback", fallback),
+            ):
                 if given is not None:
                     told = "the agents of the file have their own; name them there, or give --agent as well"
                     raise typer.BadParameter(told, param_hint=option)
@@ -170,7 +180,10 @@ def _agents_of_options(
     commands: Sequence[str],
     cwd: Path | None,
     permissions: str | None,
+    *,
     model: str | None,
+    retry: int,
+    fallback: Sequence[str] | None,
 ) -> list[_Served]:
     permissions = None if permissions is None else str(at_home(Path(permissions)))
     rules = read_permissions(permissions, can_ask=True)
@@ -181,21 +194,27 @@ def _agents_of_options(
         *(chosen_agent(name, None) for name in agents),
         *(chosen_agent(None, line) for line in commands),
     ] or [chosen_agent(None, None)]
-    if model is not None and len(profiles) > 1:
-        told = "it is that of one agent; name those of several in a file, by --config"
-        raise typer.BadParameter(told, param_hint="--model")
+    for option, given in (("--model", model), ("--fallback", fallback)):
+        if given is not None and len(profiles) > 1:
+            told = "it is that of one agent; name those of several in a file, by --config"
+            raise typer.BadParameter(told, param_hint=option)
     served: dict[str, _Served] = {}
     for profile in profiles:
         if profile.name in served:
             told = f"two agents are called {profile.name}; call them something else in a file, by --config"
             raise typer.BadParameter(told, param_hint="--agent")
-        agent = served_agent(
-            profile,
-            title=_title(profile),
-            folders={"default": cwd or Path.cwd()},
-            permissions=policies,
-            models=() if model is None else (model,),
-        )
+        try:
+            agent = served_agent(
+                profile,
+                title=_title(profile),
+                folders={"default": cwd or Path.cwd()},
+                permissions=policies,
+                models=() if model is None else (model,),
+                retry=retrying(retry),
+                fallback=fallback,
+            )
+        except ValueError as exc:
+            raise typer.BadParameter(str(exc), param_hint="--fallback") from None
         served[profile.name] = _Served(profile.name, agent, _missing(profile, cwd or Path.cwd()))
     return list(served.values())
 
@@ -216,11 +235,15 @@ def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Served:
             idle_timeout=_seconds(agent.idle_timeout, RUN_IDLE_TIMEOUT),
             budget=_budget(agent),
             models=agent.models,
+            retry=retrying(agent.retry),
+            fallback=agent.fallback or None,
         )
         return _Served(name, served, _missing(profile, Path(next(iter(folders.values())))))
     except NotADirectoryError as exc:
         folder = str(exc).partition("there is ")[2]
         raise typer.BadParameter(f"{where}.folders: there is {folder}", param_hint="--config") from None
+    except ValueError as exc:
+        raise typer.BadParameter(f"{where}.{exc}", param_hint="--config") from None
     except typer.BadParameter as exc:
         raise typer.BadParameter(f"{where}: {exc.message}", param_hint="--config") from None
 

@@ -1,4 +1,4 @@
-"""Who may use a server, and how much: callers, hosts, origins, and what a request may take."""
+"""Access to a server: callers, hosts, origins, and limits of requests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Who may use a server, from where, and how much they may send: what stands before every request.
+"""Access to a server: the checks before every request.
 
-A request is served when it names this server (`Host`), when no foreign page has sent it (`Origin`,
-`Sec-Fetch-Site`, `Referer`), and when it says who is asking: by a token of a program, or by the cookie of a
-browser that was given a secret. All of that is decided here, before a route is looked for.
+A request is served if it names this server (`Host`), comes from no foreign page (`Origin`, `Sec-Fetch-Site`,
+`Referer`), and identifies its caller: by the token of a program, or by the cookie of a browser that has sent
+a secret. All of that is decided before routing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from thinkwell.web.access._origins import Origin
-
-__all__ = ("Access",)
 
 SESSION_AGE: Final = 7 * 24 * 3600.0
 
@@ -73,15 +71,15 @@ class Access:
 
     @property
     def shares(self) -> bool:
-        """Whether pages of other places may use the server."""
+        """Whether pages of other origins may use the server."""
         return bool(self._origins)
 
     def is_name(self, asked: Authority, local: str | None) -> bool:
-        """Return whether the server goes by a name.
+        """Return whether a name is one of the server's.
 
         Args:
-            asked: What the request names.
-            local: The address that the connection was made to.
+            asked: The name in the request.
+            local: The local address of the connection.
         """
         address = address_of(asked.host)
         if asked.host == "localhost" or (address is not None and address.is_loopback):
@@ -91,11 +89,11 @@ class Access:
         return not self._hosts.isdisjoint((asked, Authority(asked.host)))
 
     def is_shared_with(self, origin: Origin | None) -> bool:
-        """Return whether pages of a place may use the server."""
+        """Return whether pages of an origin may use the server."""
         return origin in self._origins
 
     def is_proxy(self, host: str) -> bool:
-        """Return whether what an address says of others is believed."""
+        """Return whether an address is a trusted proxy."""
         address = unmapped(host)
         return address is not None and any(address in network for network in self._proxies)
 

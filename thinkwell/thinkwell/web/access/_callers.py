@@ -1,8 +1,7 @@
-"""Who a caller is: tokens of programs, sessions of browsers, and who has guessed too often.
+"""The identity of callers: tokens of programs, sessions of browsers, and the count of wrong guesses.
 
-Tokens are kept as hashes, and compared in a time that tells nothing of them. A session is known by a random
-value, of which the journal gets a hash: so every server that shares the journal knows it, and a server that
-was restarted does.
+Tokens are kept as hashes, and compared in constant time. A session is a random value, of which the journal
+has a hash: so every server that shares the journal knows it, also after a restart.
 """
 
 from __future__ import annotations
@@ -26,39 +25,37 @@ if TYPE_CHECKING:
 
     from thinkwell.journal import Journal
 
-__all__ = ("Attempts", "Sessions", "Tokens", "token_flaw")
-
 SHORTEST: Final = 16
-"""Characters of a token. What a machine makes has more; what can be guessed mostly has fewer."""
+"""Least characters of a token. Generated tokens have more; guessable ones mostly have fewer."""
 
 LONGEST: Final = 512
 
 DIFFERENT: Final = 6
-"""Characters of a token that have to differ."""
+"""Least number of distinct characters in a token."""
 
 LONGEST_NAME: Final = 100
-"""Characters of a caller's name."""
+"""Most characters of a caller's name."""
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
-"""What can be said in a header, and typed."""
+"""Characters that a header can contain, and a user can type."""
 
 _VALUE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-"""A session's value: 32 bytes."""
+"""Bytes of a session's value."""
 
 KIND: Final = "web-session"
-"""What sessions are in the journal."""
+"""The kind of sessions in the journal."""
 
 logger = logging.getLogger("thinkwell")
 
 
 class Tokens:
-    """Which token is whose.
+    """The callers of tokens.
 
     Args:
         callers: Names of callers, by their tokens.
 
     Raises:
-        ValueError: A token or a name cannot be used. The text has no token in it.
+        ValueError: A token or a name is invalid. The message contains no token.
     """
 
     def __init__(self, callers: Mapping[str, str]) -> None:
@@ -74,17 +71,17 @@ class Tokens:
         return tuple(dict.fromkeys(caller for _, caller in self._hashes))
 
     def caller(self, token: str) -> str | None:
-        """Return whose token it is; ``None``: no caller's."""
+        """Return the caller of a token; ``None``: there is none."""
         owner = self._owner(_hash(token))
         return None if owner is None else owner[1]
 
     def seal(self, token: str, name: str) -> bytes | None:
-        """Return what only a token can say of a name; ``None``: it is no caller's."""
+        """Return a proof of a name that only its token can make; ``None``: the name is no caller's."""
         owner = self._owner(_hash(token))
         return None if owner is None else _seal(owner[0], name)
 
     def sealed_by(self, seal: bytes, name: str) -> str | None:
-        """Return the caller whose token has said something of a name; ``None``: no known caller's."""
+        """Return the caller whose token has proved a name; ``None``: there is none."""
         found: str | None = None
         for hash_, caller in self._hashes:
             if hmac.compare_digest(_seal(hash_, name), seal):
@@ -93,30 +90,30 @@ class Tokens:
 
     def _owner(self, given: bytes) -> tuple[bytes, str] | None:
         found: tuple[bytes, str] | None = None
-        for owner in self._hashes:  # all of them, whichever it is
+        for owner in self._hashes:  # all of them, so that the time is constant
             if hmac.compare_digest(owner[0], given):
                 found = owner
         return found
 
 
 class _Session(Struct, frozen=True, array_like=True):
-    """What is kept of a session."""
+    """The stored part of a session."""
 
     seal: bytes
-    """By which token it was begun. Where that token is gone, so is the session."""
+    """The token that began it. If the token is removed, the session ends."""
     begun: float
     """In seconds since the epoch, as below."""
     ends: float
 
 
 class Sessions:
-    """What browsers know themselves by after they were given a secret.
+    """The sessions of browsers that have sent a secret.
 
     Args:
-        tokens: What secrets there are.
-        journal: Where sessions are kept.
-        age: Seconds that one lasts.
-        most: How many a caller may have. One more ends the oldest.
+        tokens: The secrets.
+        journal: Stores the sessions.
+        age: Maximum seconds of a session.
+        most: Maximum sessions of a caller. One more ends the oldest.
     """
 
     def __init__(self, tokens: Tokens, journal: Journal, *, age: float, most: int) -> None:
@@ -126,10 +123,10 @@ class Sessions:
         self._most = most
 
     async def begin(self, secret: str) -> str | None:
-        """Return the value of a new session; ``None``: the secret is no caller's.
+        """Return the value of a new session; ``None``: the secret is wrong.
 
         Raises:
-            JournalError: It cannot be kept.
+            JournalError: It cannot be stored.
         """
         value = secrets.token_urlsafe(32)
         name = _name(value)
@@ -153,10 +150,10 @@ class Sessions:
         return value
 
     async def caller(self, value: str) -> str | None:
-        """Return whose session it is; ``None``: no caller's, or it is over.
+        """Return the caller of a session; ``None``: it is unknown, or over.
 
         Raises:
-            JournalError: That cannot be read.
+            JournalError: It cannot be read.
         """
         if not _VALUE.fullmatch(value):
             return None
@@ -171,7 +168,7 @@ class Sessions:
         """End a session.
 
         Raises:
-            JournalError: It cannot be forgotten.
+            JournalError: It cannot be deleted.
         """
         if _VALUE.fullmatch(value):
             await self._journal.put(KIND, _name(value), None)
@@ -181,15 +178,15 @@ class Sessions:
 
 
 class Attempts:
-    """Counts wrong secrets, by where they come from.
+    """Counts wrong secrets by their origin.
 
-    A right secret is never refused for the wrong ones of others: an attacker who could have it refused by
-    guessing could lock out all who come by the same way. What makes guessing hopeless is how long tokens are.
+    A right secret is never refused because of wrong ones: otherwise an attacker could lock out all callers
+    behind the same address. Guessing is hopeless because tokens are long.
 
     Args:
-        most: How many are answered like any other, within a time.
-        within: Seconds.
-        places: How many places are remembered. One more forgets the one that was quiet longest.
+        most: How many are answered normally within a time.
+        within: That time, in seconds.
+        places: How many addresses are remembered. One more replaces the one that was silent for longest.
     """
 
     def __init__(self, most: int = 10, within: float = 60.0, places: int = 4096) -> None:
@@ -202,7 +199,7 @@ class Attempts:
         """Count a wrong secret.
 
         Returns:
-            Seconds after which to try again, where there were too many; else ``None``.
+            Seconds after which to try again, if there were too many; else ``None``.
         """
         now = anyio.current_time()
         count, ends = self._counts.pop(place, (0, 0.0))
@@ -225,7 +222,7 @@ def _check(token: str, caller: str) -> None:
 
 
 def token_flaw(token: str) -> str | None:
-    """Return why a token cannot be used, in words that go on from "the token"; ``None``: it can be."""
+    """Return why a token is unsuitable, in words that continue "the token"; ``None``: it is suitable."""
     if not SHORTEST <= len(token) <= LONGEST:
         return f"has {len(token)} characters; it needs {SHORTEST} to {LONGEST}"
     if not _TOKEN.fullmatch(token):
@@ -250,5 +247,5 @@ def _name(value: str) -> str:
 def _decoded(data: bytes) -> _Session | None:
     try:
         return msgspec.json.decode(data, type=_Session)
-    except msgspec.DecodeError:  # of another version
+    except msgspec.DecodeError:  # from another version
         return None

@@ -1,7 +1,6 @@
-"""The guard before an application: it lets in only callers that `Access` knows.
+"""The guard of an application: it only admits callers that `Access` allows.
 
-It is an ASGI middleware, and the outermost one: whatever answers behind it, the answer has the headers that
-keep a browser from doing more with it than was meant.
+It is the outermost ASGI middleware, so every answer gets the headers that restrict what browsers do with it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Struct
 
-from thinkwell.journal import JournalError, MemoryJournal
+from thinkwell.journal import JournalError
 from thinkwell.web._page_files import PATHS
 from thinkwell.web._refusals import (
     Forbidden,
@@ -25,29 +24,27 @@ from thinkwell.web._refusals import (
     Unauthorized,
     refusal_of,
 )
-from thinkwell.web._requests import Limits
 from thinkwell.web.access._callers import Attempts, Sessions
 from thinkwell.web.access._head import HeadReader
 from thinkwell.web.access._traffic import Body, Outgoing, Watchers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell.journal import Journal
+    from thinkwell.web._requests import Limits
     from thinkwell.web.access._access import Access
     from thinkwell.web.access._head import Asked
 
-__all__ = ("PUBLIC", "AccessGuard")
-
 PUBLIC: Final = frozenset({*PATHS, "/healthz"})
-"""What everybody may get: the page, which asks for the secret, and whether the server is there."""
+"""Paths without a login: the page, which asks for the secret, and the check that the server is running."""
 
 SESSION_PATH: Final = "/api/session"
 
 SECRET_LIMIT: Final = 4096
-"""Bytes of a request that gives a secret."""
+"""Most bytes of a request with a secret."""
 
 _NAMES: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,1000}")
 """Names of headers, with commas between them."""
@@ -59,41 +56,25 @@ logger = logging.getLogger("thinkwell")
 
 
 class AccessGuard:
-    """Lets requests through to an application that `Access` allows, and answers the others itself.
+    """Passes allowed requests to an application, and answers the others itself.
 
-    Who has asked is in ``scope["state"]["caller"]`` then; ``""`` where everybody may.
+    The caller is then in ``scope["state"]["caller"]``; ``""`` if callers are not checked.
 
     Args:
         app: The application.
         access: Who may.
-        journal: Where sessions of browsers are kept: there they outlive the process, and all servers that
-            share it know them. By default they are in memory.
+        journal: Where sessions of browsers are kept: all servers that share it know them.
         limits: How long requests may be, and how many streams of events may be open.
-        public: Paths that everybody may get.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        access: Access,
-        *,
-        journal: Journal | None = None,
-        limits: Limits | None = None,
-        public: Iterable[str] = PUBLIC,
-    ) -> None:
+    def __init__(self, app: ASGIApp, access: Access, *, journal: Journal, limits: Limits) -> None:
         self._app = app
         self._access = access
-        self._limits = limits or Limits()
-        self._public = frozenset(public)
+        self._limits = limits
         self._heads = HeadReader(access)
         self._watchers = Watchers(self._limits)
         self._attempts = Attempts()
-        self._sessions = Sessions(
-            access.tokens,
-            MemoryJournal() if journal is None else journal,
-            age=access.session_age,
-            most=access.max_sessions,
-        )
+        self._sessions = Sessions(access.tokens, journal, age=access.session_age, most=access.max_sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve what a server has received, as an ASGI application."""
@@ -103,7 +84,7 @@ class AccessGuard:
                 await self._answer(scope, body, Outgoing(send, scope, body, self._watchers))
             case "lifespan":
                 await self._app(scope, receive, send)
-            case _:  # a websocket, of which there is none here
+            case _:  # websockets are not served
                 await receive()
                 await send({"type": "websocket.close", "code": 1008})
 
@@ -141,13 +122,13 @@ class AccessGuard:
         if asked.path == SESSION_PATH and asked.method == "DELETE":
             await self._end_session(asked, answer)
             return
-        if not (asked.method in ("GET", "HEAD") and asked.path in self._public):
+        if not (asked.method in ("GET", "HEAD") and asked.path in PUBLIC):
             answer.caller = await self._caller(asked)
         state = {**asked.scope.get("state", {}), "caller": answer.caller}
         await self._app({**asked.scope, "state": state}, body, answer)
 
     async def _answer_preflight(self, asked: Asked, answer: Outgoing) -> None:
-        """Tell a browser whether a page may ask (Fetch, CORS-preflight request)."""
+        """Answer whether a page may send requests (Fetch, CORS-preflight request)."""
         if asked.page not in ("own", "shared"):
             raise _foreign()
         names = ", ".join(asked.headers.get(b"access-control-request-headers", []))
@@ -159,15 +140,15 @@ class AccessGuard:
             headers.append((b"access-control-allow-headers", names.encode()))
         await answer.empty(*headers)
 
-    # Who asks
+    # Callers
 
     async def _caller(self, asked: Asked) -> str:
-        """Return who asks.
+        """Return the caller.
 
         Raises:
-            Unauthorized: The caller is not known.
-            Forbidden: A foreign page, in a browser that is known.
-            NotJson: The same, maybe.
+            Unauthorized: The caller is unknown.
+            Forbidden: A foreign page has sent it, in a browser with a session.
+            NotJson: Perhaps the same.
         """
         token = asked.bearer
         if token is not None:
@@ -183,7 +164,7 @@ class AccessGuard:
         raise _unauthorized("it is not known who asks; give a token (Authorization: Bearer …), or log in")
 
     def _wrong(self, asked: Asked, message: str) -> Refusal:
-        """Return what to say to a wrong secret."""
+        """Return the answer to a wrong secret."""
         seconds = self._attempts.fail(asked.place)
         if seconds is None:
             return _unauthorized(message, 'Bearer error="invalid_token"')
@@ -213,16 +194,16 @@ class AccessGuard:
 
 
 class _Secret(Struct, frozen=True):
-    """What a browser sends to be known."""
+    """The body of a browser's login."""
 
     secret: str
 
 
 async def _kept(action: Callable[[str], Awaitable[str | None]], value: str) -> str | None:
-    """Do something with sessions.
+    """Use the sessions.
 
     Raises:
-        ServerUnavailable: They cannot be read or kept.
+        ServerUnavailable: They cannot be read or stored.
         StorageFull: There is no room for them.
     """
     try:
@@ -233,11 +214,11 @@ async def _kept(action: Callable[[str], Awaitable[str | None]], value: str) -> s
 
 
 def _check_browser(asked: Asked) -> None:
-    """Look whether it was a page of ours that has let a browser send its cookie.
+    """Check that one of our pages has made a browser send its cookie.
 
     Raises:
-        Forbidden: It was not, or that is not sure.
-        NotJson: It has a form that any page could send.
+        Forbidden: It was another page, or that is not certain.
+        NotJson: The request has a form that any page could send.
     """
     if asked.page not in ("own", "shared"):
         raise _foreign()

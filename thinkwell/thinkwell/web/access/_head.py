@@ -1,6 +1,6 @@
-"""The head of a request: to whom it was sent, by whose page, from where, and how.
+"""The head of a request: the server it is for, the page that sent it, and its address.
 
-Nothing in it is believed that anybody can write. It is judged once, and whatever comes later reads `Asked`.
+Headers that any client can write are not trusted. It is read once; later code reads `Asked`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from thinkwell.web._http import path_below
 from thinkwell.web._refusals import RequestMalformed, WrongHost
 from thinkwell.web.access._origins import Authority, Origin, read_authority, read_origin, unmapped
 
@@ -21,35 +22,33 @@ if TYPE_CHECKING:
 
     from thinkwell.web.access._access import Access
 
-__all__ = ("Asked", "HeadReader", "path_below")
-
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing (RFC 9110, section 9.2.1)."""
 
 _SCHEMES: Final = ("http", "https")
 
 _SAME_COOKIES: Final = 4
-"""Cookies of the same name that are looked at. All but one were set by other servers."""
+"""Most cookies with the same name that are checked. All but one come from other servers."""
 
 Page: TypeAlias = Literal["own", "shared", "foreign"]
-"""Whose page has sent a request: ours, one of a place that the operator has named, or another."""
+"""The origin of a requesting page: ours, one that the operator has named, or another."""
 
 logger = logging.getLogger("thinkwell")
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A request, as far as its head tells."""
+    """A request, from its head."""
 
     scope: Scope
-    """What the application gets."""
+    """The scope for the application."""
     headers: Mapping[bytes, list[str]]
     path: str
-    """Below where the application is mounted."""
+    """The path below the application's mount point."""
     host: Authority
     page: Page | None
-    """Whose page has sent it; ``None``: no page, or one of a browser that does not say."""
+    """The origin of the page that sent it; ``None``: no page, or a browser that does not tell."""
     place: str
-    """Where it comes from."""
+    """The client's address."""
 
     @property
     def method(self) -> str:
@@ -59,28 +58,28 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     @property
     def is_safe(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether it is a reading request."""
         return self.method in _SAFE
 
     @property
     def is_secure(self) -> bool:
-        """Whether it cannot be read on the way."""
+        """Whether it is encrypted."""
         return bool(self.scope["scheme"] == "https")
 
     @property
     def has_body(self) -> bool:
-        """Whether something comes behind the head."""
+        """Whether it has a body."""
         return self.headers.get(b"content-length", ["0"]) != ["0"] or b"transfer-encoding" in self.headers
 
     @property
     def is_json(self) -> bool:
-        """Whether it says that it is JSON, which no form of a page elsewhere can say."""
+        """Whether it declares JSON, which forms of foreign pages cannot do."""
         kind = one_header(self.headers, b"content-type") or ""
         return kind.partition(";")[0].strip().lower() == "application/json"
 
     @property
     def bearer(self) -> str | None:
-        """The token that it gives (RFC 6750, section 2.1); ``""``: something else, ``None``: nothing."""
+        """Its token (RFC 6750, section 2.1); ``""``: something else, ``None``: nothing."""
         text = one_header(self.headers, b"authorization")
         if text is None:
             return None
@@ -89,20 +88,20 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     @property
     def sessions(self) -> list[str]:
-        """The values of our cookie. Other programs of this host may have set some of the same name."""
+        """The values of our cookie. Other programs on this host may have set cookies of the same name."""
         name = self._cookie_name
         pairs = [pair.partition("=") for line in self.headers.get(b"cookie", []) for pair in line.split(";")]
         return [value.strip() for key, _, value in pairs if key.strip() == name][:_SAME_COOKIES]
 
     def cookie(self, value: str, age: int) -> bytes:
-        """Return what sets our cookie (RFC 6265, section 4.1), for some seconds."""
+        """Return the header that sets our cookie (RFC 6265, section 4.1), for some seconds."""
         path = f"{self.scope.get('root_path', '')}/"
         text = f"{self._cookie_name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite=Strict"
         return f"{text}; Secure".encode("latin-1") if self.is_secure else text.encode("latin-1")
 
     @property
     def _cookie_name(self) -> str:
-        """What the cookie is called. Cookies are for all ports of a host, so the name has the port.
+        """The name of the cookie. Cookies are for all ports of a host, so it contains the port.
 
         The prefix keeps other hosts from setting it (RFC 6265bis, section 4.1.3).
         """
@@ -118,17 +117,17 @@ class HeadReader:
         self._warned_of_proxy = False
 
     def read(self, scope: Scope) -> Asked:
-        """Judge a request by its head.
+        """Read the head of a request.
 
         Raises:
-            RequestMalformed: It cannot be understood.
-            WrongHost: It is meant for another server.
+            RequestMalformed: It is malformed.
+            WrongHost: It is for another server.
         """
         headers: dict[bytes, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value.decode("latin-1").strip())
         if b"content-length" in headers and b"transfer-encoding" in headers:
-            # A proxy may have read the one and we the other, and then not agree what is the next request (RFC
+            # A proxy might read the one and we the other, and then disagree about the next request (RFC
             # 9112, section 6.1).
             words = "the request says twice how long its body is; send Content-Length or Transfer-Encoding"
             raise RequestMalformed(words, {"Connection": "close"})
@@ -160,7 +159,7 @@ class HeadReader:
             )
 
     def _take_target(self, scope: Scope) -> None:
-        """Take a target apart that has a host (RFC 9112, section 3.2.2)."""
+        """Split a target that has a host (RFC 9112, section 3.2.2)."""
         scheme, mark, rest = scope["path"].partition("://")
         name, slash, path = rest.partition("/")
         host = read_authority(name)
@@ -171,7 +170,7 @@ class HeadReader:
         scope.pop("raw_path", None)
 
     def _take_forwarded(self, scope: Scope, headers: Mapping[bytes, list[str]]) -> None:
-        """Take over what a proxy says of the client, where that proxy is believed."""
+        """Use the client's address from a trusted proxy."""
         client = scope.get("client")
         if client is None or not self._access.is_proxy(client[0]):
             if b"x-forwarded-for" in headers and not self._warned_of_proxy:
@@ -183,7 +182,7 @@ class HeadReader:
                 )
             return
         for place in reversed(",".join(headers.get(b"x-forwarded-for", [])).split(",")):
-            address = unmapped(place.strip())  # the last one was added by the last proxy
+            address = unmapped(place.strip())  # the last proxy has added the last one
             if address is None:
                 break
             scope["client"] = (str(address), 0)
@@ -200,8 +199,8 @@ class HeadReader:
             if origin == own:
                 return "own"
             return "shared" if self._access.is_shared_with(origin) else "foreign"
-        # Browsers leave Origin out where a page gets something from its own server, or shows a picture of
-        # another. They say "null" for pages without a place, and for those that shall not be named, which may
+        # Browsers omit Origin if a page reads from its own server, or shows a picture of another.
+        # They say "null" for pages without an origin, and for those that must not be named; these may
         # be ours (Fetch, Origin header; Fetch Metadata, Sec-Fetch-Site).
         match one_header(headers, b"sec-fetch-site"):
             case "same-origin":
@@ -209,7 +208,7 @@ class HeadReader:
             case "same-site" | "cross-site":
                 return "foreign"
             case None if text is None:
-                # Over plain http browsers say it to loopback names alone. Our page has them send Referer.
+                # Over plain HTTP, browsers send it only to loopback names. Our page makes them send Referer.
                 referer = one_header(headers, b"referer") or ""
                 return "own" if read_origin("/".join(referer.split("/", 3)[:3])) == own else None
             case _:
@@ -220,7 +219,7 @@ def one_header(headers: Mapping[bytes, list[str]], name: bytes) -> str | None:
     """Return the value of a header that may occur once; ``None`` if it is missing.
 
     Raises:
-        RequestMalformed: It is there several times.
+        RequestMalformed: It occurs several times.
     """
     values = headers.get(name, [])
     if len(values) > 1:
@@ -228,15 +227,8 @@ def one_header(headers: Mapping[bytes, list[str]], name: bytes) -> str | None:
     return values[0] if values else None
 
 
-def path_below(scope: Scope) -> str:
-    """Return the path of a request below where the application is mounted."""
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    return path[len(root) :] if path.startswith(f"{root}/") else path
-
-
 def _place(scope: Scope) -> str:
-    """Return where a request comes from: an address, or the many of IPv6 that one household has."""
+    """Return the origin of a request: an address, or the network of IPv6 addresses of one household."""
     client = scope.get("client")
     address = None if client is None else unmapped(str(client[0]))
     if isinstance(address, IPv6Address):

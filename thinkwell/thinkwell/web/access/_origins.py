@@ -1,7 +1,7 @@
-"""Whom a request was sent to, and which page has sent it: the headers Host and Origin.
+"""The headers Host and Origin: the requested server, and the page that sent the request.
 
-Both are compared, so both are brought to one form: lower case, without a trailing dot, addresses as they are
-written shortest. What has no such form is no origin.
+Both are normalised for comparison: lower case, no trailing dot, the shortest form of addresses. A value
+without such a form is not an origin.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-__all__ = ("Address", "Authority", "Origin", "address_of", "read_authority", "read_origin", "unmapped")
-
 Address: TypeAlias = IPv4Address | IPv6Address
 
 _AUTHORITY: Final = re.compile(
     r"(?: \[ (?P<v6>[0-9a-f:.]+) \] | (?P<name>[a-z0-9._-]+) ) (?: : (?P<port>[0-9]{0,5}) )?", re.VERBOSE
 )
-"""RFC 3986, section 3.2, without what has no place in a header: who is asking, escapes, zones."""
+"""RFC 3986, section 3.2, without the parts that a header must not have: user information, escapes, zones."""
 
 _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 
@@ -31,32 +29,32 @@ _LONGEST: Final = 253 + len(":65535")
 _LARGEST_PORT: Final = 65_535
 
 _PORTS: Final = {"http": 80, "https": 443}
-"""What is meant where no port is given."""
+"""The default ports."""
 
 
 class Authority(Struct, frozen=True):
-    """A host, and its port where one is given."""
+    """A host, with its port if there is one."""
 
     host: str
-    """A name, or an address; one of IPv6 is without brackets."""
+    """A name, or an address, without brackets."""
     port: int | None = None
 
     def port_for(self, scheme: str) -> int | None:
-        """Return the port that is meant."""
+        """Return the port, or the default port."""
         return _PORTS.get(scheme) if self.port is None else self.port
 
 
 class Origin(Struct, frozen=True):
-    """Where a page comes from. Two are the same where they are equal."""
+    """The origin of a page. Equal origins are the same."""
 
     scheme: str
     host: str
     port: int | None
-    """``None``: the scheme has none."""
+    """``None``: the scheme has no port."""
 
 
 def read_authority(text: str) -> Authority | None:
-    """Return what a ``Host`` header names (RFC 9110, section 7.2); ``None``: nothing."""
+    """Return the host of a ``Host`` header (RFC 9110, section 7.2); ``None``: there is none."""
     found = _AUTHORITY.fullmatch(text.lower()) if len(text) <= _LONGEST and text.isascii() else None
     if found is None:
         return None
@@ -68,7 +66,7 @@ def read_authority(text: str) -> Authority | None:
 
 
 def read_origin(text: str) -> Origin | None:
-    """Return what an ``Origin`` header names (RFC 6454, section 7); ``None``: nothing, or ``null``."""
+    """Return the origin of an ``Origin`` header (RFC 6454, section 7); ``None``: there is none."""
     scheme, mark, rest = text.partition("://")
     authority = read_authority(rest)
     scheme = scheme.lower()
@@ -78,7 +76,7 @@ def read_origin(text: str) -> Origin | None:
 
 
 def address_of(host: str) -> Address | None:
-    """Return the address that a host is; ``None``: it is a name."""
+    """Return the address of a host; ``None``: the host is a name."""
     try:
         return IPv6Address(host) if ":" in host else IPv4Address(host)
     except AddressValueError:
@@ -86,8 +84,8 @@ def address_of(host: str) -> Address | None:
 
 
 def unmapped(host: str) -> Address | None:
-    """Return the address that a socket names, as its users write it; ``None``: it is none."""
-    address = address_of(host.partition("%")[0])  # a zone is for this machine alone
+    """Return the address of a socket in its usual form; ``None``: it is not an address."""
+    address = address_of(host.partition("%")[0])  # a zone only has a meaning on this machine
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
@@ -97,7 +95,7 @@ def _address_v6(text: str) -> str | None:
 
 
 def _name(text: str) -> str | None:
-    """Return a name, or an address of IPv4, which nothing else may look like."""
+    """Return a name, or an IPv4 address, which no name may look like."""
     name = text.removesuffix(".")
     if name.rpartition(".")[2].isdigit():
         address = address_of(name)

@@ -1,4 +1,4 @@
-"""What goes in and out of a guarded application: bodies that end, and answers that a browser can be shown."""
+"""The traffic of a guarded application: bounded bodies, and answers with the right headers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import msgspec
 
+from thinkwell.web._http import Fitted, refusal_answer
 from thinkwell.web._refusals import RequestTooLarge, RequestTooSlow, TooManyWatchers
-from thinkwell.web.access._head import one_header, path_below
+from thinkwell.web.access._head import one_header
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from thinkwell.web._requests import Limits
     from thinkwell.web.access._head import Asked
 
-__all__ = ("Body", "Outgoing", "Watchers")
-
 PATIENCE: Final = 30.0
-"""Seconds that the body of a request may take, whatever its length."""
+"""Most seconds that the body of a request may take, whatever its length."""
 
 SLOWEST: Final = 10_000
-"""Bytes of it that have to come in each further second."""
+"""Least bytes of it in each further second."""
 
 LINGER: Final = 2.0
-"""Seconds that a body is still read although it is not wanted."""
+"""Seconds for which an unwanted body is still read."""
 
 DRAINED: Final = 20_000_000
-"""Bytes of it."""
+"""Most bytes of it."""
 
 HEADERS: Final = (
     (b"cache-control", b"no-store"),
@@ -41,11 +39,11 @@ HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )
-"""What every answer says, unless it says something else of the same."""
+"""Headers of every answer that does not set them itself."""
 
 
 class Body:
-    """The body of a request, as long as it may be. An ASGI application receives it."""
+    """The body of a request, within limits. It is the `receive` of an ASGI application."""
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
@@ -55,21 +53,21 @@ class Body:
         self._complete = False
 
     def check(self, asked: Asked) -> None:
-        """Look whether it says that it is longer.
+        """Check its declared length.
 
         Raises:
-            RequestTooLarge: It does.
+            RequestTooLarge: It is longer than the limit.
         """
         length = one_header(asked.headers, b"content-length")
-        if length is not None and length.isdecimal():  # a server refuses anything else
+        if length is not None and length.isdecimal():  # a server refuses other values
             self._check(int(length[:20]))
 
     async def __call__(self) -> Message:
-        """Receive what comes next.
+        """Receive the next message.
 
         Raises:
             RequestTooLarge: It is too long.
-            RequestTooSlow: It does not come.
+            RequestTooSlow: It does not arrive in time.
         """
         if self._complete:
             return await self._receive()
@@ -82,11 +80,11 @@ class Body:
         raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
 
     async def whole(self, most: int) -> bytes:
-        """Return all of it, where it has no more than some bytes.
+        """Return all of it, up to a number of bytes.
 
         Raises:
             RequestTooLarge: It is too long.
-            RequestTooSlow: It does not come.
+            RequestTooSlow: It does not arrive in time.
         """
         self._most = min(most, self._most)
         pieces: list[bytes] = []
@@ -95,7 +93,7 @@ class Body:
         return b"".join(pieces)
 
     async def drain(self) -> None:
-        """Read on for a while, and forget it.
+        """Read the rest for a while, and drop it.
 
         A client that still sends when the connection is closed may never read the answer (RFC 9112,
         section 9.6).
@@ -112,13 +110,13 @@ class Body:
 
     def _check(self, length: int) -> None:
         if length > self._most:
-            # The rest of it is not taken, so the connection can serve no other request.
+            # The rest is not read, so the connection cannot serve another request.
             words = f"the body of a request may have {self._most:,} bytes here"
             raise RequestTooLarge(words, {"Connection": "close"})
 
 
 class Watchers:
-    """Counts the streams of events that are open."""
+    """Counts the open event streams."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -128,7 +126,7 @@ class Watchers:
         """Count one more.
 
         Raises:
-            TooManyWatchers: There are as many as may be.
+            TooManyWatchers: The maximum number is reached.
         """
         if self._open[caller] >= self._limits.max_watchers_per_caller:
             raise TooManyWatchers("you watch as many runs as you may; close a stream, and try again")
@@ -144,11 +142,11 @@ class Watchers:
 
 
 class TurnedAwayError(OSError):
-    """An application is told that its client has gone, as another part has answered it (ASGI, HTTP)."""
+    """An application's client has disconnected: another part has answered it (ASGI, HTTP)."""
 
 
 class Outgoing:
-    """What is answered. An ASGI application sends it."""
+    """The `send` of an ASGI application."""
 
     def __init__(self, send: Send, scope: Scope, body: Body, watchers: Watchers) -> None:
         self._send = send
@@ -159,18 +157,18 @@ class Outgoing:
         self._more: list[tuple[bytes, bytes]] = []
         self._watches = False
         self.caller = ""
-        """Who gets it."""
+        """The client's `send`."""
         self.begun = False
         """Whether something was sent."""
         self.is_turned_away = False
-        """Whether something else was sent than the application wants to send."""
+        """Whether an answer was sent in place of that of the application."""
 
     def vary(self) -> None:
-        """Say that pages of some places get another answer than others."""
+        """Add the header for answers that depend on the origin."""
         self._more.append((b"vary", b"Origin"))
 
     def share_with(self, origin: str) -> None:
-        """Let the pages of a place read it (Fetch, CORS protocol)."""
+        """Let the pages of an origin read the answer (Fetch, CORS protocol)."""
         self._more += (
             (b"access-control-allow-origin", origin.encode("latin-1")),
             (b"access-control-allow-credentials", b"true"),
@@ -178,10 +176,10 @@ class Outgoing:
         )
 
     async def __call__(self, message: Message) -> None:
-        """Send what comes next.
+        """Send the next message.
 
         Raises:
-            TurnedAwayError: It was answered that there are too many watchers.
+            TurnedAwayError: The answer was that there are too many watchers.
         """
         if self.is_turned_away:
             raise TurnedAwayError
@@ -201,7 +199,7 @@ class Outgoing:
         await self._send(message)
 
     def end(self) -> None:
-        """Know that it is over."""
+        """Note that it is over."""
         if self._watches:
             self._watchers.leave(self.caller)
 
@@ -220,14 +218,6 @@ class Outgoing:
         await self({"type": "http.response.body", "body": b""})
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer why not, in a form that the caller can read."""
-        if path_below(self._scope).startswith("/v1/"):  # what clients of Letta show
-            body = msgspec.json.encode({"detail": refusal.message})
-        else:
-            body = msgspec.json.encode({"error": {"code": refusal.code, "message": refusal.message}})
-        headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
-        if not str(self._scope.get("http_version", "1.1")).startswith("1"):
-            headers = [header for header in headers if header[0] != b"connection"]  # RFC 9113, section 8.2.2
-        headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-        await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
-        await self({"type": "http.response.body", "body": b"" if self._scope["method"] == "HEAD" else body})
+        """Answer with the reason, in a form that the caller can read."""
+        answer = refusal_answer(refusal, self._scope)
+        await answer(self._scope, self._body, Fitted(self._scope, self))

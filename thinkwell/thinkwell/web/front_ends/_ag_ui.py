@@ -1,8 +1,8 @@
 """A run as a stream of AG-UI, the Agent User Interaction Protocol, version 1.0.
 
-Sources: the models of PyPI's `ag-ui-protocol` 1.0 (what there is), npm `@ag-ui/client` 1.0,
-``src/verify/verify.ts`` (the order in which it may come) and ``src/apply/default.ts`` (what a client makes of
-it); for questions, the protocol's documentation, concepts/interrupts.
+Sources: the models of PyPI's `ag-ui-protocol` 1.0 (the events), npm `@ag-ui/client` 1.0,
+    ``src/verify/verify.ts`` (their order) and ``src/apply/default.ts`` (their effect on a client); for
+    questions, the protocol's documentation, concepts/interrupts.
 """
 
 from __future__ import annotations
@@ -55,57 +55,55 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
     from thinkwell.web.front_ends._tools import FrontEndCall
 
-__all__ = ("PROTOCOL", "AgUiFormat", "Point", "read_point")
-
 PROTOCOL: Final = "1.0"
-"""The version of the protocol that is spoken."""
+"""The version of the protocol."""
 
 _REASONS: Final = {"permission": "confirmation", "form": "input_required", "url": "confirmation"}
-"""Why a run stops for a question that belongs to no tool call (AG-UI, concepts/interrupts)."""
+"""The reason for an interrupt that belongs to no tool call (AG-UI, concepts/interrupts)."""
 
 
 POINT: Final = rf"({RUN_ID})/([0-9]{{1,15}})/([\s\S]{{1,200}})"
-"""What an id of ours looks like."""
+"""The form of our ids."""
 
 _POINT: Final = re.compile(POINT)
 _OURS: Final = re.compile(rf"({RUN_ID})-([0-9]{{1,15}})(?::|\Z)")
 
 
 class Point(NamedTuple):
-    """Behind where to go on, and with what answered. It is the id of what clients are to answer."""
+    """The position to continue from, and the questions answered: the id of an interrupt."""
 
     run_id: str
     seq: int
-    """The entry behind which a stream has ended, or that a tool of the front end was called by."""
+    """The entry at which a stream ended, or at which a tool of the front end was called."""
     question_id: str
 
     @property
     def id(self) -> str:
-        """What clients get, and give back."""
+        """The id for clients, which they send back."""
         return f"{self.run_id}/{self.seq}/{self.question_id}"
 
 
 def read_point(id_: str) -> Point | None:
-    """Return what an id says; ``None``: it is none of ours."""
+    """Return the content of an id; ``None``: it is not one of ours."""
     found = _POINT.fullmatch(id_)
     return None if found is None else Point(found[1], int(found[2]), found[3])
 
 
 class AgUiFormat(FrontEndFormat):
-    """A run of AG-UI: a whole run of ours, or what there is of it between two questions.
+    """A run of AG-UI: one of our runs, or the part between two questions.
 
-    Plans, questions and the use of tokens are state, and kept up by patches. Changes to files, terminals and
-    what a tool puts out while it works are activities. What has no place is a custom event.
+    Plans, questions and usage are state, which is updated by patches. Changes to files, terminals and the
+    output of running tools are activities. Everything else is a custom event.
 
     Args:
         record: The run.
-        thread: What the client calls the conversation; by default that of the run.
-        run: What the client calls the run.
-        state: The client's state, which ours is put into.
-        messages: The client's messages. Those of them that are going to be sent were sent before, in an
-            answer that broke off.
-        begin: The entry behind which the answer begins.
-        stops: Whether the stream ends where questions wait: with an interrupt for each.
+        thread: The client's name for the conversation; by default that of the run.
+        run: The client's name for the run.
+        state: The client's state, into which ours is merged.
+        messages: The client's messages. If they include messages of this answer, an earlier answer was cut
+            off.
+        begin: The entry after which the answer begins.
+        stops: Whether the stream ends at open questions, with an interrupt for each.
     """
 
     def __init__(
@@ -119,7 +117,7 @@ class AgUiFormat(FrontEndFormat):
         begin: int = 0,
         stops: bool = False,
     ) -> None:
-        # Unique in the conversation, of which agents know nothing.
+        # Unique in the conversation, of which the agent knows nothing.
         super().__init__(record, ShownRun(lambda name, seq: f"{record.id}-{seq}:{name}"))
         self._thread = thread or record.thread or record.id
         self._run = run or record.id
@@ -140,22 +138,20 @@ class AgUiFormat(FrontEndFormat):
 
     def _opens(self) -> None:
         self._send(
-            {
-                "type": "RUN_STARTED",
-                "threadId": self._thread,
-                "runId": self._run,
-                "protocolVersion": PROTOCOL,
-                "metadata": {"run": self.record.id},
-            }
+            "RUN_STARTED",
+            threadId=self._thread,
+            runId=self._run,
+            protocolVersion=PROTOCOL,
+            metadata={"run": self.record.id},
         )
         self._forget_messages()
         self._send_state()
 
     def _forget_messages(self) -> None:
-        """Let the client have again what it has of this answer already: else it had each text twice."""
+        """Remove the client's copies of messages of this answer: otherwise it would have each text twice."""
         kept = [kept for message in self._messages if (kept := self._kept(message)) is not None]
         if kept != self._messages:
-            self._send({"type": "MESSAGES_SNAPSHOT", "messages": kept})
+            self._send("MESSAGES_SNAPSHOT", messages=kept)
 
     def _kept(self, message: Chunk) -> Chunk | None:
         id_ = str(message.get("id"))
@@ -168,19 +164,19 @@ class AgUiFormat(FrontEndFormat):
             return message
         if run != self.record.id or seq <= self._begin:
             return message
-        # Clients keep thoughts that a snapshot has not.
+        # Clients keep thoughts that a snapshot lacks.
         return {**message, "content": ""} if message.get("role") == "reasoning" else None
 
     # State
 
     def _send_state(self) -> None:
-        self._send({"type": "STATE_SNAPSHOT", "snapshot": self._state.copy()})
+        self._send("STATE_SNAPSHOT", snapshot=self._state.copy())
 
     def _change(self, name: str, value: JsonValue) -> None:
         delta = json_patch(self._state[name], value, f"/{name}")
         if delta:
             self._state[name] = value
-            self._send({"type": "STATE_DELTA", "delta": delta})
+            self._send("STATE_DELTA", delta=delta)
 
     def _tell(self, told: Told) -> None:
         match told:
@@ -191,7 +187,7 @@ class AgUiFormat(FrontEndFormat):
                 self._activity(f"{self.record.id}-{told.seq}", "content", content)
             case CallBegins(call):
                 about = {"toolCallId": call.id, "toolCallName": call.name, "metadata": call_facts(call.view)}
-                self._send({"type": "TOOL_CALL_START", **about})
+                self._send("TOOL_CALL_START", **about)
                 self._show_input(call)
                 self._show_content(call)
             case CallGoesOn(call, before):
@@ -199,7 +195,7 @@ class AgUiFormat(FrontEndFormat):
                 if call.view.content != before.content:
                     self._show_content(call)
             case CallEnds(call):
-                if call.ended is None:  # else it ends twice
+                if call.ended is None:  # otherwise it would end twice
                     self._call_ends(call)
             case Asked(question):
                 self._asked(question)
@@ -217,30 +213,23 @@ class AgUiFormat(FrontEndFormat):
             case SpeechBegins(seq=seq):
                 id_ = self._speech_id = f"{self.record.id}-{seq}"
                 if not is_text:
-                    self._send({"type": "REASONING_START", "messageId": id_})
+                    self._send("REASONING_START", messageId=id_)
                 role = "assistant" if is_text else "reasoning"
-                self._send({"type": f"{name}_START", "messageId": id_, "role": role})
+                self._send(f"{name}_START", messageId=id_, role=role)
             case SpeechGoesOn(delta=delta):
-                self._send({"type": f"{name}_CONTENT", "messageId": self._speech_id, "delta": delta})
+                self._send(f"{name}_CONTENT", messageId=self._speech_id, delta=delta)
             case SpeechEnds():  # pragma: no branch - the last of the union
-                self._send({"type": f"{name}_END", "messageId": self._speech_id})
+                self._send(f"{name}_END", messageId=self._speech_id)
                 if not is_text:
-                    self._send({"type": "REASONING_END", "messageId": self._speech_id})
+                    self._send("REASONING_END", messageId=self._speech_id)
 
     def _activity(self, message_id: str, kind: str, content: Chunk) -> None:
-        self._send(
-            {
-                "type": "ACTIVITY_SNAPSHOT",
-                "messageId": message_id,
-                "activityType": kind,
-                "content": content,
-            }
-        )
+        self._send("ACTIVITY_SNAPSHOT", messageId=message_id, activityType=kind, content=content)
 
     # Tool calls
 
     def _show_input(self, call: Call, *, last: bool = False) -> None:
-        """Send the arguments when they are known, which is all at once."""
+        """Send the arguments when they are known, all at once."""
         known = call.view.input is not None
         if call.shown != "start" or not (known or last or call.view.status != "pending"):
             return
@@ -267,14 +256,12 @@ class AgUiFormat(FrontEndFormat):
             if isinstance(part, ev.BlockContent) and (found := media(part.content)) is not None
         ]
         self._send(
-            {
-                "type": "TOOL_CALL_RESULT",
-                "messageId": f"{self.record.id}-{self.run.last}:{call.id.removeprefix(f'{self.record.id}-')}",
-                "toolCallId": call.id,
-                "role": "tool",
-                "content": [{"type": "text", "text": text}, *pictures] if pictures else text,
-                "metadata": call_facts(call.view) | ({"denied": True} if call.denied else {}),
-            }
+            "TOOL_CALL_RESULT",
+            messageId=f"{self.record.id}-{self.run.last}:{call.id.removeprefix(f'{self.record.id}-')}",
+            toolCallId=call.id,
+            role="tool",
+            content=[{"type": "text", "text": text}, *pictures] if pictures else text,
+            metadata=call_facts(call.view) | ({"denied": True} if call.denied else {}),
         )
 
     # Questions
@@ -292,28 +279,26 @@ class AgUiFormat(FrontEndFormat):
             told = question.shown(answer)
             known: list[Chunk] = self._state["questions"]
             self._change("questions", [told if each["id"] == question.id else each for each in known])
-        elif not self._stops:  # who has answered it knows what
+        elif not self._stops:  # the client that has answered knows the answer
             self._send(
-                {
-                    "type": "TOOL_CALL_RESULT",
-                    "messageId": f"{self.record.id}-{self.run.last}:{question.id}",
-                    "toolCallId": Point(self.record.id, question.asked.seq, question.id).id,
-                    "role": "tool",
-                    "content": "",
-                }
+                "TOOL_CALL_RESULT",
+                messageId=f"{self.record.id}-{self.run.last}:{question.id}",
+                toolCallId=Point(self.record.id, question.asked.seq, question.id).id,
+                role="tool",
+                content="",
             )
 
     def _call_front_end(self, asked: ev.QuestionAsked, called: FrontEndCall) -> str:
         id_ = Point(self.record.id, asked.seq, asked.id).id
         if asked.seq > self._begin:  # else it was sent in an answer before
-            self._send({"type": "TOOL_CALL_START", "toolCallId": id_, "toolCallName": called.name})
+            self._send("TOOL_CALL_START", toolCallId=id_, toolCallName=called.name)
             self._arguments(id_, called.arguments)
         return id_
 
     def _arguments(self, call_id: str, text: str) -> None:
         for at in range(0, len(text), PIECE):
-            self._send({"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": text[at : at + PIECE]})
-        self._send({"type": "TOOL_CALL_END", "toolCallId": call_id})
+            self._send("TOOL_CALL_ARGS", toolCallId=call_id, delta=text[at : at + PIECE])
+        self._send("TOOL_CALL_END", toolCallId=call_id)
 
     def _pauses(self) -> None:
         for call in self.run.open_calls:
@@ -347,7 +332,7 @@ class AgUiFormat(FrontEndFormat):
             interrupt["toolCallId"] = call.id
         return interrupt
 
-    # The rest
+    # Everything else
 
     def _other(self, event: ev.ThoughtEvent) -> None:
         match event:
@@ -358,11 +343,11 @@ class AgUiFormat(FrontEndFormat):
             case ev.PhaseChanged():
                 self._change("run", {**self._state["run"], "phase": event.phase})
             case ev.SessionOpened():
-                pass  # where the agent works is the server's business
+                pass  # the folder is the server's business
             case _:
                 if isinstance(event, ev.TurnEnded) and self.run.tokens is not None:
                     self._change("tokens", msgspec.to_builtins(self.run.tokens))
-                self._send({"type": "CUSTOM", "name": f"thinkwell.{event.type}", "value": plain(event)})
+                self._send("CUSTOM", name=f"thinkwell.{event.type}", value=plain(event))
 
     def _plan(self, event: ev.PlanUpdate) -> None:
         if event.removed:
@@ -380,11 +365,13 @@ class AgUiFormat(FrontEndFormat):
         elif end.status == "cancelled":
             self._finish(outcome={"type": "cancelled"})
         else:
-            result = {} if end.result is None else {"result": end.result}  # null left the protocol
+            result = (
+                {} if end.result is None else {"result": end.result}
+            )  # null was removed from the protocol
             self._finish(**result, outcome={"type": "success"})
 
     def _fails(self, error: ShownError) -> None:
-        self._send({"type": "RUN_ERROR", "message": clipped(error.message), "code": error.name})
+        self._send("RUN_ERROR", message=clipped(error.message), code=error.name)
 
     def _finish(self, **fields: object) -> None:
-        self._send({"type": "RUN_FINISHED", "threadId": self._thread, "runId": self._run, **fields})
+        self._send("RUN_FINISHED", threadId=self._thread, runId=self._run, **fields)

@@ -1,4 +1,4 @@
-"""What clients of AG-UI send to have an agent run, or go on.
+"""Requests of AG-UI clients to start a run, or to continue one.
 
 Source: ``RunAgentInput`` of PyPI's `ag-ui-protocol` 1.0; for answers, the protocol's documentation,
 concepts/interrupts and concepts/tools.
@@ -40,32 +40,30 @@ if TYPE_CHECKING:
     from thinkwell.questions import Answer
     from thinkwell.tools import Tool
 
-__all__ = ("Resume", "RunInput", "ToolMessage")
-
 WHY: Final = "answered in the front end"
 
 MESSAGE: Final = "ag_ui_message"
-"""Where a run's record has the id of the message that it was started for."""
+"""The key in a run's record for the id of the message that started it."""
 
 
 class OfferedTool(Struct, frozen=True, kw_only=True):
-    """A tool that the front end has."""
+    """A tool of the front end."""
 
     name: str
     """Up to 64 letters, digits, ``_`` and ``-``; each tool has its own."""
     description: str = ""
-    """What it does, for the agent."""
+    """Its description, for the agent."""
     parameters: JsonValue = None
-    """A JSON Schema of its arguments, which are an object."""
+    """A JSON Schema of its arguments, an object."""
 
 
 class ContextItem(Struct, frozen=True, kw_only=True):
-    """Something that the agent is to know."""
+    """Information for the agent."""
 
     description: str
-    """What it is."""
+    """What the value is."""
     value: str
-    """It, as a text."""
+    """The value, as text."""
 
 
 class Resume(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -76,13 +74,13 @@ class Resume(Struct, frozen=True, kw_only=True, rename="camel"):
     status: Literal["resolved", "cancelled"]
     """``cancelled`` denies."""
     payload: JsonValue = None
-    """What the ``responseSchema`` of the interrupt asks for."""
+    """The value that the ``responseSchema`` of the interrupt requires."""
 
     def answer(self, asked: QuestionAsked) -> Answer:
-        """Return what it says to the question.
+        """Return the answer to the question.
 
         Raises:
-            RequestInvalid: It says nothing that fits.
+            RequestInvalid: It does not fit the question.
         """
         payload: JsonValue = self.payload
         if self.status == "cancelled":
@@ -104,42 +102,44 @@ class Resume(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ToolMessage(Struct, frozen=True):
-    """What a tool of the front end has returned."""
+    """The result of a tool of the front end."""
 
     content: JsonValue
     error: JsonValue
 
     def answer(self, asked: QuestionAsked) -> Answer:
-        """Return what it says to the question that the call is."""
+        """Return the answer to the question of the call."""
         return Reply(result_form(self.content, self.error if isinstance(self.error, str) else None), WHY)
 
 
 class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What `HttpAgent` posts."""
+    """The request of `HttpAgent`."""
 
     thread_id: Name
-    """The conversation: its turns have one session of the agent."""
+    """The conversation: its turns share one session of the agent."""
     run_id: Name
-    """The client's name for the run. The same one again starts nothing more."""
+    """The client's name for the run. The same name does not start another run."""
     messages: list[dict[str, JsonValue]]
-    """The conversation as the client has it. The last one, of the user, is the prompt: text, and pictures and
-    text files as data."""
+    """The client's messages.
+
+    The last one, of the user, is the prompt: text, and pictures and text files as data.
+    """
     tools: list[OfferedTool] | None = None
     """The front end's tools."""
     context: Annotated[list[ContextItem], Meta(max_length=100)] | None = None
-    """What the agent is to know besides."""
+    """Further information for the agent."""
     state: JsonValue = None
-    """The client's, which the agent does not see."""
+    """The client's state, which the agent does not see."""
     forwarded_props: JsonValue = None
-    """Its ``thinkwell`` chooses of what the server has to choose from."""
+    """Its ``thinkwell`` has the choices for the run."""
     resume: list[Resume] | None = None
-    """Answers to interrupts: then a run goes on."""
+    """Answers to interrupts: with them, a run continues."""
 
     def given(self) -> dict[Point, Resume | ToolMessage]:
-        """Return the answers to what a run has asked, and what the front end's tools have returned.
+        """Return the answers to a run's questions, and the results of the front end's tools.
 
         Raises:
-            RequestInvalid: One is not to an interrupt of ours.
+            RequestInvalid: One is for an unknown interrupt.
         """
         given: dict[Point, Resume | ToolMessage] = {}
         for entry in self.resume or ():
@@ -150,7 +150,7 @@ class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
         run_id = next((point.run_id for point in given), None)
         for message in reversed(self.messages):
             if message.get("role") == "user":
-                break  # what stands before was sent before
+                break  # earlier ones were sent before
             point = read_point(str(message.get("toolCallId")))
             if message.get("role") == "tool" and point is not None:
                 run_id = run_id or point.run_id
@@ -159,24 +159,24 @@ class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
         return given
 
     def moves_on(self, record: RunRecord) -> bool:
-        """Return whether the user says something else than what a run was started for."""
+        """Return whether the user's message is not the one that started the run."""
         last = self.messages[-1] if self.messages else {}
         return last.get("role") == "user" and record.meta.get(MESSAGE) != last.get("id")
 
     def key(self, agent: str) -> str:
-        """Return what the request is called that starts the run."""
+        """Return the idempotency key of the request that starts the run."""
         return request_key("ag-ui", agent, self.thread_id, self.run_id)
 
     def start(self, agent: str, *, is_first: bool) -> StartRun:
-        """Return what is to be started for the last message.
+        """Return the request for a run with the last message.
 
         Args:
             agent: The agent.
-            is_first: Whether the conversation begins with it. Then the agent gets the application's
+            is_first: Whether the conversation begins with it. The agent then gets the application's
                 instructions, too.
 
         Raises:
-            RequestInvalid: There is nothing to be done.
+            RequestInvalid: There is no prompt.
         """
         last = self.messages[-1] if self.messages else {}
         if last.get("role") != "user":
@@ -195,7 +195,7 @@ class RunInput(Struct, frozen=True, kw_only=True, rename="camel"):
         """Return the front end's tools.
 
         Raises:
-            RequestInvalid: One cannot be a tool.
+            RequestInvalid: One is invalid.
         """
         return front_end_tools([(tool.name, tool.description, tool.parameters) for tool in self.tools or ()])
 

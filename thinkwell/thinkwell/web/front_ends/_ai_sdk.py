@@ -1,7 +1,7 @@
 """A run as a stream of the Vercel AI SDK: the UI message stream, version 1.
 
-Sources: npm `ai` 7.0, ``src/ui-message-stream/ui-message-chunks.ts`` (what there is) and
-``src/ui/process-ui-message-stream.ts`` (what a client makes of it).
+Sources: npm `ai` 7.0, ``src/ui-message-stream/ui-message-chunks.ts`` (the chunks) and
+    ``src/ui/process-ui-message-stream.ts`` (their effect on a client).
 """
 
 from __future__ import annotations
@@ -46,10 +46,8 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
 
-__all__ = ("AI_SDK_HEADERS", "AiSdkFormat", "question_of_call")
-
 AI_SDK_HEADERS: Final[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
-"""What a client knows the stream by."""
+"""The header by which a client recognises the stream."""
 
 _FINISH: Final = {
     "end_turn": "stop",
@@ -57,38 +55,37 @@ _FINISH: Final = {
     "max_turn_requests": "length",
     "refusal": "content-filter",
 }
-"""What the client calls the reasons why a turn has ended (ACP, ``StopReason``)."""
+"""The client's names for stop reasons (ACP, ``StopReason``)."""
 
 _QUESTION_TOOLS: Final = {"permission": "permission", "form": "form", "url": "open_url"}
-"""The names of the tool calls that stand for questions which belong to none."""
+"""The names of tool calls for questions that belong to no other call."""
 
 
 _STAND_IN: Final = "question-"
 
 
 def question_call_id(question_id: str) -> str:
-    """Return the id of the tool call that stands for a question."""
+    """Return the id of the tool call for a question."""
     return _STAND_IN + question_id
 
 
 def question_of_call(call_id: str) -> str | None:
-    """Return the question that a tool call stands for; ``None``: it is a call of the agent's."""
+    """Return the question of a tool call; ``None``: it is a call of the agent."""
     return call_id.removeprefix(_STAND_IN) if call_id.startswith(_STAND_IN) else None
 
 
 class AiSdkFormat(FrontEndFormat):
-    """One message of the assistant: a run.
+    """A run as a message of the assistant.
 
-    Questions are requests for approval of the tool calls that they are about. Those that are about none, and
-    forms, are tool calls of their own. A client cannot answer while a stream goes on: where `stops` is set,
-    requests are sent when the stream pauses, all of them in the last step of the message, since that is the
-    only one that clients look at to find out whether everything has its answer.
+    Questions are requests for approval of their tool calls. Questions without one, and forms, are separate
+    tool calls. A client cannot answer during a stream: with `stops`, requests are sent when the stream
+    pauses, all in the last step of the message, since clients only check that step for missing answers.
 
     Args:
         record: The run.
-        stops: Whether the stream ends where questions wait. Else they are sent when they are asked, and
-            answered elsewhere.
-        answered: Questions that the client has answered, and need not be told.
+        stops: Whether the stream ends at open questions. Otherwise they are sent at once, and answered
+            elsewhere.
+        answered: Questions that the client has answered itself.
     """
 
     closing: ClassVar[bytes] = b"[DONE]"
@@ -96,16 +93,16 @@ class AiSdkFormat(FrontEndFormat):
     def __init__(self, record: RunRecord, *, stops: bool = False, answered: Collection[str] = ()) -> None:
         super().__init__(record, ShownRun())
         self._step = 0
-        """Number of the step of the message. Questions are put in the last one."""
+        """Number of the current step of the message. Questions are put in the last one."""
         self._stops = stops
         self._known_answers = answered
         self._cuts: list[int] = []
-        """Behind which entries the stream has ended before."""
+        """The entries at which the stream has ended before."""
         self._speech_id = ""
         self._stand_ins: set[str] = set()
-        """Questions that clients know as tool calls of their own."""
+        """Questions that clients have as separate tool calls."""
         self._requested: set[str] = set()
-        """Questions whose answer clients were asked for."""
+        """Questions that clients were asked to answer."""
         self._usage: ev.UsageUpdate | None = None
         self._has_result = False
 
@@ -116,26 +113,26 @@ class AiSdkFormat(FrontEndFormat):
     def _opens(self) -> None:
         record = self.record
         about = {"run": record.id, "agent": record.agent}
-        self._send({"type": "start", "messageId": record.id, "messageMetadata": about})
+        self._send("start", messageId=record.id, messageMetadata=about)
         self._begin_step()
 
     def _begin_step(self) -> None:
         self._step += 1
-        self._send({"type": "start-step"})
+        self._send("start-step")
 
     def _new_step(self) -> None:
-        self._send({"type": "finish-step"})
+        self._send("finish-step")
         self._begin_step()
 
     def _tell(self, told: Told) -> None:
         match told:
             case SpeechBegins(speech, seq):
                 self._speech_id = f"{speech}-{seq}"
-                self._send({"type": f"{speech}-start", "id": self._speech_id})
+                self._send(f"{speech}-start", id=self._speech_id)
             case SpeechGoesOn(speech, delta):
-                self._send({"type": f"{speech}-delta", "id": self._speech_id, "delta": delta})
+                self._send(f"{speech}-delta", id=self._speech_id, delta=delta)
             case SpeechEnds(speech):
-                self._send({"type": f"{speech}-end", "id": self._speech_id})
+                self._send(f"{speech}-end", id=self._speech_id)
             case Media():
                 self._media(told.content, told.seq)
             case CallBegins(call):
@@ -160,34 +157,23 @@ class AiSdkFormat(FrontEndFormat):
             return
         if isinstance(content, ev.ResourceLink) and content.uri.startswith(("http://", "https://")):
             title = clipped(content.title or content.name)
-            self._send(
-                {"type": "source-url", "sourceId": f"source-{seq}", "url": content.uri, "title": title}
-            )
+            self._send("source-url", sourceId=f"source-{seq}", url=content.uri, title=title)
         else:
-            self._send({"type": "data-content", "id": f"content-{seq}", "data": msgspec.to_builtins(content)})
+            self._send("data-content", id=f"content-{seq}", data=msgspec.to_builtins(content))
 
     def _file(self, content: ev.ContentBlock) -> bool:
-        """Send a picture or sound, where it is one that browsers can show."""
+        """Send a picture or sound, if browsers can show it."""
         found = media(content)
         if found is not None:
             kind, data = found
-            self._send({"type": "file", "mediaType": kind, "url": f"data:{kind};base64,{data}"})
+            self._send("file", mediaType=kind, url=f"data:{kind};base64,{data}")
         return found is not None
 
     # Tool calls
 
     def _call_begins(self, call: Call) -> None:
         call.step = self._step
-        about = {"dynamic": True, "providerExecuted": True, "title": clipped(call.view.title)}
-        self._send(
-            {
-                "type": "tool-input-start",
-                "toolCallId": call.id,
-                "toolName": call.name,
-                **about,
-                "toolMetadata": call_facts(call.view),
-            }
-        )
+        self._send_of(call, "tool-input-start", toolName=call.name, title=clipped(call.view.title))
         if call.view.input is not None or call.view.status != "pending":
             self._show_input(call)
         self._show_content(call)
@@ -200,23 +186,19 @@ class AiSdkFormat(FrontEndFormat):
             self._show_input(call)
         if view.content != before.content:
             self._show_content(call)
-        if call.ended is not None:  # an agent that tells of it late
+        if call.ended is not None:  # an agent that reports it late
             self._call_ends(call, call.ended)
+
+    def _send_of(self, call: Call, kind: str, /, **more: object) -> None:
+        """Send something of a tool call that the agent has made."""
+        about = {"dynamic": True, "providerExecuted": True, "toolMetadata": call_facts(call.view)}
+        self._send(kind, toolCallId=call.id, **more, **about)
 
     def _show_input(self, call: Call) -> None:
         call.shown = "input"
-        self._send(
-            {
-                "type": "tool-input-available",
-                "toolCallId": call.id,
-                "toolName": call.name,
-                "input": {} if call.view.input is None else call.view.input,
-                "dynamic": True,
-                "providerExecuted": True,
-                "title": clipped(call.view.title),
-                "toolMetadata": call_facts(call.view),
-            }
-        )
+        given = {} if call.view.input is None else call.view.input
+        title = clipped(call.view.title)
+        self._send_of(call, "tool-input-available", toolName=call.name, input=given, title=title)
 
     def _show_content(self, call: Call) -> None:
         self._show_changes(call)
@@ -229,20 +211,11 @@ class AiSdkFormat(FrontEndFormat):
 
     def _show_changes(self, call: Call) -> None:
         for id_, name, data in new_changes(call):
-            self._send({"type": f"data-{name}", "id": id_, "data": data})
+            self._send(f"data-{name}", id=id_, data=data)
 
     def _output(self, call: Call, text: str, *, preliminary: bool = False) -> None:
-        chunk: Chunk = {
-            "type": "tool-output-available",
-            "toolCallId": call.id,
-            "output": text,
-            "dynamic": True,
-            "providerExecuted": True,
-            "toolMetadata": call_facts(call.view),
-        }
-        if preliminary:
-            chunk["preliminary"] = True
-        self._send(chunk)
+        more = {"preliminary": True} if preliminary else {}
+        self._send_of(call, "tool-output-available", output=text, **more)
 
     def _call_ends(self, call: Call, status: ev.FinalStatus) -> None:
         view = call.view
@@ -257,39 +230,29 @@ class AiSdkFormat(FrontEndFormat):
         if status == "completed":
             self._output(call, call_text(view))
         elif not call.denied:  # else they know
-            self._send(
-                {
-                    "type": "tool-output-error",
-                    "toolCallId": call.id,
-                    "errorText": call_text(view) or f"the tool call was {_ENDED[status]}",
-                    "dynamic": True,
-                    "providerExecuted": True,
-                    "toolMetadata": call_facts(view),
-                }
-            )
+            text = call_text(view) or f"the tool call was {_ENDED[status]}"
+            self._send_of(call, "tool-output-error", errorText=text)
 
     # Questions
 
     def _show_question(self, question: OpenQuestion, answer: ev.QuestionAnswered | None = None) -> None:
-        self._send({"type": "data-question", "id": question.id, "data": question.shown(answer)})
+        self._send("data-question", id=question.id, data=question.shown(answer))
 
     def _request(self, question: OpenQuestion, *, stands_alone: bool) -> None:
-        """Ask the client for an answer, in a way that it has."""
+        """Request an answer, in a form that the client has."""
         asked, call = question.asked, question.call
         if asked.asks == "form" or stands_alone or call is None:
             id_ = question_call_id(question.id)
             self._stand_ins.add(question.id)
-            chunk: Chunk = {
-                "type": "tool-input-available",
-                "toolCallId": id_,
-                "toolName": _QUESTION_TOOLS[asked.asks],
-                "input": question.shown(),
-                "dynamic": True,
-                "title": clipped(asked.title),
-            }
-            if asked.asks != "form":
-                chunk["providerExecuted"] = True
-            self._send(chunk)
+            self._send(
+                "tool-input-available",
+                toolCallId=id_,
+                toolName=_QUESTION_TOOLS[asked.asks],
+                input=question.shown(),
+                dynamic=True,
+                title=clipped(asked.title),
+                **({} if asked.asks == "form" else {"providerExecuted": True}),
+            )
         else:
             id_ = call.id
             if call.shown == "start":
@@ -297,13 +260,11 @@ class AiSdkFormat(FrontEndFormat):
         self._requested.add(question.id)
         if asked.asks != "form":
             self._send(
-                {
-                    "type": "tool-approval-request",
-                    "approvalId": question.id,
-                    "toolCallId": id_,
-                    "approvalDescriptor": {"options": msgspec.to_builtins(asked.options)},
-                    "reason": clipped(asked.title),
-                }
+                "tool-approval-request",
+                approvalId=question.id,
+                toolCallId=id_,
+                approvalDescriptor={"options": msgspec.to_builtins(asked.options)},
+                reason=clipped(asked.title),
             )
 
     def _answered(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
@@ -323,24 +284,22 @@ class AiSdkFormat(FrontEndFormat):
         if question.asked.asks != "form":
             if question.id not in self._known_answers:
                 self._send(
-                    {
-                        "type": "tool-approval-response",
-                        "approvalId": question.id,
-                        "approved": allowed,
-                        "reason": clipped(answer.why),
-                    }
+                    "tool-approval-response",
+                    approvalId=question.id,
+                    approved=allowed,
+                    reason=clipped(answer.why),
                 )
             if not allowed:
                 call_id = id_ if stands_alone or question.call is None else question.call.id
-                self._send({"type": "tool-output-denied", "toolCallId": call_id})
+                self._send("tool-output-denied", toolCallId=call_id)
                 return
         if stands_alone:
             told = {"choice": answer.choice, "by": answer.by, "filled": list(answer.filled)}
             if allowed:
-                self._send({"type": "tool-output-available", "toolCallId": id_, "output": told})
+                self._send("tool-output-available", toolCallId=id_, output=told)
             else:
                 text = f"not filled in: {clipped(answer.why)}"
-                self._send({"type": "tool-output-error", "toolCallId": id_, "errorText": text})
+                self._send("tool-output-error", toolCallId=id_, errorText=text)
 
     def _pauses(self) -> None:
         questions = self.run.open_questions
@@ -355,21 +314,19 @@ class AiSdkFormat(FrontEndFormat):
             self._new_step()
         for question in questions:
             self._request(question, stands_alone=not whole)
-        self._send({"type": "finish-step"})
+        self._send("finish-step")
         about = {"after": [*self._cuts, self.run.last]}
-        self._send({"type": "finish", "finishReason": "tool-calls", "messageMetadata": about})
+        self._send("finish", finishReason="tool-calls", messageMetadata=about)
 
-    # The rest
+    # Everything else
 
     def _other(self, event: ev.ThoughtEvent) -> None:
         match event:
             case ev.PlanUpdate():
                 self._send(
-                    {
-                        "type": "data-plan",
-                        "id": f"plan-{event.id}",
-                        "data": plan_shown(event) | ({"removed": True} if event.removed else {}),
-                    }
+                    "data-plan",
+                    id=f"plan-{event.id}",
+                    data=plan_shown(event) | ({"removed": True} if event.removed else {}),
                 )
             case ev.UsageUpdate():
                 self._usage = event
@@ -381,9 +338,9 @@ class AiSdkFormat(FrontEndFormat):
             case ev.ResultAttempt():
                 self._has_result = self._has_result or event.accepted
             case ev.PhaseChanged() | ev.Notice() | ev.Stalled():
-                # Shown while it is news, and not part of the message.
+                # Shown while it is new, but not part of the message.
                 name = f"data-{event.type}"
-                self._send({"type": name, "data": plain(event), "transient": True})
+                self._send(name, data=plain(event), transient=True)
             case _:
                 pass
 
@@ -391,26 +348,26 @@ class AiSdkFormat(FrontEndFormat):
         data: Chunk = {} if self._usage is None else plain(self._usage)
         if self.run.tokens is not None:
             data["tokens"] = msgspec.to_builtins(self.run.tokens)
-        self._send({"type": "data-usage", "id": "usage", "data": data})
+        self._send("data-usage", id="usage", data=data)
 
     def _ends(self, end: RunEnded) -> None:
         if end.status == "completed" and (self._has_result or not isinstance(end.result, str)):
-            self._send({"type": "data-result", "id": "result", "data": end.result})
-        self._send({"type": "finish-step"})
+            self._send("data-result", id="result", data=end.result)
+        self._send("finish-step")
         error = end_error(end)
         if error is not None:
             self._fails(error)
             reason = "error"
         elif end.status == "cancelled":
-            self._send({"type": "abort", "reason": "the run was cancelled"})
+            self._send("abort", reason="the run was cancelled")
             reason = "other"
         else:
             reason = _FINISH.get(end.stop_reason or "", "other")
         about = {"status": end.status}
-        self._send({"type": "finish", "finishReason": reason, "messageMetadata": about})
+        self._send("finish", finishReason=reason, messageMetadata=about)
 
     def _fails(self, error: ShownError) -> None:
-        self._send({"type": "error", "errorText": clipped(f"{error.name}: {error.message}")})
+        self._send("error", errorText=clipped(f"{error.name}: {error.message}"))
 
 
 _ENDED: Final = {"failed": "not successful", "cancelled": "cancelled"}

@@ -1,4 +1,4 @@
-"""What the chats of the Vercel AI SDK send: a message of the user's, or answers to what was asked.
+"""Requests of Vercel AI SDK chats: a message of the user, or answers to questions.
 
 Source: npm `ai` 7.0, ``src/ui/http-chat-transport.ts`` and ``src/ui/ui-messages.ts``.
 """
@@ -32,17 +32,15 @@ if TYPE_CHECKING:
 
     from thinkwell.questions import Answer
 
-__all__ = ("ChatMessage", "ChatRequest", "Given")
-
 MOST_CUTS: Final = 1000
 
 
 class Given(NamedTuple):
-    """What a message says of a question."""
+    """The client's answer to a question."""
 
     question_id: str
     answer: Answer | None
-    """``None``: nothing yet."""
+    """``None``: not yet answered."""
 
 
 class ChatMessage(Struct, frozen=True, kw_only=True):
@@ -51,25 +49,25 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
     role: str
     """``user``, ``assistant`` or ``system``."""
     id: str = ""
-    """The client's, or of an assistant's message the run's."""
+    """The client's id; of an assistant's message, the run's."""
     parts: list[dict[str, JsonValue]] = []
-    """Of the user's: ``text``, and ``file`` with its ``data:`` address. Of an assistant's: as they came, with
+    """Of the user's: ``text``, and ``file`` with its ``data:`` address. Of an assistant's: as received, with
     the answers."""
     metadata: JsonValue = None
-    """Of an assistant's message: as it came."""
+    """Of an assistant's message: as received."""
 
     @property
     def run_id(self) -> str:
-        """The run that an assistant's message is."""
+        """The run of an assistant's message."""
         run: JsonValue = self.metadata.get("run") if is_object(self.metadata) else None
         return run if isinstance(run, str) else self.id
 
     def cuts(self, last: int) -> list[int]:
-        """Return the entries behind which answers have ended that this message was made of.
+        """Return the entries at which the answers in this message ended.
 
         Args:
-            last: The last entry of the run. It counts where the message does not say: a client that has
-                it has got it in another way.
+            last: The last entry of the run. It is used if the message has none: the client has received it in
+                another way.
 
         Raises:
             RequestInvalid: The run has no such entries.
@@ -84,10 +82,10 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
         return cuts
 
     def given(self) -> Iterator[Given]:
-        """Yield what the message says of the questions in it.
+        """Yield the answers to the questions in the message.
 
         Raises:
-            RequestInvalid: An answer cannot be one.
+            RequestInvalid: An answer is invalid.
         """
         for part in self.parts:
             state: JsonValue = part.get("state")
@@ -121,36 +119,36 @@ def _form(output: JsonValue) -> Answer:
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What `DefaultChatTransport` posts."""
+    """The request of `DefaultChatTransport`."""
 
     id: Name
-    """The chat: its turns have one session of the agent."""
+    """The chat: its turns share one session of the agent."""
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    """The chat as the client has it. The last one is the user's, and is the prompt; or it is the assistant's,
-    with answers to what was asked."""
+    """The client's messages. The last one is the user's, and the prompt; or it is the assistant's, with
+    answers to its questions."""
     trigger: Literal["submit-message", "regenerate-message"] = "submit-message"
     """Whether the last message is new, or needs another answer."""
     message_id: str | None = None
-    """The message that is meant, where it is not the last one."""
+    """The message in question, if it is not the last one."""
     thinkwell: Choices | None = None
-    """What else is chosen of a new run, from the transport's ``body``."""
+    """Further choices for a new run, from the transport's ``body``."""
 
     @property
     def prompt(self) -> ChatMessage | None:
-        """The message that a run is to be started for; ``None``: a run is to go on."""
+        """The message that starts a run; ``None``: a run continues."""
         last = self.messages[-1]
         return last if last.role == "user" else None
 
     @property
     def answered(self) -> ChatMessage | None:
-        """The assistant's message in which answers stand."""
+        """The assistant's message with the answers."""
         said = [message for message in self.messages if message.role == "assistant"]
         named = [message for message in said if message.id == self.message_id]
         found = named or said
         return found[-1] if found else None
 
     def start(self, agent: str, message: ChatMessage) -> tuple[StartRun, str | None]:
-        """Return what is to be started for a message, and what the request is called.
+        """Return the request for a run with a message, and its idempotency key.
 
         Raises:
             RequestInvalid: The message cannot be a prompt.
@@ -158,7 +156,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True, rename="camel"):
         run = start_run(agent, self.id, list(_prompt(message)), self.thinkwell)
         regenerates = self.trigger == "regenerate-message"
         if regenerates and self.message_id is None:
-            return run, None  # it cannot be told from the next one that is like it
+            return run, None  # it looks like the next one with the same text
         said = [part.get(name) for part in message.parts for name in ("text", "url", "filename")]
         content = [text for text in said if isinstance(text, str)]
         return run, request_key("ai-sdk", agent, self.id, message.id, self.trigger, self.message_id, content)
@@ -180,4 +178,4 @@ def _prompt(message: ChatMessage) -> Iterator[TextPart | ImagePart]:
                 said, data = read_data_url(url, where)
                 yield file_part(said or kind, data, name, where)
             case _:
-                pass  # data parts and the like are the application's own
+                pass  # data parts and similar ones belong to the application

@@ -1,4 +1,4 @@
-"""Calls, plans, questions and pictures as front ends get them, in JSON of bounded size."""
+"""Calls, plans, questions and pictures for front ends, in JSON of bounded size."""
 
 from __future__ import annotations
 
@@ -15,56 +15,43 @@ if TYPE_CHECKING:
     from thinkwell.view import ToolView
     from thinkwell.web._records import RunEnded
 
-__all__ = (
-    "ID",
-    "Chunk",
-    "as_json",
-    "call_facts",
-    "call_text",
-    "clipped",
-    "end_error",
-    "is_allowed",
-    "media",
-    "plain",
-    "plan_shown",
-    "short",
-)
-
 Chunk: TypeAlias = dict[str, object]
-"""What a format sends at once: a JSON object."""
+"""A frame of a format: a JSON object."""
 
 MOST_TEXT: Final = 1_000_000
-"""Characters of a text that cannot be sent in pieces, such as a tool's output. One of the clients gives a
-frame of 10 million up."""
+"""Characters of a text that cannot be split, such as a tool's output.
+
+One of the clients refuses frames of 10 million.
+"""
 
 MOST_MEDIA: Final = 8_000_000
-"""The same, of a picture in base64."""
+"""The same for a picture in base64."""
 
 ID: Final = 200
-"""Characters of an id. Agents make up the ids of tool calls."""
+"""Characters of an id. Agents choose the ids of tool calls."""
 
 _MEDIA: Final = re.compile(r"(?:image/(?:png|jpeg|gif|webp)|audio/[a-z0-9.+-]{1,40})\Z")
-"""What browsers show of a ``data:`` address without running anything of it."""
+"""The media types of ``data:`` addresses that browsers show without running anything."""
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}\Z")
 
 
 def short(name: str) -> str:
-    """Return an id that is not too long, and no other's."""
+    """Return an id of bounded length that is unique."""
     if len(name) <= ID:
         return name
     return f"{name[: ID - 20]}…{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def clipped(text: str, most: int = MOST_TEXT) -> str:
-    """Return a text that is not too long, and says so where it was."""
+    """Return a text of bounded length, with a note if it was cut."""
     if len(text) <= most:
         return text
     return f"{text[:most]}… ({len(text) - most} more characters)"
 
 
 def call_text(view: ToolView) -> str:
-    """Return what a tool has put out, as a text: what the agent shows of it, or else the raw output."""
+    """Return the output of a tool as a text: the content that the agent shows, or else the raw output."""
     texts = [_block_text(part.content) for part in view.content if isinstance(part, ev.BlockContent)]
     text = "\n".join(filter(None, texts))
     if text or view.output is None:
@@ -73,7 +60,7 @@ def call_text(view: ToolView) -> str:
 
 
 def as_json(value: ev.JsonValue) -> str:
-    """Return a JSON value of an agent's as a text; empty where it is nested too deep for that."""
+    """Return a JSON value from an agent as a text; empty if it is nested too deeply."""
     try:
         return msgspec.json.encode(value).decode()
     except RecursionError:  # pragma: no cover - only before Python 3.12: what was read is written again
@@ -81,7 +68,7 @@ def as_json(value: ev.JsonValue) -> str:
 
 
 def call_facts(view: ToolView) -> Chunk:
-    """Return what is known of a call beside its name, input and output."""
+    """Return the facts about a call besides its name, input and output."""
     facts: Chunk = {"kind": view.kind, "status": view.status}
     if view.title:
         facts["title"] = clipped(view.title)
@@ -93,7 +80,7 @@ def call_facts(view: ToolView) -> Chunk:
 
 
 def plan_shown(event: ev.PlanUpdate) -> Chunk:
-    """Return a plan as clients get it."""
+    """Return a plan for clients."""
     plan: Chunk = {"id": event.id, "entries": list(msgspec.to_builtins(event.entries))}
     if event.markdown is not None:
         plan["markdown"] = clipped(event.markdown)
@@ -103,7 +90,7 @@ def plan_shown(event: ev.PlanUpdate) -> Chunk:
 
 
 def plain(event: ev.ThoughtEvent) -> Chunk:
-    """Return an event without its kind, number and time."""
+    """Return an event without its type, number and time."""
     fields: Chunk = msgspec.to_builtins(event)
     for name in ("type", "seq", "at"):
         fields.pop(name, None)
@@ -121,7 +108,7 @@ def _block_text(block: ev.ContentBlock) -> str:
 
 
 def media(block: ev.ContentBlock) -> tuple[str, str] | None:
-    """Return the media type of a picture or sound, and its base64, where browsers can show it."""
+    """Return the media type of a picture or sound, and its base64, if browsers can show it."""
     if not isinstance(block, ev.ImageContent | ev.AudioContent) or len(block.data) > MOST_MEDIA:
         return None
     kind = block.mime_type.lower()
@@ -131,7 +118,7 @@ def media(block: ev.ContentBlock) -> tuple[str, str] | None:
 
 
 def is_allowed(answer: ev.QuestionAnswered) -> bool:
-    """Return whether an answer lets the agent do what it asked for."""
+    """Return whether an answer allows the request of the agent."""
     return answer.choice is not None and answer.choice.startswith(("allow", "accept"))
 
 

@@ -1,4 +1,4 @@
-"""What the formats of front ends have in common."""
+"""The common part of the formats of front ends."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from thinkwell.journal import RunRecord
     from thinkwell.web._records import LogEntry, ShownError
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._shown_run import ShownRun, Told
 
-__all__ = ("FrontEndFormat",)
-
 
 class FrontEndFormat(ABC):
-    """A format that front ends speak: takes the entries of a run, and returns what is sent for each.
+    """A format of front ends: takes the entries of a run, and returns the frames for each.
 
     Args:
         record: The run.
-        run: What clients know of it.
+        run: The state that clients have.
     """
 
     closing: ClassVar[bytes] = b""
-    """What ends a stream, behind the last chunk, as the data of an event."""
+    """The end of a stream, after the last chunk, as the data of an event."""
 
     def __init__(self, record: RunRecord, run: ShownRun) -> None:
         self.record = record
@@ -34,19 +32,19 @@ class FrontEndFormat(ABC):
         self._opened = False
 
     def take(self, entry: LogEntry) -> list[Chunk]:
-        """Take the next entry of the run, and return what is sent for it."""
+        """Take the next entry of the run, and return its frames."""
         return self._sent(self.run.take(entry))
 
     def pause(self) -> list[Chunk]:
-        """End the stream where questions wait for answers that come with the next request."""
+        """End the stream at open questions, whose answers come with the next request."""
         return self._sent(self.run.silence(), self._pauses)
 
     def resume(self) -> None:
-        """Begin the stream that goes on behind a pause. Its opening comes with the next entry."""
+        """Begin the stream after a pause. Its opening comes with the next entry."""
         self._opened = False
 
     def break_off(self, error: ShownError) -> list[Chunk]:
-        """End the stream where the server cannot go on with it, though the run may."""
+        """End the stream if the server cannot continue it, though the run may continue."""
         return self._sent(self.run.silence(), lambda: self._fails(error))
 
     def _sent(self, told: Iterable[Told], end: Callable[[], None] = lambda: None) -> list[Chunk]:
@@ -59,21 +57,21 @@ class FrontEndFormat(ABC):
         out, self._out = self._out, []
         return out
 
-    def _send(self, chunk: Mapping[str, object]) -> None:
-        self._out.append(dict(chunk))
+    def _send(self, kind: str, /, **fields: object) -> None:
+        self._out.append({"type": kind, **fields})
 
     @abstractmethod
     def _opens(self) -> None:
-        """A stream begins."""
+        """Begin the stream."""
 
     @abstractmethod
     def _tell(self, told: Told) -> None:
-        """Send what there is to say of it."""
+        """Send a change."""
 
     @abstractmethod
     def _pauses(self) -> None:
-        """The stream ends where questions wait."""
+        """End the stream at open questions."""
 
     @abstractmethod
     def _fails(self, error: ShownError) -> None:
-        """Nothing more comes, for a reason that the client is told."""
+        """End the stream for a reason that the client gets."""

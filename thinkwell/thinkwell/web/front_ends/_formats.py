@@ -1,4 +1,4 @@
-"""Runs as streams in the formats that front ends speak."""
+"""Runs as streams in the formats of front ends."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._format import FrontEndFormat
 
-__all__ = ("FORMAT_HEADERS", "FormatName", "format_events", "segment_events")
-
 FormatName: TypeAlias = Literal["ai-sdk", "ag-ui"]
-"""A format that front ends speak."""
+"""A format of front ends."""
 
 FORMAT_HEADERS: Final[Mapping[FormatName, Mapping[str, str]]] = {"ai-sdk": AI_SDK_HEADERS, "ag-ui": {}}
-"""What answers in a format say besides."""
+"""Further headers of answers in a format."""
 
 SETTLE: Final = 0.2
-"""Seconds that a question may be open before its stream ends, so that others come with it that are asked at
-the same time, and one that a program answers at once ends nothing."""
+"""Seconds that a question may be open before its stream ends, so that simultaneous questions come together,
+and an immediate answer of a program ends nothing."""
 
 _encoder: Final = msgspec.json.Encoder()
 
@@ -49,9 +47,9 @@ UNREADABLE: Final = ShownError(
 async def format_events(watcher: Watcher, name: FormatName, *, after: int = 0) -> AsyncGenerator[bytes]:
     """Write a run as server-sent events in a format, from its first entry to its end.
 
-    The events of an entry come in one piece, and the last of them has the entry's number as its id. So what
-    comes behind a number is exactly what was not sent before; a client that was cut off between the events of
-    one entry gets those again.
+    The events of an entry come in one piece, and the last of them has the entry's number as its id. So a
+    client that reconnects gets exactly the missing events; if the connection broke between the events of one
+    entry, it gets those again.
 
     Args:
         watcher: Watches the run, from its first entry.
@@ -83,19 +81,19 @@ async def segment_events(
     cuts: Sequence[int] = (),
     answered: Collection[str] = (),
 ) -> AsyncGenerator[bytes]:
-    """Write what a client gets of a run in one answer: up to its end, or to where questions wait.
+    """Write the part of a run for one answer: up to its end, or to open questions.
 
     Args:
-        server: Has the run.
+        server: The server of the run.
         record: The run.
-        form: Its format, which has taken nothing yet.
-        caller: Who asks.
-        cuts: Numbers of the entries behind which answers have ended before, in their order. This one begins
-            behind the last of them.
-        answered: Questions that have just got their answer, though the log may not yet say so.
+        form: Its format, in its initial state.
+        caller: The caller.
+        cuts: Numbers of the entries at which earlier answers ended, in order. This answer begins after the
+            last of them.
+        answered: Questions that were just answered; the log may not have that yet.
 
     Raises:
-        RunNotFound: The run is gone.
+        RunNotFound: The run was deleted.
     """
     try:
         async with server.watch(record.id, caller=caller) as watcher:
@@ -112,30 +110,30 @@ async def segment_events(
 
 
 class _Segment:
-    """What is written of a run in one answer."""
+    """The part of a run for one answer."""
 
     def __init__(self, form: FrontEndFormat, cuts: Sequence[int], answered: Collection[str]) -> None:
         self.is_paused = False
-        """Whether questions wait."""
+        """Whether questions are open."""
         self._form = form
         self._cuts = cuts
         self._answered = answered
         self._deadline = math.inf
 
     async def next(self, server: RunServer, watcher: Watcher, caller: str) -> Batch | None:
-        """Wait for entries; ``None``: there are no more of them in this answer."""
+        """Wait for entries; ``None``: this answer gets no more."""
         while True:
             with anyio.CancelScope(deadline=self._deadline) as waiting:
                 return await watcher.next()
             assert waiting.cancelled_caught
             self._deadline = math.inf
-            # A slow reader comes to questions that have had their answer long ago.
+            # A slow reader reaches questions that were answered long ago.
             if (await server.get(watcher.record.id, caller=caller)).last_seq <= watcher.seq:
                 self.is_paused = True
                 return None
 
     def take(self, batch: Batch) -> bytes:
-        """Take entries, and return what is sent for them."""
+        """Take entries, and return their frames."""
         chunks: list[Chunk] = []
         begin = self._cuts[-1] if self._cuts else 0
         for entry in batch.entries:

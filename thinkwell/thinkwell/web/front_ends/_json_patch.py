@@ -11,16 +11,14 @@ if TYPE_CHECKING:
 
     from thinkwell.events import JsonValue
 
-__all__ = ("Operation", "json_patch")
-
 Operation: TypeAlias = dict[str, object]
 """One step of a patch."""
 
 
 def json_patch(old: JsonValue, new: JsonValue, path: str = "") -> list[Operation]:
-    """Return what makes one document of another.
+    """Return the patch from one document to another.
 
-    Lists are compared place by place: what front ends are sent grows at its end, or changes where it is.
+    Lists are compared place by place, since lists for front ends only grow at the end, or change in place.
 
     Args:
         old: The document as it was.

@@ -1,4 +1,4 @@
-"""What the requests of front ends have in common: what may be chosen, and what a prompt is made of."""
+"""The common part of the requests of front ends: choices, and prompts."""
 
 # ruff: noqa: TC001 - the types of fields are read at run time
 
@@ -21,33 +21,31 @@ from thinkwell.web._requests import ImagePart, StartRun, TextPart
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("Choices", "Name", "file_part", "read_base64", "read_data_url", "request_key", "start_run")
-
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-"""The name of a conversation, or of something that can be chosen."""
+"""The name of a conversation, or of a choice."""
 
 _DATA: Final = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),", re.IGNORECASE)
-"""How an address begins that holds what it leads to (RFC 2397)."""
+"""The beginning of an address that contains its data (RFC 2397)."""
 
 FILE: Final = "file"
-"""What a text file stands in, in a prompt."""
+"""The frame of a text file in a prompt."""
 
 
 class Choices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a front end may choose of a run, beside what its own library sends; see `StartRun`."""
+    """The choices of a front end for a run, besides the fields of its library; see `StartRun`."""
 
     output: dict[str, JsonValue] | None = None
     """A JSON Schema for the result."""
     folder: Name | None = None
-    """In which of the agent's folders; by default its first."""
+    """One of the agent's folders; by default its first."""
     permissions: Name | None = None
-    """With which of the agent's permissions; by default its first."""
+    """One of the agent's permissions; by default its first."""
     model: Name | None = None
-    """With which of the agent's models; by default its first."""
+    """One of the agent's models; by default its first."""
     title: Annotated[str, Meta(max_length=200)] | None = None
-    """What lists call the run."""
+    """The title in lists."""
     timeout: Annotated[float, Meta(gt=0)] | None = None
-    """Seconds that it may take: no more than the agent's runs may, which is the default."""
+    """Maximum seconds for it, up to the agent's maximum, which is the default."""
 
 
 def start_run(
@@ -58,10 +56,10 @@ def start_run(
     *,
     meta: dict[str, JsonValue] | None = None,
 ) -> StartRun:
-    """Return what is to be started for a message of a conversation.
+    """Return the request for a run with a message of a conversation.
 
     Raises:
-        RequestInvalid: There is nothing in it.
+        RequestInvalid: It is empty.
     """
     if not parts:
         raise RequestInvalid("messages: the last one is the prompt, and has neither text nor pictures")
@@ -70,19 +68,19 @@ def start_run(
 
 
 def request_key(*parts: object) -> str:
-    """Return the name of a request: the same parts, the same run."""
+    """Return an idempotency key: the same parts mean the same run."""
     return "front-end:" + hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
 def read_data_url(url: str, where: str) -> tuple[str, bytes]:
-    """Return the media type and the contents of what a ``data:`` address holds. Nothing is fetched.
+    """Return the media type and the data of a ``data:`` address. Nothing is fetched.
 
     Args:
         url: The address.
-        where: Which part of a message it is, for messages.
+        where: The part of the message, for errors.
 
     Raises:
-        RequestInvalid: It is none.
+        RequestInvalid: It is invalid.
     """
     found = _DATA.match(url)
     if found is None:
@@ -94,10 +92,10 @@ def read_data_url(url: str, where: str) -> tuple[str, bytes]:
 
 
 def read_base64(data: str, where: str) -> bytes:
-    """Return what a text holds in base64.
+    """Decode base64.
 
     Raises:
-        RequestInvalid: It is none.
+        RequestInvalid: It is invalid.
     """
     try:
         return base64.b64decode(data, validate=True)
@@ -109,10 +107,10 @@ def file_part(media_type: str, data: bytes, name: str, where: str) -> TextPart |
     """Return a file as a part of a prompt.
 
     Args:
-        media_type: What it is.
+        media_type: Its media type.
         data: Its contents.
-        name: What it is called.
-        where: Which part of a message it is, for messages.
+        name: Its name.
+        where: The part of the message, for errors.
 
     Raises:
         RequestInvalid: It is neither a picture nor a text.

@@ -1,4 +1,4 @@
-"""Where the libraries of front ends start runs, have them go on, and come back to them."""
+"""The routes where front ends start runs, continue them, and reconnect."""
 
 from __future__ import annotations
 
@@ -37,37 +37,35 @@ if TYPE_CHECKING:
     from thinkwell.web.front_ends._ag_ui import Point
     from thinkwell.web.front_ends._ai_sdk_chat import ChatMessage
 
-__all__ = ("routes",)
-
 LOOKED_AT: Final = 100
-"""Runs of a conversation that are looked at, the newest of them."""
+"""How many of a conversation's latest runs are searched."""
 
 RECENT: Final = 60.0
-"""Seconds after the end of a run for which a client that comes back gets it. It may have lost the connection
-before the end, and notice it after."""
+"""Seconds after the end of a run for which a client that reconnects gets it: the connection may have broken
+before the end."""
 
 SHOWN: Final = 200
-"""Characters of a question's title that a refusal repeats."""
+"""Characters of a question's title in a refusal."""
 
 _QUESTIONS: Final = (b'{"type":"question"', b'{"type":"answer"')
-"""How entries begin that ask something, or tell the answer."""
+"""The beginnings of entries that are questions or answers."""
 
 MOVED_ON: Final = Reply("deny", why="the user has said something else instead")
 
 
 def routes(server: RunServer) -> list[Route]:
-    """Return where clients of the Vercel AI SDK and of AG-UI ask."""
+    """Return the routes for clients of the Vercel AI SDK and of AG-UI."""
     chats, agents = _AiSdk(server), _AgUi(server)
     return [
         Route("/ai-sdk/{agent}", Resource(POST=chats.post)),
-        # The path that `DefaultChatTransport` makes (npm `ai` 7.0, src/ui/http-chat-transport.ts).
+        # The path of `DefaultChatTransport` (npm `ai` 7.0, src/ui/http-chat-transport.ts).
         Route("/ai-sdk/{agent}/{chat:path}/stream", Resource(GET=chats.resume)),
         Route("/ag-ui/{agent}", Resource(POST=agents.post)),
     ]
 
 
 class _FrontEnd:
-    """What both have in common."""
+    """The common part of both."""
 
     def __init__(self, server: RunServer) -> None:
         self._server = server
@@ -80,7 +78,7 @@ class _FrontEnd:
         return agent
 
     async def _run(self, run_id: str, agent: str, thread: str, caller: str) -> RunRecord | None:
-        """Return a run of a conversation; ``None``: it has no such run."""
+        """Return a run of a conversation; ``None``: it does not exist."""
         try:
             record = await self._server.get(run_id, caller=caller)
         except RunNotFound:
@@ -88,12 +86,12 @@ class _FrontEnd:
         return record if (record.agent, record.thread) == (agent, thread) else None
 
     async def _of_thread(self, agent: str, thread: str, caller: str) -> list[RunRecord]:
-        """Return the last runs of a conversation, the newest first."""
+        """Return the last runs of a conversation, latest first."""
         records = await self._server.runs(caller=caller, thread=thread, limit=LOOKED_AT)
         return [record for record in records if record.agent == agent]
 
     async def _answer(self, run_id: str, question_id: str, answer: Answer, caller: str) -> None:
-        """Answer a question, unless it has its answer: the same request may come again."""
+        """Answer a question, unless it is answered: the same request may be repeated."""
         with suppress(QuestionClosed):
             await self._server.answer(run_id, question_id, answer, caller=caller)
 
@@ -102,7 +100,7 @@ class _AiSdk(_FrontEnd):
     """Chats of the Vercel AI SDK."""
 
     async def post(self, request: Request) -> ASGIApp:
-        """Start a run for what the user says, or let one go on that has asked something."""
+        """Start a run with the user's message, or continue one after its questions."""
         caller, agent = caller_of(request.scope), self._agent(request)
         chat = await read_json(request, ChatRequest, self._server.limits.max_request)
         check_depth(thinkwell=None if chat.thinkwell is None else chat.thinkwell.output)
@@ -125,7 +123,7 @@ class _AiSdk(_FrontEnd):
         return self._stream(record, caller, said.cuts(record.last_seq), answered)
 
     async def resume(self, request: Request) -> ASGIApp:
-        """Send what the client of a chat may have missed: all of its last run."""
+        """Send the last run, which the client of a chat may have missed."""
         caller, agent = caller_of(request.scope), self._agent(request)
         chat, run_id = request.path_params["chat"], request.query_params.get("run")
         if run_id is None:
@@ -139,13 +137,13 @@ class _AiSdk(_FrontEnd):
     async def _take_answers(
         self, record: RunRecord, said: ChatMessage, caller: str, *, moves_on: bool
     ) -> set[str]:
-        """Give a run the answers in a message, and return the questions that have theirs.
+        """Answer the questions of a run from a message, and return the answered ones.
 
         Args:
             record: The run.
             said: The message.
-            caller: Who asks.
-            moves_on: Whether the user says something else, so that what is open is denied.
+            caller: The caller.
+            moves_on: Whether the user has sent another message, so that open questions are denied.
         """
         answered: set[str] = set()
         for question_id, answer in said.given():
@@ -170,7 +168,7 @@ def _may_be_missed(record: RunRecord) -> bool:
 
 
 class _RunRefused(Exception):  # noqa: N818 - it is no error of ours
-    """A request cannot be met, in a way that the protocol has an event for."""
+    """A request is refused by an event of the protocol."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -182,7 +180,7 @@ class _AgUi(_FrontEnd):
     """Clients of AG-UI."""
 
     async def post(self, request: Request) -> ASGIApp:
-        """Start a run for what the user says, or let one go on that has asked something."""
+        """Start a run with the user's message, or continue one after its questions."""
         caller, agent = caller_of(request.scope), self._agent(request)
         wanted = await read_json(request, RunInput, self._server.limits.max_request)
         check_depth(forwardedProps=wanted.forwarded_props)
@@ -197,7 +195,7 @@ class _AgUi(_FrontEnd):
                 return await self._start(wanted, agent, caller, answered)
             return self._stream(record, wanted, caller, begin, answered)
         except _RunRefused as exc:
-            # Where there is an event for it, clients expect it (AG-UI, concepts/interrupts, error handling).
+            # Clients expect an event if the protocol has one (AG-UI, concepts/interrupts, error handling).
             run = {"threadId": wanted.thread_id, "runId": wanted.run_id, "protocolVersion": PROTOCOL}
             error = {"message": exc.message, "code": exc.code}
             return EventStream(_written({"type": "RUN_STARTED", **run}, {"type": "RUN_ERROR", **error}))
@@ -218,10 +216,10 @@ class _AgUi(_FrontEnd):
         return self._stream(known, wanted, caller)
 
     async def _clear(self, record: RunRecord, caller: str, answered: Container[str]) -> None:
-        """Let a run of the conversation not hold up the next one, which waits for it.
+        """Make room for the next run of the conversation, which waits for this one.
 
         Raises:
-            _RunRefused: It has asked something that the client has to answer first.
+            _RunRefused: The client has to answer its question first.
         """
         _, asked = await self._asked(record)
         waiting = [question for question in asked.values() if question.id not in answered]
@@ -243,17 +241,17 @@ class _AgUi(_FrontEnd):
         agent: str,
         caller: str,
     ) -> RunRecord:
-        """Give a run the answers to what it has asked, and return it.
+        """Answer the questions of a run, and return it.
 
         Args:
             wanted: The request.
             given: The answers in it.
-            begin: The entry behind which the stream begins that they let go on.
+            begin: The entry after which the stream continues.
             agent: The agent.
-            caller: Who asks.
+            caller: The caller.
 
         Raises:
-            _RunRefused: They do not fit what it has asked.
+            _RunRefused: They do not fit its questions.
         """
         run_id, *others = {point.run_id for point in given}
         record = await self._run(run_id, agent, wanted.thread_id, caller)
@@ -264,7 +262,7 @@ class _AgUi(_FrontEnd):
             _answer_of(asked, point, said)
             for point, said in given.items()
             if point.question_id in asked
-            or isinstance(said, Resume)  # else it was sent before, and stays there
+            or isinstance(said, Resume)  # otherwise it was sent before, and stays with the client
         ]
         if record.status == "running":
             known = {point.question_id for point in given}
@@ -286,7 +284,7 @@ class _AgUi(_FrontEnd):
     async def _asked(
         self, record: RunRecord, seq: int = 0
     ) -> tuple[dict[str, ev.QuestionAsked], dict[str, ev.QuestionAsked]]:
-        """Return the questions that waited for an answer behind an entry, and those that do now."""
+        """Return the questions that were open after an entry, and those that are open now."""
         then: dict[str, ev.QuestionAsked] = {}
         asked: dict[str, ev.QuestionAsked] = {}
         last = 0
@@ -330,7 +328,7 @@ class _AgUi(_FrontEnd):
 
 
 def _is_shallow(value: JsonValue) -> bool:
-    """Return whether what a client has sent can be sent back. Some of it may come from an agent."""
+    """Return whether a client's message can be sent back. Parts of it may come from an agent."""
     try:
         check_depth(value=value)
     except RequestInvalid:

@@ -1,7 +1,7 @@
-"""A run as front ends get it: texts, tool calls, questions and their answers.
+"""A run for front ends: texts, tool calls, questions and their answers.
 
-It reads and waits for nothing, and depends on nothing but the entries of the run, so that a stream can be
-taken up again anywhere: the same entries make the same frames.
+It does no I/O, and depends only on the entries of the run, so that a stream can be resumed anywhere: the same
+entries make the same frames.
 """
 
 from __future__ import annotations
@@ -24,34 +24,16 @@ if TYPE_CHECKING:
     from thinkwell.web._records import LogEntry
     from thinkwell.web.front_ends._facts import Chunk
 
-__all__ = (
-    "PIECE",
-    "Answered",
-    "Asked",
-    "Call",
-    "CallBegins",
-    "CallEnds",
-    "CallGoesOn",
-    "OpenQuestion",
-    "ShownRun",
-    "Speech",
-    "SpeechBegins",
-    "SpeechEnds",
-    "SpeechGoesOn",
-    "Told",
-    "new_changes",
-)
-
 Speech: TypeAlias = Literal["text", "reasoning"]
 
 _SPEECH: Final[Mapping[ch.BlockKind, Speech]] = {"message": "text", "thought": "reasoning"}
-"""The parts for what is said. None for the user: the client knows what it has sent."""
+"""The parts of messages. None is for the user: the client has the user's messages."""
 
 PIECE: Final = 32 * 1024
-"""Characters of a text that are sent at once. What is longer is sent in several pieces."""
+"""Characters of a text in one frame. Longer texts are split."""
 
 _UNTOLD: Final[Mapping[str, ev.FinalStatus]] = {"completed": "completed", "failed": "failed"}
-"""How a call has ended of which nothing was heard until the end of its run. Clients wait for each."""
+"""The outcome of a call that had none at the end of its run. Clients wait for each."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,31 +41,31 @@ class Call:
     """A tool call."""
 
     id: str
-    """What clients know it as: no other call of the run has that id."""
+    """Its id for clients, unique in the run."""
     view: ToolView
     step: int = 0
-    """The step of the message in which it was shown first."""
+    """The step of the message where it was first shown."""
     shown: Literal["start", "input", "output"] = "start"
-    """How much of it clients know."""
+    """How much of it clients have."""
     denied: bool = False
     changes: dict[str, int] = field(default_factory=dict)
-    """What was sent of changes to files and of terminals, by what they are known as."""
+    """The changes to files and the terminals that were sent, by id."""
     ended: ev.FinalStatus | None = None
-    """How it has ended, where it has."""
+    """Its outcome, if it has one."""
 
     @property
     def name(self) -> str:
-        """The tool's name, or at least what sort of tool it is."""
+        """The tool's name, or at least its kind."""
         return clipped(self.view.name or self.view.kind, ID)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that has no answer yet."""
+    """An open question."""
 
     asked: ev.QuestionAsked
     call: Call | None
-    """The tool call that it is about, where that is known."""
+    """The tool call that it is about, if known."""
 
     @property
     def id(self) -> str:
@@ -92,16 +74,16 @@ class OpenQuestion:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it is about no tool call that goes on."""
+        """Whether it belongs to no running tool call."""
         return self.call is None or self.call.ended is not None
 
     @property
     def is_put(self) -> bool:
-        """Whether it was put to anybody. The others are decided by the policy, at once."""
+        """Whether it was asked. Others are decided by the policy, at once."""
         return self.asked.timeout is not None
 
     def shown(self, answer: ev.QuestionAnswered | None = None) -> Chunk:
-        """Return it as clients get it, with its answer where there is one."""
+        """Return it for clients, with its answer if there is one."""
         asked = self.asked
         shown: Chunk = {"id": asked.id, "title": clipped(asked.title), "asks": asked.asks}
         if asked.options:
@@ -120,53 +102,56 @@ class OpenQuestion:
 
 
 class SpeechBegins(Struct, frozen=True):
-    """The agent says something, or thinks. A part that had ended begins again: clients cannot reopen it."""
+    """The agent writes a message or a thought.
+
+    A part that had ended begins again: clients cannot reopen it.
+    """
 
     speech: Speech
     seq: int
 
 
 class SpeechGoesOn(Struct, frozen=True):
-    """More of it."""
+    """Continue the text."""
 
     speech: Speech
     delta: str
 
 
 class SpeechEnds(Struct, frozen=True):
-    """Something else comes next."""
+    """End the text."""
 
     speech: Speech
 
 
 class CallBegins(Struct, frozen=True):
-    """A tool call appears for the first time."""
+    """Show a tool call for the first time."""
 
     call: Call
 
 
 class CallGoesOn(Struct, frozen=True):
-    """There is news of a call, which may have ended already."""
+    """Update a call, which may have ended already."""
 
     call: Call
     before: ToolView
 
 
 class CallEnds(Struct, frozen=True):
-    """A call has ended. Where the agent has not told so, its view does not."""
+    """End a call. If the agent has not reported that, its view does not have it."""
 
     call: Call
     status: ev.FinalStatus
 
 
 class Asked(Struct, frozen=True):
-    """A question was asked."""
+    """Ask a question."""
 
     question: OpenQuestion
 
 
 class Answered(Struct, frozen=True):
-    """A question was answered."""
+    """Answer a question."""
 
     question: OpenQuestion
     answer: ev.QuestionAnswered
@@ -185,15 +170,15 @@ Told: TypeAlias = (
     | ev.ThoughtEvent
     | RunEnded
 )
-"""What a front end is told. Of an event that has no form here, the event itself."""
+"""The changes for a front end; for an event without one, the event itself."""
 
 
 class ShownRun:
-    """What clients know of a run.
+    """The state of a run that clients have.
 
     Args:
-        name_call: Returns what a call is known as, of what the agent calls it and the entry that began it.
-            A number is added where another call of the run has that id.
+        name_call: Returns the id of a call for clients, given the agent's id and the entry that began it. A
+            number is added if another call of the run has that id.
     """
 
     def __init__(self, name_call: Callable[[str, int], str] = lambda name, _: name) -> None:
@@ -203,41 +188,41 @@ class ShownRun:
         self._name_call = name_call
         self._reader = ch.ChangeReader()
         self._speech: tuple[Speech, str | None] | None = None
-        """What is being said, and the id of the message where the agent gives one."""
+        """The current text, and the id of its message if the agent gives one."""
         self._numbers: dict[str, int] = {}
-        """The last call of each id of the agent's."""
+        """The last call for each id of the agent."""
         self._ids: set[str] = set()
         self._questions: dict[str, OpenQuestion] = {}
 
     @property
     def tokens(self) -> TokenCounts | None:
-        """What the turns that have ended took."""
+        """The usage of the turns that have ended."""
         return self._reader.tokens
 
     @property
     def open_questions(self) -> tuple[OpenQuestion, ...]:
-        """The questions that wait for an answer."""
+        """The open questions."""
         return tuple(question for question in self._questions.values() if question.is_put)
 
     @property
     def open_calls(self) -> Iterator[Call]:
-        """The tool calls that go on."""
+        """The running tool calls."""
         return (call for call in self.calls.values() if call.ended is None)
 
     def take(self, entry: LogEntry) -> Iterator[Told]:
-        """Take the next entry, and yield what it tells. Each is to be sent before the next is taken."""
+        """Take the next entry, and yield its changes. Send each before taking the next."""
         self.last = entry.seq
         if isinstance(entry, RunEnded):
             yield from self._end(entry)
             return
         for change in self._reader.take(entry):
             if self._reader.repeating or isinstance(change, ev.ReplayEnded):
-                continue  # what was said in the session before
+                continue  # earlier messages of the session
             match change:
                 case ch.BlockGrown():
                     yield from self._say(change)
                 case ch.BlockBegun() | ch.BlockEnded():
-                    pass  # a plan, which stands elsewhere, does not cut what is said around it in two
+                    pass  # a plan stands elsewhere, and does not split the text around it
                 case ch.Media() if change.kind == "user":
                     pass
                 case ch.Media() | ev.TurnStarted() | ev.TurnEnded():
@@ -252,7 +237,7 @@ class ShownRun:
                     yield change
 
     def silence(self) -> Iterator[Told]:
-        """End what is being said."""
+        """End the current text."""
         if self._speech is not None:
             (speech, _), self._speech = self._speech, None
             yield SpeechEnds(speech)
@@ -271,7 +256,7 @@ class ShownRun:
     def _call(self, change: ch.CallBegun | ch.CallChanged | ch.CallEnded) -> Iterator[Told]:
         call = self.calls.get(change.number)
         begins = call is None
-        if call is None:  # it began now, or in the session before
+        if call is None:  # it began now, or earlier in the session
             call = Call(self._call_id(change.view.id, change.seq), change.view)
             self.calls[change.number] = call
             self._numbers[change.view.id] = change.number
@@ -311,7 +296,7 @@ class ShownRun:
 
     def _end(self, end: RunEnded) -> Iterator[Told]:
         yield from self.silence()
-        for call in self.open_calls:  # the agent has not told how they ended
+        for call in self.open_calls:  # the agent has not reported their outcomes
             yield CallEnds(call, _UNTOLD.get(end.status, "cancelled"))
             call.ended = "cancelled"
         self._questions.clear()

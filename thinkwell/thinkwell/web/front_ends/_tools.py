@@ -1,7 +1,7 @@
-"""Tools that a front end has: an agent calls them, and the front end answers with its next request.
+"""Tools of a front end: an agent calls them, and the front end answers with its next request.
 
-A call is a question on the log of the run, so that it outlives the connection, reaches the front end wherever
-it asks, and is answered through whichever server it asks.
+A call is a question in the log of the run, so that it outlives the connection, and any server can pass on the
+answer.
 """
 
 from __future__ import annotations
@@ -27,27 +27,18 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.tools import ToolContext
 
-__all__ = (
-    "MOST_TOOLS",
-    "TOOL_NAME",
-    "FrontEndCall",
-    "call_of_front_end",
-    "front_end_tools",
-    "result_form",
-)
-
 RESULT: Final = "front_end_result"
 ERROR: Final = "front_end_error"
-"""The fields of the question that a call is. Nothing but a server writes what they stand for."""
+"""The fields of the question of a call. Only a server writes such fields."""
 
 MOST_TOOLS: Final = 64
 
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What a tool may be called."""
+"""A valid name of a tool."""
 
 
 class FrontEndCall(Struct, frozen=True, kw_only=True):
-    """A call of a tool that a front end has."""
+    """A call of a front end's tool."""
 
     name: str
     arguments: str
@@ -61,7 +52,7 @@ def front_end_tools(offered: Sequence[tuple[str, str, JsonValue]]) -> list[Tool]
         offered: The name, description and JSON Schema of each.
 
     Raises:
-        RequestInvalid: One cannot be a tool.
+        RequestInvalid: One is invalid.
     """
     if len(offered) > MOST_TOOLS:
         raise RequestInvalid(f"tools: there are {len(offered)}; {MOST_TOOLS} may be")
@@ -94,7 +85,7 @@ def _tool(name: str, description: str, schema: JsonValue) -> Tool:
 
 
 def _as_they_are(arguments: Mapping[str, JsonValue]) -> dict[str, object]:
-    """Return arguments unchecked: the front end knows best, and a pattern of a schema might take forever."""
+    """Return arguments unchecked: the front end checks them, and a pattern of a schema might take forever."""
     return {"arguments": dict(arguments)}
 
 
@@ -113,18 +104,18 @@ async def _ask(name: str, /, arguments: Mapping[str, JsonValue], context: ToolCo
 
 
 def call_of_front_end(fields: Sequence[FormField]) -> FrontEndCall | None:
-    """Return the call that a question with these fields is; ``None``: it is something else."""
+    """Return the call of a question with these fields; ``None``: it is another question."""
     if [field.name for field in fields] != [RESULT, ERROR]:
         return None
     return FrontEndCall(name=fields[0].title, arguments=fields[0].description)
 
 
 def result_form(content: JsonValue, error: str | None) -> dict[str, str]:
-    """Return what the question of a call is answered with.
+    """Return the answer to the question of a call.
 
     Args:
-        content: What the tool has returned: a text, or parts of which the texts count.
-        error: Why it has failed.
+        content: The result of the tool: a text, or parts of which the texts are used.
+        error: The reason for a failure.
     """
     parts: list[JsonValue] = content if is_array(content) else [{"text": content}]
     texts: list[JsonValue] = [part.get("text") for part in parts if is_object(part)]

@@ -1,4 +1,4 @@
-"""The items of a run: what the page shows of it, made by the server.
+"""The items of a run: its parts on the page, made by the server.
 
 Their format is the page's own. Other programs read the events of a run.
 """
@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from thinkwell.web.items._feed import ItemFeeds
 from thinkwell.web.items._saved import recording_html, run_html
-from thinkwell.web.items._stream import ItemStream
+from thinkwell.web.items._stream import item_stream
 
-__all__ = ("ItemFeeds", "ItemStream", "recording_html", "run_html")
+__all__ = ("ItemFeeds", "item_stream", "recording_html", "run_html")

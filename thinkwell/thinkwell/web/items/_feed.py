@@ -1,4 +1,4 @@
-"""The items of a run as those get them who watch it: made once for all, at most ten times a second."""
+"""The items of a run for its watchers: made once for all, at most ten times a second."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from thinkwell.web._watching import Watcher
     from thinkwell.web.items._store import ItemStore
 
-__all__ = ("ItemFeed", "ItemFeeds")
-
 QUIET: Final = 0.1
-"""Seconds between two drawings at least: text is seen so much later at most."""
+"""Least seconds between two drawings: the longest delay of a text."""
 
 REST: Final = 9
-"""How many times as long as a drawing took it is rested after it."""
+"""The pause after a drawing, as a multiple of its duration."""
 
 SHORT: Final = 8 * 1024
-"""Bytes of entries that are taken or drawn in the event loop; more of them take a thread."""
+"""Bytes of entries that are processed in the event loop; more are processed in a thread."""
 
 UNUSED: Final = 8
-"""Runs whose items are kept though they are not watched any more."""
+"""Runs without watchers whose items are kept."""
 
 PIECE: Final = 64 * 1024
-"""Bytes of items that are sent at once, about."""
+"""Approximate bytes of items that are sent at once."""
 
 MOST: Final = 8 * 1024 * 1024
-"""Bytes of a run's items that are kept, about. Earlier ones are made of its log again for those who lack
-them."""
+"""Approximate bytes of a run's items that are kept.
+
+Earlier ones are made again from its log when they are needed.
+"""
 
 
 class Pieces(list[bytes]):
-    """Items as server-sent events, which are kept for as long as they are being sent to some.
+    """Items as server-sent events, kept while they are being sent.
 
     Args:
-        version: The version behind them.
+        version: The version after them.
         frames: The events.
     """
 
@@ -60,9 +60,9 @@ class Pieces(list[bytes]):
 
 
 class ItemFeed:
-    """Makes the items of a run for all who watch it in this process.
+    """Makes the items of a run for its watchers in this process.
 
-    It has no task: one of those who wait for news makes them for all.
+    It has no task: one of the waiting watchers makes them for all.
 
     Args:
         record: The run.
@@ -70,32 +70,32 @@ class ItemFeed:
 
     def __init__(self, record: RunRecord) -> None:
         self.name = secrets.token_hex(4)
-        """The name of this maker. Another one's versions mean something else."""
+        """The name of this maker. The versions of another one mean something else."""
         self._items = begun_items(record, MOST)
         self._is_led = False
-        """Whether one of those who watch makes the items."""
+        """Whether a watcher is making items."""
         self._is_busy = False
-        """Whether a thread works at the items: nothing is read of them then."""
+        """Whether a thread is making items, so that they must not be read."""
         self._changed = anyio.Event()
         self._due = -1.0
-        """When it may be drawn again."""
+        """The earliest time of the next drawing."""
         self._undrawn = 0
-        """Bytes of entries that were taken since it was drawn."""
+        """Bytes of entries since the last drawing."""
         self._clock = running_clock()
         nothing = Pieces(0, ())
         self._last = 0, nothing
-        """What was sent last, and from which version on."""
+        """The items sent last, and the version before them."""
         self._again = weakref.ref(nothing)
-        """What was made again."""
+        """The items made again."""
         self._is_making_again = False
 
     @property
     def is_over(self) -> bool:
-        """Whether the run is over, and all its items were made."""
+        """Whether the run is over, and has all items."""
         return self._items.end is not None and self._items.is_drawn
 
     async def next(self, version: int, watcher: Watcher) -> Pieces | None:
-        """Wait for items behind a version.
+        """Wait for items after a version.
 
         Args:
             version: The version that the client has; 0: none.
@@ -140,7 +140,7 @@ class ItemFeed:
         return pieces
 
     async def _made_again(self, watcher: Watcher) -> Pieces:
-        """Make what is missing for all who lack it."""
+        """Make the missing items for all watchers."""
         self._is_making_again = True
         try:
             store = self._items.store
@@ -164,7 +164,7 @@ class ItemFeed:
                 return False
             await self._take(batch.entries)
             while self._items.end is None:
-                # Of what was there at the start, all is taken before anything is drawn: its end comes first.
+                # All older entries are taken before the first drawing: the end of the run comes first.
                 left = (
                     math.inf if self._items.store.seq < watcher.record.last_seq else self._due - self._clock()
                 )
@@ -191,28 +191,28 @@ class ItemFeed:
             self._due = ended + max(QUIET, REST * (ended - began))
 
     async def _do(self, work: Callable[[], None], size: int) -> None:
-        """Work at the items, in a thread where there is much to do. It is done to its end."""
+        """Make items, in a thread if there are many. Cancelling does not interrupt it."""
         if size <= SHORT:
             work()
             return
         self._is_busy = True
         try:
-            with anyio.CancelScope(shield=True):  # else it is not known what was taken
+            with anyio.CancelScope(shield=True):  # otherwise it is unknown what was taken
                 await in_thread(work)
         finally:
             self._is_busy = False
 
 
 class ItemFeeds:
-    """The feeds of the runs that are watched, and of those that were watched last."""
+    """The feeds of the watched runs, and of those that were watched last."""
 
     def __init__(self) -> None:
         self._feeds: dict[str, tuple[ItemFeed, int]] = {}
-        """The feeds by their runs, with how many watch; those that were used last come last."""
+        """The feeds by run, with their number of watchers; the last used ones at the end."""
 
     @contextmanager
     def feed(self, record: RunRecord) -> Generator[ItemFeed]:
-        """Return the feed of a run for the time of a block."""
+        """Return the feed of a run during a block."""
         feed, watchers = self._feeds.pop(record.id, (None, 0))
         if feed is None:
             feed = ItemFeed(record)
@@ -228,7 +228,7 @@ class ItemFeeds:
 
 
 def _frames(store: ItemStore, ids: set[str], end: str) -> list[bytes]:
-    """Return the items with some ids as events, the last of which has an id that is known."""
+    """Return the items with some ids as events; the last event has an id to resume from."""
     name = secrets.token_hex(4)
     pieces = [*store.part(ids, PIECE)]
     names = [*(f"{name}.{number}" for number in range(1, len(pieces))), end]

@@ -1,9 +1,8 @@
-"""The items of a run, made of its entries.
+"""Makes the items of a run from its entries.
 
-An item is a piece of what is shown: a row of the timeline, a block of a text, a hunk of a change, a panel.
-Its id is made of the log alone, so that two servers give it the same one. The last item of each id is kept,
-with the number of the entry after which it is so: together they are the run as it stands, and those up to a
-number are the run as it stood then.
+An item is a part of the page: a row of the timeline, a block of a text, a hunk of a change, a panel. Its id
+depends only on the log, so that all servers use the same. The last item of each id is kept, with the number
+of its entry: together they are the current state of the run, and those up to a number are an earlier state.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from thinkwell._display import diffs
 from thinkwell._display.calls import is_denied, is_result_title, returns_result
 from thinkwell._display.items import rows
 from thinkwell._display.items.nodes import element
+from thinkwell._display.text import json_text
 from thinkwell.web._records import RunEnded
 from thinkwell.web.items._panels import Now, Panels, draft_of
 from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, More, Question, Text
@@ -33,26 +33,24 @@ if TYPE_CHECKING:
     from thinkwell.web._records import LogEntry
     from thinkwell.web.items._rows import Row
 
-__all__ = ("RunItems",)
-
 WORK: Final = 0.2
-"""Seconds after which those rows wait that are not drawn yet; the newest ones come first."""
+"""Most seconds of a drawing; the remaining rows wait. The latest rows come first."""
 
 APART: Final = 0.05
-"""By which part of a run's time its panels are apart that are drawn of many entries at once."""
+"""The fraction of a run's time between the panels that are drawn from many entries at once."""
 
 
 class RunItems:
     """The items of a run.
 
-    Take its entries, and draw from time to time.
+    Call `take` with its entries, and `draw` from time to time.
 
     Args:
-        agent: The agent that has the run.
-        schema: What its result has to fit; ``None``: it is not known.
-        prompt: What it was asked; empty: it is not known.
+        agent: The agent of the run.
+        schema: The schema of its result; ``None``: it is unknown.
+        prompt: Its prompt; empty: it is unknown.
         alone: Whether it belongs to no conversation.
-        most: Bytes of items that are kept, about; the oldest ones go.
+        most: Approximate bytes of items that are kept; the oldest are dropped.
     """
 
     def __init__(
@@ -65,7 +63,7 @@ class RunItems:
         most: float = math.inf,
     ) -> None:
         self.end: RunEnded | None = None
-        """How the run has ended."""
+        """The end of the run."""
         self.store = ItemStore(most)
         """The items."""
         self._reader = ch.ChangeReader()
@@ -80,21 +78,21 @@ class RunItems:
         self._message: Text | None = None
         self._draft: JsonValue = None
         self._edited: dict[Call, set[str]] = {}
-        """The files that calls change, but for those that failed."""
+        """The files that calls change, except for failed calls."""
         self._commands: set[Call] = set()
         self._not_understood = 0
         self._folds = Folds()
         self._panels = Panels(schema, prompt, alone=alone)
         self._dirty: dict[Row, None] = {}
-        """Rows that have changed, those that changed last at the end."""
+        """Changed rows, the last changed at the end."""
         self._regrouped: set[Call | None] = set()
-        """In whose places calls may share other lines than before."""
+        """The parents whose calls may share other lines than before."""
         self._drawn = (-1, 0.0)
-        """Number of the last entry when the panels were drawn, and when that was."""
+        """Number of the last entry when the panels were drawn, and its time."""
 
     @property
     def is_drawn(self) -> bool:
-        """Whether all that was taken is drawn."""
+        """Whether everything is drawn."""
         return not (self._dirty or self._is_behind)
 
     @property
@@ -104,7 +102,7 @@ class RunItems:
     # Taking entries
 
     def take_all(self, entries: Iterable[LogEntry]) -> None:
-        """Take the next entries. Of many at once, the panels are drawn now and then, as they were."""
+        """Take the next entries. Of many at once, the panels are drawn in between, as they were."""
         for entry in entries:
             if self._is_behind and entry.at - self._drawn[1] > max(STEP, self.store.at * APART):
                 self._draw_panels()
@@ -181,7 +179,7 @@ class RunItems:
         self._draft = self._draft if draft is None else draft
 
     def _count(self, call: Call) -> None:
-        """Count what a call does, unless it was denied."""
+        """Count a call in the totals, unless it was denied."""
         view = call.view
         if view.kind == "execute" and not call.is_denied:
             self._commands.add(call)
@@ -215,7 +213,7 @@ class RunItems:
         self._dirty[question] = None
 
     def _judge_call(self, answer: AnswerView, seq: int) -> None:
-        """Note whether the call that a question was about was denied."""
+        """Note whether the call of a question was denied."""
         call = self._called.get(answer.tool_id or "")
         if call is not None and call.is_denied is not is_denied(answer):
             call.is_denied = not call.is_denied
@@ -237,7 +235,7 @@ class RunItems:
                 more = More() if severity == "info" else More(say=title[:SAID])
                 self._add(Fixed("n", seq, at, rows.note(title, severity, description or ""), more))
             case ev.Report(kind=kind, body=body):
-                self._add(Fixed("n", seq, at, rows.note(kind, "report", rows.as_json(body))))
+                self._add(Fixed("n", seq, at, rows.note(kind, "report", json_text(body))))
             case ev.Compaction(id=name) if name not in self._compactions:
                 self._compactions.add(name)
                 self._add(Fixed("n", seq, at, rows.note("the agent shortens its context")))
@@ -247,7 +245,7 @@ class RunItems:
                 self._add(Fixed("n", seq, at, rows.note("that was the history of the session")))
             case ev.SessionOpened(cwd=cwd) if cwd != self._cwd:
                 self._cwd = cwd
-                for call in self._called.values():  # their paths are told otherwise
+                for call in self._called.values():  # their paths are elsewhere
                     call.again(seq, at)
                     self._dirty[call] = None
             case ev.UnknownUpdate():
@@ -256,7 +254,7 @@ class RunItems:
                 pass
 
     def _end_texts(self, seq: int, at: float) -> None:
-        """Have the texts drawn to their ends: those of another turn are others."""
+        """Draw the texts to their ends: another turn has other texts."""
         for text in self._texts.values():
             if text.ended is None:
                 text.end(seq, at)
@@ -281,7 +279,7 @@ class RunItems:
     # Drawing
 
     def draw(self) -> None:
-        """Make the items of what has changed, the newest first, as far as that does not take too long."""
+        """Make the items of the changes, the latest first, within the time limit."""
         until = time.monotonic() + WORK
         over = self.end is not None
         for moved in self._folds.draw(self.store, self._cwd, self._regrouped):
@@ -300,7 +298,7 @@ class RunItems:
         self._panels.draw(self._now(), self.store)
 
     def _move(self, row: Call | Text) -> None:
-        """Have a row drawn in its new place, where it was drawn."""
+        """Draw a row in its new place, if it was drawn."""
         if row.id in self.store and row not in self._dirty:
             row.again(self.store.seq, self.store.at)
             self._dirty[row] = None

@@ -1,4 +1,4 @@
-"""What stands beside a run's timeline, and around it, as items."""
+"""The panels beside and around a run's timeline, as items."""
 
 from __future__ import annotations
 
@@ -23,33 +23,31 @@ if TYPE_CHECKING:
     from thinkwell.web._records import RunEnded
     from thinkwell.web.items._rows import Question, Row, Sink
 
-__all__ = ("Now", "Panels", "draft_of")
-
 STDERR: Final = 20
 """Lines of the end of a program's standard error."""
 
 TOOLS: Final = 20
-"""Calls that are listed before a run is started again."""
+"""Calls that are listed before a run is run again."""
 
 LAST: Final = 1 << 50
-"""A place behind all rows."""
+"""A place after all rows."""
 
 SILENT: Final = More()
 
 
 def draft_of(tool: ToolView) -> JsonValue:
-    """Return the result that is being given in a call, as far as it is there; ``None``: none is."""
+    """Return the part of the result that a call has so far; ``None``: there is none."""
     value = calls.draft_of(tool)
     return value["result"] if value is not None and list(value) == ["result"] else value
 
 
 class Now(Struct, frozen=True, kw_only=True):
-    """A run as it stands."""
+    """The state of a run."""
 
     seq: int
     """Number of its last entry."""
     at: float
-    """When that was."""
+    """Its time."""
     view: RunView
     last: Row | None
     """The last row of its timeline."""
@@ -58,23 +56,23 @@ class Now(Struct, frozen=True, kw_only=True):
     questions: Mapping[str, Question]
     """Its questions, by their ids."""
     draft: JsonValue
-    """The result that is being given."""
+    """The result that is being returned."""
     files: int
-    """How many files were changed."""
+    """The number of changed files."""
     commands: int
-    """How many commands were run."""
+    """The number of commands."""
     not_understood: int
-    """How many events were of no known kind."""
+    """The number of events of unknown types."""
     end: RunEnded | None
-    """How it ended."""
+    """Its end."""
 
 
 class Panels:
     """Makes the panels of a run.
 
     Args:
-        schema: What its result has to fit; ``None``: it is not known.
-        prompt: What it was asked; empty: it is not known.
+        schema: The schema of its result; ``None``: it is unknown.
+        prompt: Its prompt; empty: it is unknown.
         alone: Whether it belongs to no conversation.
     """
 
@@ -87,7 +85,7 @@ class Panels:
         self._plans: set[str] = set()
 
     def draw(self, now: Now, sink: Sink) -> None:
-        """Give all panels as they are now."""
+        """Make all panels in their current state."""
         view, end = now.view, now.end
 
         def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = SILENT) -> None:
@@ -158,7 +156,7 @@ class Panels:
 
 
 def _doing(now: Now) -> tuple[str, float | None]:
-    """Return what the run is doing, and since when, where nothing else in the timeline shows that."""
+    """Return what the run is doing, and since when, if nothing else in the timeline shows that."""
     view, end = now.view, now.end
     if end is not None:
         return rows.word(end.status), None
@@ -194,7 +192,7 @@ def _final(now: Now, end: RunEnded) -> Node:
 
 
 def _tools_run(view: RunView) -> list[str]:
-    """Return what the tools of a run have done, each with how often."""
+    """Return the tool calls of a run, with the number of each."""
     told = (tools.describe(tool, view.cwd) for tool in view.tools.values() if not returns_result(tool))
     done = Counter(f"{each.verb} {each.target}" for each in told if each.status != "cancelled")
     shown = [f"{line} ({count} times)" if count > 1 else line for line, count in done.items()]

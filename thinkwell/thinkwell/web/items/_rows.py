@@ -1,4 +1,4 @@
-"""The rows of a run's timeline, each with the items that it is made of."""
+"""The rows of a run's timeline, with their items."""
 
 from __future__ import annotations
 
@@ -22,50 +22,49 @@ if TYPE_CHECKING:
     from thinkwell._display.items.nodes import Node
     from thinkwell.view import AnswerView, QuestionView, ToolView
 
-__all__ = ("STEP", "TIMELINE", "Call", "Fixed", "Folds", "More", "Question", "Row", "Shown", "Sink", "Text")
-
 TIMELINE: Final = "timeline"
 
 STEP: Final = 0.1
-"""Seconds of a run in which what changes counts as one change."""
+"""Seconds of a run in which several changes count as one."""
 
 DRAWN: Final = 300_000
-"""Characters of a text that are drawn."""
+"""Most characters of a text that are drawn."""
 
 SAID: Final = 300
-"""Characters of what is read out to those who do not see the page."""
+"""Most characters of the text for screen readers."""
 
 SHARED: Final = 200
-"""Calls and thoughts that share a line at most."""
+"""Most calls and thoughts that share a line."""
 
 SAID_INSIDE: Final = 8_000
-"""Characters of what a sub-agent has said that are shown, the last ones."""
+"""Characters of a sub-agent's text that are shown: the last ones."""
 
 OUTPUT: Final = 1_000
-"""Where the output of a call stands among its parts, behind its changes."""
+"""The place of a call's output among its parts, after its changes."""
 
 
 class More(Struct, frozen=True, omit_defaults=True):
-    """What an item has beside its node."""
+    """The properties of an item besides its node."""
 
     open: bool = False
-    """Whether it is unfolded unasked."""
+    """Whether it is open at first."""
     say: str = ""
-    """What is read out to those who do not see the page."""
+    """The text for screen readers."""
     urgent: bool = False
     lane: str = ""
-    """The lane of the time axis on which it has a bar."""
+    """The lane of its bar on the time axis."""
     look: str = ""
-    """What the bar looks like."""
+    """The kind of its bar."""
     cuts: Sequence[float] = ()
-    """How long a text was when: seconds of the run and a length, and so on; the last is the whole."""
+    """The lengths of a text over time: seconds of the run and a length, alternating; the last is the whole.
+    """
 
 
 _NOTHING: Final = More()
 
 
 class Shown(Struct, frozen=True):
-    """What is to be an item."""
+    """A future item."""
 
     id: str
     place: tuple[str, int]
@@ -76,11 +75,11 @@ class Shown(Struct, frozen=True):
     ended: float | None = None
     more: More = _NOTHING
     kept: bool = False
-    """Whether it is kept when it changes, for those who look at the run as it was."""
+    """Whether earlier states are kept, for the replay."""
 
 
 class Sink(Protocol):
-    """Takes what is to be an item."""
+    """Receives the future items."""
 
     @property
     def seq(self) -> int:
@@ -89,15 +88,15 @@ class Sink(Protocol):
 
     @property
     def at(self) -> float:
-        """When that was, in seconds of the run."""
+        """Its time, in seconds of the run."""
         ...
 
     def put(self, shown: Shown, /) -> None:
-        """Take it, if it has changed."""
+        """Take an item, if it has changed."""
         ...
 
     def __contains__(self, id_: str, /) -> bool:
-        """Return whether there is an item with an id, or was one."""
+        """Return whether there is or was an item with an id."""
         ...
 
 
@@ -105,9 +104,9 @@ class Row:
     """A row of the timeline.
 
     Args:
-        letter: What its id begins with.
+        letter: The first letter of its id.
         seq: Number of the entry that began it.
-        at: When that was, in seconds of the run.
+        at: Its time, in seconds of the run.
     """
 
     def __init__(self, letter: str, seq: int, at: float) -> None:
@@ -118,10 +117,10 @@ class Row:
         self.place: tuple[str, int] = (TIMELINE, seq)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
-        """Give what has changed.
+        """Put the changed items.
 
         Args:
-            sink: Takes it.
+            sink: Receives them.
             cwd: The session's folder.
             over: Whether the run is over.
         """
@@ -151,29 +150,29 @@ _LANES: Final[dict[BlockKind, tuple[str, str]]] = {
 
 
 class Text(Row):
-    """A message, a thought, or what the user said."""
+    """A message, a thought, or a message of the user."""
 
     def __init__(self, kind: BlockKind, seq: int, at: float) -> None:
         super().__init__(_LETTERS[kind], seq, at)
         self.kind: BlockKind = kind
         self.text = ""
-        """What was said, as far as it is drawn."""
+        """The text, as far as it is drawn."""
         self.is_over = False
-        """Whether nothing more can come."""
+        """Whether it is complete."""
         self._growing = GrowingText()
         self._length = 0
         self._cuts: list[tuple[float, int]] = []
         self._ends: tuple[int, float] = (seq, at)
         self._is_begun = False
-        """Whether it was drawn as it began."""
+        """Whether its beginning was drawn."""
 
     @property
     def folds(self) -> bool:
-        """Whether it may share a line with those next to it."""
+        """Whether it may share a line with its neighbours."""
         return self.kind == "thought" and self.ended is not None
 
     def add(self, text: str, at: float) -> None:
-        """Add a piece."""
+        """Add a piece of text."""
         self.ended = None
         drawn = text[: max(DRAWN - self._length, 0)]
         self._length += len(text)
@@ -185,12 +184,12 @@ class Text(Row):
             self._cuts.append((at, self._length))
 
     def end(self, seq: int, at: float) -> None:
-        """Say that something else comes next."""
+        """Complete it."""
         self.ended = at
         self._ends = seq, at
 
     def again(self, seq: int, at: float) -> None:
-        """Have it drawn once more."""
+        """Draw it again."""
         self._ends = seq, at
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
@@ -236,7 +235,7 @@ class Text(Row):
 
 
 _Part: TypeAlias = "tuple[str, tuple[tuple[str, int], Node]]"
-"""The id of a part, its place, and what it looks like."""
+"""The id of a part, its place, and its node."""
 
 
 class Call(Row):
@@ -247,11 +246,11 @@ class Call(Row):
         self.view = view
         self.parent = parent
         self.calls = 0
-        """How many calls it has made, as a sub-agent."""
+        """The number of its calls, as a sub-agent."""
         self._last: Call | None = None
         """Its last call."""
         self._said = ""
-        """What it has said, as one: the last of it."""
+        """The end of its text, as a sub-agent."""
         self.is_asked_about = False
         self.is_denied = False
         self._versions: list[tuple[int, float, ToolView, str]] = [(seq, at, view, "")]
@@ -263,11 +262,11 @@ class Call(Row):
 
     @property
     def folds(self) -> bool:
-        """Whether it may share a line with those next to it."""
+        """Whether it may share a line with its neighbours."""
         return tools.folds(self.view) and not self._is_agent and not self.is_asked_about
 
     def change(self, view: ToolView, seq: int, at: float) -> None:
-        """Take what is new of it."""
+        """Update it."""
         self.view = view
         self.ended = view.ended_at
         if self._versions and at - self._versions[-1][1] < STEP:
@@ -276,7 +275,7 @@ class Call(Row):
         self._versions.append((seq, at, view, tools.subagent_words(self.calls, self._said, did)))
 
     def hear(self, event: ev.SubagentText) -> None:
-        """Take what it says, as a sub-agent."""
+        """Add to its text, as a sub-agent."""
         if not event.thinks:
             self._said = (self._said + event.text)[-SAID_INSIDE:]
         self.again(event.seq, event.at)
@@ -286,7 +285,7 @@ class Call(Row):
         return bool(self.calls or self._said)
 
     def again(self, seq: int, at: float) -> None:
-        """Have it drawn once more."""
+        """Draw it again."""
         self.change(self.view, seq, at)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
@@ -299,7 +298,7 @@ class Call(Row):
         more = More(open=is_open, lane=verb, look=status)
         for seq, at, view, agent in versions:
             node = None
-            if not returns_result(self.view):  # the result itself has a row
+            if not returns_result(self.view):  # the result has its own row
                 node = rows.call(view, cwd, over=over, unfolds=bool(parts), agent=agent, denied=denied)
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, view.ended_at, more, kept=True))
         if not versions:
@@ -347,7 +346,7 @@ class Question(Row):
     """A question, open or answered.
 
     Args:
-        event: How it was asked.
+        event: The question.
         about_result: Whether it is about a call that returns the result.
     """
 
@@ -363,16 +362,16 @@ class Question(Row):
         self.again(event.seq, event.at)
 
     def judge(self, verdict: ev.QuestionVerdict) -> None:
-        """Take what one who was asked said of it."""
+        """Add a verdict."""
         self.view = replace(self.view, verdicts=(*self.view.verdicts, verdict))
         self.again(verdict.seq, verdict.at)
 
     def again(self, seq: int, at: float) -> None:
-        """Have it drawn once more."""
+        """Draw it again."""
         self._versions.append((seq, at, self.view, self.answer))
 
     def give_up(self, seq: int, at: float) -> None:
-        """Say that it will not be answered: its id is used again."""
+        """Note that it stays unanswered: its id is used again."""
         self.is_given_up = True
         self.again(seq, at)
 
@@ -388,7 +387,7 @@ class Question(Row):
         versions, self._versions = self._versions, []
         allowed = self.answer is not None and questions.allowed(self.answer)
         for seq, at, view, answer in versions:
-            if self._about_result and allowed:  # the result itself has a row
+            if self._about_result and allowed:  # the result has its own row
                 sink.put(Shown(self.id, self.place, None, seq, at, self.began, kept=True))
                 continue
             node = rows.past_question(view, answer, over=over or self.is_given_up)
@@ -397,26 +396,26 @@ class Question(Row):
 
 
 class Folds:
-    """Finds rows next to each other that share a line: thoughts, and calls that only looked at something."""
+    """Finds neighbouring rows that share a line: thoughts, and calls that only read."""
 
     def __init__(self) -> None:
         self._rows: dict[Call | None, list[Row]] = {}
-        """The rows that replace each call with calls of its own, and those of the timeline."""
+        """The rows at the place of each call with inner calls, and those of the timeline."""
         self._lines: dict[str, dict[str, tuple[ToolView | float | None, ...]]] = {}
-        """The lines in each place, with what was drawn of their rows."""
+        """The lines in each place, with the drawn state of their rows."""
 
     def add(self, row: Row) -> None:
-        """Add a row behind all that are there."""
+        """Add a row at the end."""
         parent = row.parent if isinstance(row, Call) else None
         self._rows.setdefault(parent, []).append(row)
 
     def draw(self, sink: Sink, cwd: str, parents: set[Call | None]) -> list[Call | Text]:
-        """Give the lines that rows share, and return the rows that have moved.
+        """Put the shared lines, and return the rows that have moved.
 
         Args:
-            sink: Takes them.
+            sink: Receives them.
             cwd: The session's folder.
-            parents: In whose places something has changed.
+            parents: The parents with changes.
         """
         moved: list[Call | Text] = []
         for parent in parents:
@@ -458,7 +457,7 @@ class Folds:
         self._lines.setdefault(home, {})[line] = known
         if before.get(line) == known:
             return
-        if first.id not in sink:  # it was never seen by itself: its line was there as soon as it was
+        if first.id not in sink:  # it was never seen alone: its line came at the same time
             begun = _looked(shared[:1], cwd)
             sink.put(Shown(line, place, begun, first.seq, first.began, first.began, kept=True))
         at = sink.at if last.ended is None else last.ended

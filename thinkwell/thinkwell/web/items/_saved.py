@@ -1,4 +1,4 @@
-"""A run as one file of HTML: the page with the run in it, for a browser without a server."""
+"""A run as one HTML file: the page with the run in it, for a browser without a server."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
     from thinkwell.web._watching import Watcher
 
-__all__ = ("recording_html", "run_html")
-
 _POLICY: Final = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src {script}; '
     "style-src {style}; img-src data:; base-uri 'none'; form-action 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'\">\n"
 )
-"""What the file may do: run its script, and show pictures that are in what the agent has sent."""
+"""The permissions of the file: run its script, and show pictures from an agent's messages."""
 
 _IMPORT: Final = re.compile(r'^import [^;]*? from "\./(.+)";\n', re.MULTILINE)
 _EXPORT: Final = re.compile("^export ", re.MULTILINE)
@@ -76,7 +74,7 @@ async def recording_html(path: str | os.PathLike[str], *, run: str | None = None
 
 
 async def run_html(watcher: Watcher) -> str:
-    """Return a run that has ended as one file of HTML.
+    """Return a run that has ended as one HTML file.
 
     Args:
         watcher: Reads it from its beginning.
@@ -96,9 +94,9 @@ def _html(items: RunItems, end: RunEnded, id_: str, title: str) -> str:
 
     Args:
         items: The items of the run.
-        end: How it has ended.
+        end: Its end.
         id_: Its id.
-        title: What it is called.
+        title: Its title.
     """
     run = {"id": id_, "title": title, "status": end.status}
     saved = msgspec.json.encode({"run": run, "seq": end.seq, "items": items.store.after(0, math.inf)[1]})
@@ -109,7 +107,7 @@ def _html(items: RunItems, end: RunEnded, id_: str, title: str) -> str:
 
 @cache
 def _page() -> tuple[str, str]:
-    """Return the page as one file: what stands in front of a run that is saved in it, and what behind."""
+    """Return the page as one file: the parts before and after a saved run."""
     head, _, body = FOLDER.joinpath(HTML).read_text("utf-8").partition('<link rel="modulepreload"')
     script, (style,) = _script(), STYLE.findall(head)
     policy = _POLICY.format(script=hash_of(script), style=hash_of(style))
@@ -119,7 +117,7 @@ def _page() -> tuple[str, str]:
 
 
 def _script() -> str:
-    """Return the modules of the page as one, each behind those that it imports: all their names differ."""
+    """Return the modules of the page as one, each after those that it imports: all their names differ."""
     texts = {name: FOLDER.joinpath(name).read_text("utf-8") for name in SCRIPTS}
     order = TopologicalSorter({name: _IMPORT.findall(text) for name, text in texts.items()}).static_order()
     return "".join(_EXPORT.sub("", _IMPORT.sub("", texts[name])) for name in order)

@@ -1,4 +1,4 @@
-"""The items of a run, as they are kept and sent."""
+"""Stores the items of a run."""
 
 from __future__ import annotations
 
@@ -16,34 +16,32 @@ if TYPE_CHECKING:
 
     from thinkwell.web.items._rows import Shown
 
-__all__ = ("ItemStore",)
-
 ABOUT: Final = 100
-"""Bytes of an item beside its node, about."""
+"""Approximate bytes of an item besides its node."""
 
 _encoder: Final = msgspec.json.Encoder()
 
 
 class Item(Struct, frozen=True, array_like=True):
-    """An item, as it is sent."""
+    """An item for clients."""
 
     seq: int
-    """Number of the entry after which it is so."""
+    """Number of its entry."""
     at: float
-    """When that was, in seconds of the run."""
+    """Its time, in seconds of the run."""
     id: str
     place: tuple[str, int]
-    """The id of what it stands in, and where among its like."""
+    """The id of its parent, and its place there."""
     began: float
     ended: float | None
-    """``None``: it goes on."""
+    """``None``: it is not over."""
     node: Raw
-    """What it looks like; ``null``: it is gone."""
+    """Its node; ``null``: it was removed."""
     more: More
 
     @property
     def size(self) -> int:
-        """Its bytes, about."""
+        """Its approximate bytes."""
         return len(cast("bytes", memoryview(self.node))) + ABOUT
 
 
@@ -51,31 +49,31 @@ class ItemStore:
     """The items of a run, or the last ones of them.
 
     Args:
-        most: Bytes of items that are kept, about; always the last item.
+        most: Approximate bytes of items that are kept; always the last item.
     """
 
     def __init__(self, most: float = math.inf) -> None:
         self.seq = 0
-        """Number of the last entry that counts in them."""
+        """Number of the last entry that it includes."""
         self.at = 0.0
-        """When that was, in seconds of the run."""
+        """Its time, in seconds of the run."""
         self.version = 0
-        """How many items were made."""
+        """The number of items so far."""
         self.lost = 0
         """The version up to which items may be missing."""
         self._most = most
         self._size = 0
         self._items: OrderedDict[tuple[str, int], tuple[int, Item]] = OrderedDict()
-        """The items by their keys, with the versions in which they came, which rise. Those of panels and
-        heads are kept when they change: their keys have the number of the entry too."""
+        """The items by key, with their versions, which rise. Earlier states of panels and heads are kept:
+        their keys also have the number of the entry."""
         self._keys: dict[str, tuple[str, int]] = {}
-        """The key of the last item of each id, also where that is missing."""
+        """The key of the last item of each id, even if that is missing."""
 
     def __contains__(self, id_: str) -> bool:
         return id_ in self._keys
 
     def put(self, shown: Shown) -> None:
-        """Make an item, where it has changed."""
+        """Add an item, if it has changed."""
         node = Raw(_encoder.encode(shown.node))
         ended = None if shown.ended is None else round(shown.ended, 3)
         known = self._keys.get(shown.id)
@@ -104,7 +102,7 @@ class ItemStore:
         )
         key = (shown.id, shown.seq if shown.kept else -1)
         self.version += 1
-        self._remove(key)  # so that it comes last
+        self._remove(key)  # so that it becomes the last
         self._items[key] = self.version, item
         self._keys[shown.id] = key
         self._size += item.size
@@ -117,15 +115,15 @@ class ItemStore:
             self._size -= self._items.pop(key)[1].size
 
     def missing(self) -> set[str]:
-        """Return the ids of which items may be missing."""
+        """Return the ids of items that may be missing."""
         return {id_ for id_, key in self._keys.items() if key[1] >= 0 or key not in self._items}
 
     def part(self, ids: set[str], most: int) -> Iterator[list[Item]]:
-        """Yield the items with these ids in pieces. It is said of an id without an item that it is gone.
+        """Yield the items with these ids in pieces. An id without an item counts as removed.
 
         Args:
             ids: The ids.
-            most: Bytes of a piece, about.
+            most: Approximate bytes of a piece.
         """
         items = [item for _, item in self._items.values() if item.id in ids]
         items += (
@@ -143,11 +141,11 @@ class ItemStore:
         yield piece
 
     def after(self, version: int, most: float) -> tuple[int, list[Item]]:
-        """Return the items that came behind a version, oldest first, and the version behind them.
+        """Return the items after a version, oldest first, and the version after them.
 
         Args:
             version: The version, from `lost` on; 0: from the beginning.
-            most: Bytes after which no more is returned, about.
+            most: Approximate bytes to return.
         """
         found: list[tuple[int, Item]] = []
         for each in reversed(self._items.values()):

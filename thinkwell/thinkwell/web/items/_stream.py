@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Final
 from thinkwell.web._sse import EventStream, retry_field, sse_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Self
+    from collections.abc import AsyncGenerator
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Watcher
     from thinkwell.web.items._feed import ItemFeed, ItemFeeds
-
-__all__ = ("ItemStream",)
 
 FORMAT: Final = 1
 """The version of the format of items."""
@@ -25,60 +22,38 @@ FORMAT: Final = 1
 _ID: Final = re.compile(r"([0-9a-f]{1,32})\.([0-9]{1,16})")
 
 
-class ItemStream:
-    """Answers with the items of a run: an ASGI application for one request.
+def item_stream(server: RunServer, feeds: ItemFeeds, run_id: str, *, caller: str, after: str) -> ASGIApp:
+    """Return what answers one request with the items of a run.
 
     Args:
-        server: Has the run.
+        server: The server of the run.
         feeds: Makes the items.
-        run_id: Which run.
-        caller: Who asks.
-        after: The id of the last event that the client has; empty: none. One of another maker counts as none.
+        run_id: The run.
+        caller: The caller.
+        after: The id of the last event that the client has; empty: none. An id of another maker counts as
+            none.
     """
 
-    def __init__(self, server: RunServer, feeds: ItemFeeds, run_id: str, *, caller: str, after: str) -> None:
-        self._server = server
-        self._feeds = feeds
-        self._run_id = run_id
-        self._caller = caller
-        self._after = after
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._server.watch(self._run_id, caller=self._caller) as watcher:
-            with self._feeds.feed(watcher.record) as feed:
-                found = _ID.fullmatch(self._after)
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async with server.watch(run_id, caller=caller) as watcher:
+            with feeds.feed(watcher.record) as feed:
+                found = _ID.fullmatch(after)
                 version = int(found[2]) if found is not None and found[1] == feed.name else 0
-                first = retry_field()
-                if not version:
-                    first += sse_frame(b'{"format":%d}' % FORMAT, event="begin")
-                else:
-                    first += b"\n"
-                await EventStream(_Items(feed, watcher, version), first=first)(scope, receive, send)
+                begin = b"\n" if version else sse_frame(b'{"format":%d}' % FORMAT, event="begin")
+                frames = _frames(feed, watcher, version)
+                await EventStream(frames, first=retry_field() + begin)(scope, receive, send)
+
+    return answer
 
 
-class _Items:
-    """The items that one client is sent."""
-
-    def __init__(self, feed: ItemFeed, watcher: Watcher, version: int) -> None:
-        self._feed = feed
-        self._watcher = watcher
-        self._version = version
-        self._pieces: Iterator[bytes] = iter(())
-        self._is_over = False
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if self._is_over:
-            raise StopAsyncIteration
-        for frame in self._pieces:
-            return frame
-        pieces = await self._feed.next(self._version, self._watcher)
-        if pieces is not None:
-            self._version, self._pieces = pieces.version, iter(pieces)
-            return next(self._pieces)
-        self._is_over = True
-        if not self._feed.is_over:  # the server closes: the client comes back
-            raise StopAsyncIteration
-        return sse_frame(b"{}", event="end")
+async def _frames(feed: ItemFeed, watcher: Watcher, version: int) -> AsyncGenerator[bytes]:
+    """Yield the items that one client is sent."""
+    while (pieces := await feed.next(version, watcher)) is not None:
+        version = pieces.version
+        frames = iter(pieces)
+        del pieces  # else they are kept as long as nothing comes behind them
+        for frame in frames:
+            yield frame
+        frame = b""
+    if feed.is_over:  # else the server closes, and the client comes back
+        yield sse_frame(b"{}", event="end")

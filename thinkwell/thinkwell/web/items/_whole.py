@@ -1,4 +1,4 @@
-"""The items of a run, made of its log at once."""
+"""The items of a run, made from its log at once."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.web._watching import Watcher
 
-__all__ = ("begun_items", "made_items")
-
 
 def begun_items(record: RunRecord, most: float = math.inf) -> RunItems:
-    """Return what makes the items of a run, which has none so far.
+    """Return a maker of the items of a run, without items so far.
 
     Args:
         record: The run.
-        most: Bytes of items that are kept, about.
+        most: Approximate bytes of items that are kept.
     """
     about = record.meta.get("page")
-    kept = about if is_object(about) else {}  # the page has kept it with the run, if it is not too long
+    kept = about if is_object(about) else {}  # the page has stored it with the run, if it is not too long
     prompt = kept.get("prompt")
     asked = EntryWriter().text(prompt) if isinstance(prompt, str) else record.title
     return RunItems(record.agent, kept.get("output"), prompt=asked, alone=record.thread is None, most=most)
 
 
 async def made_items(watcher: Watcher, last: int) -> RunItems:
-    """Return all items of a run up to an entry, without holding others up.
+    """Return all items of a run up to an entry, without blocking other tasks.
 
     Args:
         watcher: Reads the run from its beginning.

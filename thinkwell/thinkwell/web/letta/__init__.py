@@ -1,6 +1,6 @@
 """Serves runs to real clients of Letta: `letta-client` for Python and for TypeScript, and letta-code.
 
-What they call an agent is a conversation with one of the agents that are served.
+A Letta agent is a conversation with one of the served agents.
 """
 
 from __future__ import annotations

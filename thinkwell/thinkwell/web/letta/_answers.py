@@ -1,4 +1,4 @@
-"""Runs as answers to requests: as a stream while they go on, or complete."""
+"""Runs as answers to requests: as a stream while they run, or complete."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._messages import Message
     from thinkwell.web.letta._segments import Options, Segment
 
-__all__ = ("PING_EVERY", "complete_answer", "stream_answer")
-
 PING_EVERY: Final = 20.0
 """Seconds of silence after which a sign of life is sent. Letta's clients give up after 60."""
 
 SPACE: Final = b"\n"
-"""What JSON may begin with, and means nothing: a sign of life for clients that wait for a whole answer."""
+"""White space before JSON: a sign of life for clients that wait for a complete answer."""
 
 
 def stream_answer(
@@ -44,21 +42,21 @@ def stream_answer(
     after: int = 0,
     pings: bool | None = None,
 ) -> ASGIApp:
-    """Answer with a part of a run as it comes.
+    """Answer with a stream of a part of a run.
 
     Args:
-        server: Where the run is.
-        segment: Which part.
-        record: What is known of the run.
-        options: How it is told.
-        after: Number of the frame behind which to begin.
-        pings: Whether signs of life are wanted now; by default as in the beginning.
+        server: The server of the run.
+        segment: The part.
+        record: The record of the run.
+        options: The form of the answer.
+        after: Number of the frame after which to begin.
+        pings: Whether to send signs of life; by default as in the first request.
     """
     wanted = options.pings if pings is None else pings
     teller = Teller(server, SegmentReader(segment, record, options), record)
     return EventStream(
         sse_of(teller, after=after, pings=wanted),
-        # Never a comment, which the client in Python takes for an end.
+        # Never a comment: the Python client would take it for the end.
         keep_alive=(lambda: frame_as_sse(teller.reader.ping(time.time()))) if wanted else None,
         interval=PING_EVERY,
     )
@@ -67,13 +65,13 @@ def stream_answer(
 async def complete_answer(
     server: RunServer, segment: Segment, record: RunRecord, options: Options
 ) -> ASGIApp:
-    """Answer with a part of a run when it is over.
+    """Answer with a complete part of a run.
 
-    Where that takes long, the answer begins with white space, so that the client keeps waiting. Its status is
-    200 then, whatever comes of the run, and a failure is in it as ``error``.
+    If that takes long, the answer begins with white space, so that the client keeps waiting. Its status is
+    then 200, whatever the outcome, and a failure is in its ``error``.
 
     Raises:
-        RunFailed: The run has failed, soon.
+        RunFailed: The run has failed early.
         ServerUnavailable: The server is closing.
     """
     with anyio.move_on_after(PING_EVERY):
@@ -94,7 +92,7 @@ async def complete_answer(
 async def _later(
     server: RunServer, segment: Segment, record: RunRecord, options: Options
 ) -> AsyncGenerator[bytes]:
-    # From the beginning again: what was read before was given up with the wait.
+    # From the beginning again: the wait has dropped the earlier messages.
     teller = Teller(server, SegmentReader(segment, record, options), record)
     body = _body(await collect(teller), teller.reader)
     if teller.reader.error is not None:
@@ -106,7 +104,7 @@ def _body(messages: list[Message], reader: SegmentReader) -> dict[str, object]:
     """Return an answer (Letta API, ``LettaResponse``).
 
     Raises:
-        ServerUnavailable: It is cut off.
+        ServerUnavailable: It is incomplete.
     """
     if not reader.over:
         raise ServerUnavailable("the server is closing; ask for the run when it is back")

@@ -1,4 +1,4 @@
-"""What Letta's clients send."""
+"""The requests of Letta's clients."""
 
 from __future__ import annotations
 
@@ -14,33 +14,18 @@ from thinkwell.web._wording import type_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = (
-    "CancelMessages",
-    "Chosen",
-    "ClientSkill",
-    "ClientTool",
-    "CreateAgent",
-    "CreateConversation",
-    "Name",
-    "Otid",
-    "Resume",
-    "SendMessages",
-    "UpdateAgent",
-    "read_chosen",
-)
-
 Name: TypeAlias = Annotated[str, Meta(max_length=500)]
-"""A name that a client gives."""
+"""A client's name for something."""
 
 Otid: TypeAlias = Annotated[str, Meta(max_length=100)]
-"""A client's name for a message, which is a UUID mostly."""
+"""A client's name for a message, mostly a UUID."""
 
 _Text: TypeAlias = Annotated[str, Meta(max_length=500_000)]
 _Names: TypeAlias = Annotated[list[Name], Meta(max_length=200)]
 
 
 class ClientTool(Struct, frozen=True, kw_only=True):
-    """A tool that the client runs."""
+    """A tool of the client."""
 
     name: str
     description: str | None = None
@@ -49,7 +34,7 @@ class ClientTool(Struct, frozen=True, kw_only=True):
 
 
 class ClientSkill(Struct, frozen=True, kw_only=True):
-    """A skill that the client has."""
+    """A skill of the client."""
 
     name: str
     description: str = ""
@@ -57,16 +42,16 @@ class ClientSkill(Struct, frozen=True, kw_only=True):
 
 
 class SendMessages(Struct, frozen=True, kw_only=True):
-    """Body of a request that sends messages (Letta API, ``LettaStreamingRequest``).
+    """The body of a request with messages (Letta API, ``LettaStreamingRequest``).
 
-    What is left out means nothing to an agent that is not Letta's, such as ``max_steps``.
+    Fields that only Letta's own agents use, such as ``max_steps``, are missing.
     """
 
     input: str | list[JsonValue] | None = None
-    """A message of the user's: a text, or its parts."""
+    """A message of the user: a text, or parts."""
     messages: list[JsonValue] | None = None
     streaming: bool | None = None
-    """By default, it depends on where it is sent to."""
+    """The default depends on the path."""
     stream_tokens: bool | None = None
     include_pings: bool | None = None
     background: bool | None = None
@@ -74,30 +59,28 @@ class SendMessages(Struct, frozen=True, kw_only=True):
     client_tools: list[ClientTool] | None = None
     client_skills: list[ClientSkill] | None = None
     agent_id: str | None = None
-    """Whose default conversation is meant, where none is named."""
+    """The agent whose default conversation is used, if the path names none."""
 
 
 class Resume(Struct, frozen=True, kw_only=True):
-    """Body of a request for the rest of a stream (Letta API, ``RetrieveStreamRequest``)."""
+    """The body of a request for the rest of a stream (Letta API, ``RetrieveStreamRequest``)."""
 
     starting_after: int | None = None
-    """Number of the last frame that is known."""
+    """Number of the last frame that the client has."""
     include_pings: bool | None = None
-    batch_size: int | None = None
-    """How much Letta reads at once: of no meaning here."""
     agent_id: str | None = None
     run_id: str | None = None
     otid: str | None = None
 
 
 class CancelMessages(Struct, frozen=True, kw_only=True):
-    """Body of a request to cancel runs."""
+    """The body of a request to cancel runs."""
 
     run_ids: list[str] | None = None
 
 
 class UpdateAgent(Struct, frozen=True, kw_only=True):
-    """Body of a request that changes an agent. What is ``None`` stays as it is."""
+    """The body of a request that changes an agent. ``None`` changes nothing."""
 
     name: Name | None = None
     model: Name | None = None
@@ -108,14 +91,14 @@ class UpdateAgent(Struct, frozen=True, kw_only=True):
 
 
 class CreateAgent(UpdateAgent, frozen=True, kw_only=True):
-    """Body of a request that makes an agent."""
+    """The body of a request that creates an agent."""
 
     agent_type: str | None = None
     memory_blocks: Annotated[list[dict[str, JsonValue]], Meta(max_length=200)] | None = None
 
 
 class CreateConversation(Struct, frozen=True, kw_only=True):
-    """Body of a request that makes a conversation, or changes it."""
+    """The body of a request that creates or changes a conversation."""
 
     summary: _Text | None = None
     description: _Text | None = None
@@ -123,7 +106,7 @@ class CreateConversation(Struct, frozen=True, kw_only=True):
 
 
 class Chosen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client chooses of what the operator offers: ``thinkwell`` in the metadata of an agent."""
+    """A client's choices for its runs: ``thinkwell`` in the metadata of an agent."""
 
     agent: str | None = None
     folder: str | None = None
@@ -131,10 +114,10 @@ class Chosen(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_chosen(metadata: Mapping[str, JsonValue] | None) -> Chosen:
-    """Return what the metadata of an agent choose.
+    """Return the choices in the metadata of an agent.
 
     Raises:
-        RequestInvalid: It cannot be read.
+        RequestInvalid: It is invalid.
     """
     try:
         return msgspec.convert((metadata or {}).get("thinkwell", {}), Chosen)

@@ -1,36 +1,34 @@
-"""Questions as calls of tools that wait for approval: Letta has no other shape for them."""
+"""Questions as tool calls that wait for approval: Letta has no other form for them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from thinkwell.web.front_ends import call_of_front_end
+from thinkwell.web.front_ends._tools import call_of_front_end
 from thinkwell.web.letta._texts import as_json
 
 if TYPE_CHECKING:
     from thinkwell import events as ev
-    from thinkwell.web.front_ends import FrontEndCall
-
-__all__ = ("FORM_TOOL", "URL_TOOL", "carried", "client_call")
+    from thinkwell.web.front_ends._tools import FrontEndCall
 
 FORM_TOOL: Final = "fill_in_form"
-"""What the call is named as that a form is carried as."""
+"""The name of the tool call for a form."""
 
 URL_TOOL: Final = "open_url"
-"""What the call is named as that a web page to open is carried as."""
+"""The name of the tool call for a web page to open."""
 
 
 def client_call(question: ev.QuestionAsked) -> FrontEndCall | None:
-    """Return the call of a tool of the client's that a question is; ``None``: it is something else."""
+    """Return the call of a client's tool in a question; ``None``: it is another question."""
     return call_of_front_end(question.fields) if question.asks == "form" else None
 
 
 def carried(event: ev.QuestionAsked, call: tuple[str, str] | None) -> tuple[str, str]:
-    """Return the name of the tool and the arguments that a question is carried as.
+    """Return the tool name and the arguments for a question.
 
     Args:
         event: The question.
-        call: The same of the call that it is about.
+        call: Those of the call that it is about.
     """
     called = client_call(event)
     if called is not None:

@@ -1,24 +1,22 @@
-"""The endpoints that messages are sent to, and runs are looked at by."""
+"""The endpoints for sending messages and reading runs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import anyio
-from msgspec import Struct
 
 from thinkwell.web._http import caller_of, json_answer, read_query
 from thinkwell.web._refusals import Refusal, RequestInvalid, RunNotFound
 from thinkwell.web.letta._answers import complete_answer, stream_answer
 from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
-from thinkwell.web.letta._endpoint import read_struct
+from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import BadRequest, NothingToCancel, NotKnown
 from thinkwell.web.letta._history import run_messages, run_usage, running_in, thread_messages
 from thinkwell.web.letta._lists import Runs, many, read_page
 from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
 from thinkwell.web.letta._segments import Options, Segment
 from thinkwell.web.letta._sending import Place, Sender
-from thinkwell.web.letta._store import Store
 from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
@@ -28,26 +26,22 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.web._serving import RunServer
 
-__all__ = ("Conversing",)
-
-X = TypeVar("X", bound=Struct)
-
 CANCEL_TIME: Final = 10.0
-"""Seconds that cancelled runs get to end before the request is answered: then another message can be sent."""
+"""Seconds that cancelled runs get to end before the answer, after which another message can be sent."""
 
 DEFAULT: Final = "default"
-"""What an agent's own conversation is called, beside the others."""
+"""The name of an agent's default conversation."""
 
 
-class Conversing:
+class Conversing(Endpoints):
     """What clients do with conversations and runs.
 
     Args:
-        server: Where the runs are.
+        server: The server of the runs.
     """
 
     def __init__(self, server: RunServer) -> None:
-        self._server = server
+        super().__init__(server)
         self._sender = Sender(server)
 
     # Sending
@@ -58,7 +52,7 @@ class Conversing:
         return await self._send(request, await self._at_agent(request), body, streaming=bool(body.streaming))
 
     async def stream_to_agent(self, request: Request) -> ASGIApp:
-        """Do that, and stream what comes of it."""
+        """Send messages to an agent, in its default conversation, and stream the answer."""
         body = await self._body(request, SendMessages)
         return await self._send(request, await self._at_agent(request), body, streaming=True)
 
@@ -69,7 +63,7 @@ class Conversing:
         return await self._send(request, place, body, streaming=body.streaming is not False)
 
     async def begin_at_agent(self, request: Request) -> ASGIApp:
-        """Send messages to an agent, and answer with the run that has begun."""
+        """Send messages to an agent, and answer with the new run."""
         body = await self._body(request, SendMessages)
         store, place = self._store(request), await self._at_agent(request)
         segment, _ = await self._sender.send(place, body, Options(background=True), store)
@@ -81,7 +75,7 @@ class Conversing:
             tokens=streaming and bool(body.stream_tokens),
             background=streaming and bool(body.background),
             pings=streaming and body.include_pings is not False,
-            only=None if only is None else tuple(sorted(set(only))),  # it is kept
+            only=None if only is None else tuple(sorted(set(only))),  # it is stored
         )
         segment, told = await self._sender.send(place, body, options, self._store(request))
         record = await self._server.get(segment.run, caller=place.caller)
@@ -89,7 +83,7 @@ class Conversing:
             return stream_answer(self._server, segment, record, told)
         return await complete_answer(self._server, segment, record, Options(only=told.only))
 
-    # Looking
+    # Reading
 
     async def messages_of_agent(self, request: Request) -> ASGIApp:
         """List the messages of an agent."""
@@ -141,7 +135,7 @@ class Conversing:
         return json_answer(read_page(request, 100).of(messages))
 
     async def run_usage(self, request: Request) -> ASGIApp:
-        """Show what a run has used."""
+        """Return the usage of a run."""
         record, _ = await self._run(self._segment(request), caller_of(request.scope))
         return json_answer(await run_usage(self._server.journal, record.id))
 
@@ -149,7 +143,7 @@ class Conversing:
         record, turn = await self._run(segment, caller)
         return await state_of(self._server, record, turn, segment.id)
 
-    # Taking up again
+    # Resuming
 
     async def resume_run(self, request: Request) -> ASGIApp:
         """Stream the rest of a run."""
@@ -157,7 +151,7 @@ class Conversing:
         return await self._resume(request, self._segment(request), body)
 
     async def resume_conversation(self, request: Request) -> ASGIApp:
-        """Stream the rest of the run that a conversation has, or of one that is named."""
+        """Stream the rest of a run: that of a conversation, or one by its id."""
         body = await self._body(request, Resume)
         if body.run_id is not None:
             return await self._resume(request, _segment(body.run_id), body)
@@ -172,7 +166,7 @@ class Conversing:
         return await self._resume(request, last[0] if last and last[0].run == current.run else current, body)
 
     async def _of_otid(self, place: Place, otid: str) -> Segment:
-        """Return the run that a message has begun.
+        """Return the run that a message has started.
 
         Raises:
             NotKnown: There is none.
@@ -204,7 +198,7 @@ class Conversing:
     # Cancelling
 
     async def cancel_agent(self, request: Request) -> ASGIApp:
-        """Cancel runs of an agent: those that are named, or all, in whichever conversation."""
+        """Cancel runs of an agent in all conversations: some by their ids, or all."""
         body = await self._body(request, CancelMessages)
         place = await self._at_agent(request)
         what = f"agent {place.agent.id}"
@@ -254,24 +248,18 @@ class Conversing:
             await self._server.journal.wait(run_id, record.last_seq)
             record = await self._server.journal.get(run_id)
 
-    # What is meant by a path
-
-    def _store(self, request: Request) -> Store:
-        return Store(self._server, caller_of(request.scope))
-
-    async def _body(self, request: Request, kind: type[X]) -> X:
-        return await read_struct(request, kind, self._server.limits.max_request)
+    # Paths
 
     async def _at_agent(self, request: Request) -> Place:
         agent = await self._store(request).agent(request.path_params["agent"])
         return Place(caller=caller_of(request.scope), agent=agent)
 
     async def _at_conversation(self, request: Request, agent_id: str | None) -> Place:
-        """Return the conversation of a path; ``default`` is that of the agent which is named beside it.
+        """Return the conversation of a path; ``default`` is that of the agent in the request.
 
         Raises:
             NotKnown: There is none.
-            RequestInvalid: It is not said whose.
+            RequestInvalid: The agent is missing.
         """
         store, name = self._store(request), request.path_params["conversation"]
         caller = caller_of(request.scope)
@@ -292,10 +280,10 @@ class Conversing:
         return _segment(request.path_params["run"])
 
     async def _run(self, segment: Segment, caller: str) -> tuple[RunRecord, Turn]:
-        """Return the run of a part of it.
+        """Return the run of a part.
 
         Raises:
-            NotKnown: There is none, or it was not started by a client of Letta's.
+            NotKnown: There is none, or no client of Letta has started it.
         """
         try:
             record = await self._server.get(segment.run, caller=caller)

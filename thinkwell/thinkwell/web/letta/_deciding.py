@@ -1,4 +1,4 @@
-"""What a client says to calls that wait, as answers to the questions that they are."""
+"""A client's decisions about waiting calls, as answers to their questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell.questions import FormValue, Reply
-from thinkwell.web.front_ends import result_form
+from thinkwell.web.front_ends._tools import result_form
 from thinkwell.web.letta._carrying import client_call
 from thinkwell.web.letta._failures import BadRequest
 
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._incoming import Decision
     from thinkwell.web.letta._mapping import Asked
 
-__all__ = ("answer_of", "matched")
-
 
 def matched(pending: list[Asked], decisions: Sequence[Decision]) -> list[tuple[Asked, Decision]]:
-    """Return the questions that are decided, in order.
+    """Return the decided questions, in order.
 
     Raises:
-        BadRequest: One is not asked, or an older one is left open. A stream ends with the oldest one.
+        BadRequest: A question is not open, or an older one remains open. A stream ends with the oldest one.
     """
     waiting = ", ".join(asked.tool_call_id for asked in pending)
     whichever = next((decision for decision in decisions if decision.tool_call_id is None), None)
@@ -47,7 +45,7 @@ def answer_of(asked: Asked, decision: Decision) -> Answer:
     """Return a decision as an answer to its question.
 
     Raises:
-        BadRequest: It is none.
+        BadRequest: It is invalid.
     """
     question, returned = asked.question, decision.returned
     called = client_call(question)
@@ -67,15 +65,15 @@ def answer_of(asked: Asked, decision: Decision) -> Answer:
 
 
 def _values(asked: Asked, returned: str) -> dict[str, FormValue | None]:
-    """Return what a form is filled in with: a JSON object, or the text of its only field.
+    """Return the values of a form: a JSON object, or the text of its only field.
 
     Raises:
-        BadRequest: It cannot be read.
+        BadRequest: It is invalid.
     """
     fields = asked.question.fields
     try:
         values: JsonValue = msgspec.json.decode(returned)
-    except ValueError:  # it is a text
+    except ValueError:  # a text
         values = None
     if is_object(values):
         try:

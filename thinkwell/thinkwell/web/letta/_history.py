@@ -1,4 +1,4 @@
-"""What was said in a conversation: read again from the logs of its runs."""
+"""The messages of a conversation, read from the logs of its runs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import Message, UsageStatistics
 
-__all__ = ("pending_calls", "run_messages", "run_usage", "running_in", "thread_messages")
-
 _MESSAGE: Final = re.compile(rf"message-({DIGITS})-.{{1,40}}")
 
 
 async def running_in(server: RunServer, *, caller: str, thread: str | None = None) -> list[RunRecord]:
-    """Return the runs of a conversation that go on or wait for their turn, in their order; by default all."""
+    """Return the running and waiting runs of a conversation, in order; optionally all runs."""
     return [record async for record in Runs(server, caller=caller, thread=thread, status="running")][::-1]
 
 
@@ -43,16 +41,16 @@ async def thread_messages(
     """Return messages of a conversation.
 
     Args:
-        server: Where its runs are.
-        caller: Whose conversation it is.
+        server: The server of its runs.
+        caller: The caller.
         thread: Its name.
-        page: Which part is wanted.
-        only: The types of messages that are wanted; ``None``: all.
+        page: The requested part.
+        only: The requested types of messages; ``None``: all.
     """
     found: list[Message] = []
 
     async def take(record: RunRecord) -> bool:
-        """Take what was said in a run, from the cursor on; return whether that is enough."""
+        """Add the messages of a run, from the cursor on; return whether there are enough."""
         messages = await run_messages(server.journal, record)
         if not page.forwards:
             messages.reverse()
@@ -73,7 +71,7 @@ async def thread_messages(
     id_ = None if beside is None else beside.id
     enough = beside is not None and await take(beside)
     if not enough and page.forwards:
-        # A journal is read from its end, so it has to be found where to begin.
+        # A journal is read from its end, so the beginning must be found first.
         newer = [record.id async for record in Runs(server, caller=caller, thread=thread, until=id_)]
         while newer and not enough:
             record = await server.journal.get(newer.pop())
@@ -86,12 +84,12 @@ async def thread_messages(
 
 
 async def run_messages(journal: Journal, record: RunRecord) -> list[Message]:
-    """Return what was said in a run: what it was asked, and all that is complete."""
+    """Return the messages of a run: its prompt, and all complete messages."""
     segment = Segment(run=record.id)
     mapper = Mapper(segment.short, record.created, tokens=False)
     found: list[tuple[int, Message]] = [(0, message) for message in _asked(segment, record)]
     begins: list[int] = []
-    """Numbers of the entries behind which a part begins, in Letta's sense."""
+    """Return the numbers of the entries after which a part begins, in Letta's sense."""
 
     def take(event: LogEntry) -> None:
         found.extend((event.seq, message) for message in mapper.take(event))
@@ -108,7 +106,7 @@ async def run_messages(journal: Journal, record: RunRecord) -> list[Message]:
 
 
 async def pending_calls(journal: Journal, run_id: str) -> list[Asked]:
-    """Return the questions of a run that wait for an answer, in order."""
+    """Return the open questions of a run, in order."""
     mapper = Mapper(Segment(run=run_id).short, 0.0, tokens=False)
     answered: set[str] = set()
 
@@ -122,14 +120,14 @@ async def pending_calls(journal: Journal, run_id: str) -> list[Asked]:
 
 
 async def run_usage(journal: Journal, run_id: str) -> UsageStatistics:
-    """Return what a run has used so far."""
+    """Return the usage of a run so far."""
     mapper = Mapper(Segment(run=run_id).short, 0.0, tokens=False)
     await _read(journal, run_id, mapper.take)
     return mapper.usage(steps=mapper.steps, run_id=run_id)
 
 
 async def _read(journal: Journal, run_id: str, take: Callable[[LogEntry], object]) -> None:
-    """Hand all that there is of a log to a function."""
+    """Pass a whole log to a function."""
     seq = 0
     while entries := await journal.read(run_id, seq):
         seq = entries[-1].seq
@@ -138,15 +136,15 @@ async def _read(journal: Journal, run_id: str, take: Callable[[LogEntry], object
 
 
 def _part(segment: Segment, begins: list[int], seq: int) -> Segment:
-    """Return the part that an entry belongs to."""
+    """Return the part of an entry."""
     number = bisect_left(begins, seq)
     return replace(segment, after=begins[number - 1]) if number else segment
 
 
 def _asked(segment: Segment, record: RunRecord) -> list[Message]:
-    """Return what a run was asked."""
+    """Return the prompt of a run."""
     turn = Turn.of(record)
-    if turn is None:  # it was started in another way, and nothing else is known of what was asked
+    if turn is None:  # it was started in another way, and nothing else is known of its prompt
         id_ = f"message-{segment.short}-0"
         date = date_of(record.created)
         return [UserMessage(id=id_, date=date, otid=otid_of(id_), content=record.title)]

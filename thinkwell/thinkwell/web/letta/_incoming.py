@@ -1,4 +1,4 @@
-"""What is meant by the messages that Letta's clients send."""
+"""The meaning of the messages of Letta's clients."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from thinkwell.web.letta._bodies import SendMessages
 
-__all__ = ("Decision", "Incoming", "Said", "read_incoming")
-
 X = TypeVar("X", bound=Struct)
 
 MOST_PARTS: Final = 100
@@ -31,7 +29,7 @@ MOST_PARTS: Final = 100
 
 
 class Said(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message, as lists show it again."""
+    """A message, as lists show it."""
 
     content: str
     role: Literal["user", "system"] = "user"
@@ -39,25 +37,25 @@ class Said(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What is said to a call that waits."""
+    """A decision about a waiting call."""
 
     tool_call_id: str | None
-    """``None``: to whichever there is."""
+    """``None``: any waiting call."""
     approve: bool
     reason: str | None = None
     returned: str | None = None
-    """What the tool has returned, where the client has called it."""
+    """The result of the tool, if the client has called it."""
 
 
 class Incoming(Struct, frozen=True, kw_only=True):
-    """What a request brings: something to do, or decisions, or both."""
+    """The content of a request: a task, decisions, or both."""
 
     said: tuple[Said, ...] = ()
     prompt: tuple[TextPart | ImagePart, ...] = ()
     """The same for an agent."""
     decisions: tuple[Decision, ...] = ()
     otids: tuple[str, ...] = ()
-    """The client's names for the messages: the same again are the same request."""
+    """The client's names for the messages: the same names mean the same request."""
 
 
 class _Message(Struct, frozen=True, kw_only=True):
@@ -103,10 +101,10 @@ class _UrlSource(Struct, frozen=True, kw_only=True):
 
 
 def read_incoming(request: SendMessages) -> Incoming:
-    """Return what a request brings.
+    """Return the content of a request.
 
     Raises:
-        RequestInvalid: Nothing, or nothing that can be used.
+        RequestInvalid: It is empty or invalid.
     """
     if (request.input is None) == (request.messages is None):
         raise RequestInvalid("give either input or messages, and not both")
@@ -154,7 +152,7 @@ def _read(where: str, value: JsonValue, kind: type[X]) -> X:
 
 
 def _kind(where: str, message: JsonValue) -> str:
-    """Return what sort of message it is. Clients may leave that out."""
+    """Return the type of a message, which clients may omit."""
     if not is_object(message):
         raise RequestInvalid(f"{where}: a message is an object")
     kind: JsonValue = message.get("type")
@@ -223,7 +221,7 @@ def _parts(where: str, content: str | list[JsonValue]) -> Iterable[TextPart | Im
 def _image(where: str, source: JsonValue) -> TextPart | ImagePart:
     kind: JsonValue = source.get("type") if is_object(source) else None
     if kind == "url":
-        return TextPart(text=_read(where, source, _UrlSource).url)  # the agent may look at it, or not
+        return TextPart(text=_read(where, source, _UrlSource).url)  # the agent may read it
     if kind != "base64":
         raise RequestInvalid(f"{where}: an image has a source of the type base64 or url")
     try:
@@ -237,7 +235,7 @@ def _shown(parts: Iterable[TextPart | ImagePart]) -> str:
 
 
 def _spaced(parts: list[TextPart | ImagePart]) -> tuple[TextPart | ImagePart, ...]:
-    """Return parts as an agent gets them: each text is a paragraph of its own."""
+    """Return parts for an agent: each text is a paragraph."""
     *most, last = parts or [TextPart(text="")]
     return (
         *(TextPart(text=f"{part.text}\n\n") if isinstance(part, TextPart) else part for part in most),

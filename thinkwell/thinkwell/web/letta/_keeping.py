@@ -1,8 +1,8 @@
-"""The endpoints by which clients make agents and conversations, and see what there is besides."""
+"""The endpoints for agents, conversations, and lists."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,24 +10,19 @@ from thinkwell._version import VERSION
 from thinkwell.web._http import caller_of, json_answer, read_query
 from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web.letta._bodies import CreateAgent, CreateConversation, UpdateAgent
-from thinkwell.web.letta._endpoint import read_struct
+from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import NotKnown
 from thinkwell.web.letta._history import pending_calls, run_messages, running_in
 from thinkwell.web.letta._lists import many, read_page
 from thinkwell.web.letta._messages import ApprovalRequest
-from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, Store, agent_state, model_of
+from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, agent_state, model_of
 from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._store import KeptAgent, ListedAgent
-
-__all__ = ("Keeping",)
-
-X = TypeVar("X", bound=Struct)
 
 
 class _AgentsQuery(Struct, frozen=True, kw_only=True):
@@ -42,24 +37,21 @@ class _ConversationsQuery(Struct, frozen=True, kw_only=True):
     summary_search: str | None = None
 
 
-class Keeping:
+class Keeping(Endpoints):
     """What clients do with agents and conversations as such.
 
     Args:
-        server: Where they are kept.
+        server: The server that stores them.
     """
-
-    def __init__(self, server: RunServer) -> None:
-        self._server = server
 
     # The server
 
     async def health(self, request: Request) -> ASGIApp:
-        """Tell that the server is there."""
+        """Answer that the server is running."""
         return json_answer({"status": "ok", "version": VERSION})
 
     async def models(self, request: Request) -> ASGIApp:
-        """List the agents that are served, as models: a client that makes an agent chooses one of them."""
+        """List the served agents as models: a client that creates an agent chooses one."""
         return json_answer(
             [
                 {
@@ -70,7 +62,7 @@ class Keeping:
                     "context_window": CONTEXT_WINDOW,
                     "max_context_window": CONTEXT_WINDOW,
                     "model_endpoint_type": "openai",
-                    "provider_type": "letta",  # the client in Python knows a list of names, here and above
+                    "provider_type": "letta",  # the Python client only knows some names, here and above
                     "provider_name": PROVIDER,
                     "model_type": "llm",
                 }
@@ -79,17 +71,17 @@ class Keeping:
         )
 
     async def nothing(self, request: Request) -> ASGIApp:
-        """List nothing: there is none of it here."""
+        """List nothing: this does not exist here."""
         return json_answer([])
 
     async def unknown(self, request: Request) -> ASGIApp:
-        """Refuse what Letta has, and thinkwell has not."""
+        """Refuse features of Letta that thinkwell lacks."""
         raise NotKnown("Not Found: this server knows agents, conversations, messages and runs of Letta's API")
 
     # Agents
 
     async def make_agent(self, request: Request) -> ASGIApp:
-        """Make an agent."""
+        """Create an agent."""
         kept = await self._store(request).make_agent(await self._body(request, CreateAgent))
         return json_answer(agent_state(kept))
 
@@ -111,7 +103,7 @@ class Keeping:
         return json_answer([agent_state(kept) for kept in wanted if kept is not None])
 
     async def agent(self, request: Request) -> ASGIApp:
-        """Show an agent, and what it waits for in its default conversation."""
+        """Return an agent, with the open questions of its default conversation."""
         kept = await self._agent(request)
         state = agent_state(kept)
         for record in await running_in(self._server, caller=caller_of(request.scope), thread=kept.id):
@@ -127,13 +119,13 @@ class Keeping:
         return json_answer(state)
 
     async def change_agent(self, request: Request) -> ASGIApp:
-        """Change what is said of an agent."""
+        """Change the data of an agent."""
         body = await self._body(request, UpdateAgent)
         changed = await self._store(request).change_agent(await self._agent(request), body)
         return json_answer(agent_state(changed))
 
     async def forget_agent(self, request: Request) -> ASGIApp:
-        """Forget an agent, after its runs were stopped."""
+        """Delete an agent, after stopping its runs."""
         kept, caller = await self._agent(request), caller_of(request.scope)
         for record in await self._server.runs(caller=caller, status="running", limit=1000):
             turn = Turn.of(record)
@@ -145,7 +137,7 @@ class Keeping:
     # Conversations
 
     async def make_conversation(self, request: Request) -> ASGIApp:
-        """Make a conversation with an agent."""
+        """Create a conversation with an agent."""
         body = await self._body(request, CreateConversation)
         agent_id = request.query_params.get("agent_id")
         if agent_id is None:
@@ -165,18 +157,18 @@ class Keeping:
         return json_answer([one.state for one in read_page(request).of(known)])
 
     async def conversation(self, request: Request) -> ASGIApp:
-        """Show a conversation."""
+        """Return a conversation."""
         known = await self._store(request).conversation(request.path_params["conversation"])
         return json_answer(known.state)
 
     async def change_conversation(self, request: Request) -> ASGIApp:
-        """Change what is said of a conversation."""
+        """Change the data of a conversation."""
         body, store = await self._body(request, CreateConversation), self._store(request)
         known = await store.conversation(request.path_params["conversation"])
         return json_answer((await store.change_conversation(known, body)).state)
 
     async def forget_conversation(self, request: Request) -> ASGIApp:
-        """Forget a conversation, after its run was stopped."""
+        """Delete a conversation, after stopping its run."""
         store, caller = self._store(request), caller_of(request.scope)
         known = await store.conversation(request.path_params["conversation"])
         for record in await self._server.runs(caller=caller, thread=known.id, status="running", limit=1000):
@@ -184,13 +176,7 @@ class Keeping:
         await store.forget_conversation(known.id)
         return json_answer({"message": f"Conversation {known.id} is deleted"})
 
-    # What all share
-
-    def _store(self, request: Request) -> Store:
-        return Store(self._server, caller_of(request.scope))
+    # Common
 
     async def _agent(self, request: Request) -> KeptAgent:
         return await self._store(request).agent(request.path_params["agent"])
-
-    async def _body(self, request: Request, kind: type[X]) -> X:
-        return await read_struct(request, kind, self._server.limits.max_request)

@@ -1,4 +1,4 @@
-"""Lists in pages, as Letta's clients turn them: by the id of what comes last, until nothing comes."""
+"""Lists in pages, as Letta's clients read them: by the id of the last item, until a page is empty."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord, RunStatus
     from thinkwell.web._serving import RunServer
 
-__all__ = ("Page", "Runs", "many", "read_page")
-
 MOST: Final = 1000
-"""What a page has at most."""
+"""Most items of a page."""
 
 
 FIRST: Final = 100
-"""Records that are asked for at first. Then it is twice as many each time: who wants more wants many."""
+"""Records of the first read. Each further read has twice as many: long pages are rare."""
 
 MOST_AT_ONCE: Final = 1000
-"""Records that are asked for at once."""
+"""Most records of one read."""
 
 
 class _Named(Protocol):
@@ -44,23 +42,23 @@ class _Query(Struct, frozen=True, kw_only=True):
     limit: int | None = None
     order: Literal["asc", "desc"] | None = None
     ascending: bool | None = None
-    """The older way to say `order`."""
+    """The older name of `order`."""
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """Which part of a list is wanted."""
+    """The requested part of a list."""
 
     after: str | None = None
-    """Id of what it comes behind, in the order that is wanted."""
+    """Id of the item before it, in the requested order."""
     before: str | None = None
-    """Id of what it comes right before."""
+    """Id of the item after it."""
     limit: int
     ascending: bool
-    """Whether the oldest comes first."""
+    """Whether the oldest come first."""
 
     @property
     def cursor(self) -> str | None:
-        """Id of what it comes beside; ``None``: it is the beginning."""
+        """Id of the item next to it; ``None``: it is the beginning."""
         return self.before if self.after is None else self.after
 
     @property
@@ -69,15 +67,15 @@ class Page(Struct, frozen=True, kw_only=True):
 
     @property
     def forwards(self) -> bool:
-        """Whether it is looked for from the cursor to what is newer."""
+        """Whether it is read from the cursor towards newer items."""
         return self.ascending != self._backwards
 
     def in_order(self, found: list[T]) -> list[T]:
-        """Return what was found from the cursor on in the order that is wanted."""
+        """Return the items after the cursor in the requested order."""
         return found[::-1] if self._backwards else found
 
     def of(self, oldest_first: Sequence[T]) -> list[T]:
-        """Return the part of a list. It is empty where what it should stand beside is gone."""
+        """Return the part of a list. It is empty if the item next to it was deleted."""
         items = list(oldest_first if self.ascending else reversed(oldest_first))
         ids = [item.id for item in items]
         if self.after is not None:
@@ -90,15 +88,15 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class Runs:
-    """A caller's runs, the newest first, read from the journal as far as they are wanted.
+    """A caller's runs, latest first, read from the journal as needed.
 
     Args:
-        server: Where they are.
-        caller: Whose.
-        thread: Only those of this conversation.
-        status: Only those.
-        before: Only those that come behind the one with this id.
-        until: Only those that come before the one with this id.
+        server: The server of the runs.
+        caller: The caller.
+        thread: Only runs of this conversation.
+        status: Only runs with one of these.
+        before: Only runs older than the one with this id.
+        until: Only runs newer than the one with this id.
     """
 
     def __init__(
@@ -144,14 +142,14 @@ class Runs:
 
 
 def read_page(request: Request, limit: int = 50) -> Page:
-    """Return which part of a list a request wants: by default the newest come first.
+    """Return the requested part of a list; by default the latest come first.
 
     Args:
         request: The request.
-        limit: How many, where it does not say.
+        limit: The default number.
 
     Raises:
-        RequestInvalid: It cannot be read.
+        RequestInvalid: It is invalid.
     """
     query = read_query(request, _Query)
     ascending = query.order == "asc" if query.order is not None else bool(query.ascending)

@@ -1,20 +1,21 @@
 """The events of a run as Letta's messages. Pure: no time, no network; the same log gives the same messages.
 
-A stream that was cut off is taken up by numbers of messages, so nothing here may depend on when it is read.
+A broken stream is resumed by numbers of messages, so nothing here may depend on the time of reading.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from uuid import NAMESPACE_OID, uuid5
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._display import changes as ch
-from thinkwell.view import TokenCounts
+from thinkwell.view import TokenCounts, ToolView
 from thinkwell.web._records import RunEnded
 from thinkwell.web.letta._carrying import carried, client_call
 from thinkwell.web.letta._messages import (
@@ -32,21 +33,11 @@ from thinkwell.web.letta._texts import as_json, block_text, plan_arguments, retu
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from thinkwell.view import ToolView
     from thinkwell.web._records import LogEntry
     from thinkwell.web.letta._messages import Message
 
-__all__ = (
-    "PLAN_TOOL",
-    "Asked",
-    "Mapper",
-    "date_of",
-    "otid_of",
-    "waits",
-)
-
 PLAN_TOOL: Final = "update_plan"
-"""What the call is named as that a plan is carried as."""
+"""The name of the tool call for a plan."""
 
 _COUNTS: Final = {
     "prompt_tokens": "input",
@@ -56,94 +47,93 @@ _COUNTS: Final = {
     "cache_write_tokens": "cached_write",
     "reasoning_tokens": "thought",
 }
-"""Where `TokenCounts` has what Letta counts."""
+"""The fields of `TokenCounts` for Letta's counts."""
 
 
 _SAID: Final = (ev.Message, ev.Thought, ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate)
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A question that the client has to answer, as the client sees it."""
+    """A question for the client, in the client's form."""
 
     question: ev.QuestionAsked
     message_id: str
     tool_call_id: str
 
 
+class _Head(TypedDict):
+    """What all messages begin with."""
+
+    id: str
+    otid: str
+    date: str
+    step_id: str
+
+
 class _Speech(Struct, kw_only=True):
-    """A message that is being said."""
+    """The current message."""
 
     kind: Literal["thought", "message"]
     source: str | None
     """The agent's name for it."""
-    id: str
-    otid: str
-    date: str
-    step: str
+    head: _Head
     pieces: list[str]
 
 
 class _Call(Struct, kw_only=True):
-    """A call that was begun."""
+    """A call that has begun."""
 
-    tool_call_id: str
-    id: str
-    date: str
-    step: str
-    title: str = ""
-    name: str | None = None
-    kind: ev.ToolKind = "other"
-    input: ev.JsonValue = None
+    head: _Head
+    view: ToolView
+    """What is known of it by now."""
     told: bool = False
-    """Whether the arguments were told."""
+    """Whether the arguments were sent."""
     done: bool = False
-
-    def learn(self, view: ToolView) -> None:
-        """Know what is known of it by now."""
-        self.title, self.name, self.kind, self.input = view.title, view.name, view.kind, view.input
 
     @property
     def tool(self) -> str:
         """The name of the tool, as far as it is known."""
-        return self.name or (self.kind if self.kind != "other" else "") or self.title or "tool"
+        view = self.view
+        return view.name or (view.kind if view.kind != "other" else "") or view.title or "tool"
 
     @property
     def arguments(self) -> str:
-        """The arguments, or else what the agent says of them."""
-        if self.input is None:
-            return as_json({"title": self.title} if self.title else {})
-        return as_json(self.input if is_object(self.input) else {"input": self.input})
+        """The arguments, or else the agent's description of them."""
+        given, title = self.view.input, self.view.title
+        if given is None:
+            return as_json({"title": title} if title else {})
+        return as_json(given if is_object(given) else {"input": given})
 
 
 def waits(event: LogEntry) -> TypeGuard[ev.QuestionAsked]:
-    """Return whether an event is a question that waits for an answer: no policy has decided it."""
+    """Return whether an event is a question without an immediate answer of a policy."""
     return isinstance(event, ev.QuestionAsked) and event.timeout is not None
 
 
 def date_of(seconds: float) -> str:
-    """Return a time, in seconds since the epoch, as Letta writes it."""
+    """Return a time, in seconds since the epoch, in Letta's form."""
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def otid_of(message_id: str) -> str:
-    """Return the other name of a message of which no client has given one."""
+    """Return the second id of a message without one from a client."""
     return str(uuid5(NAMESPACE_OID, message_id))
 
 
 class Mapper:
-    """Takes the entries of a run, and gives the messages that they make.
+    """Turns the entries of a run into messages.
 
     Args:
-        run: The run's id without its prefix, which is part of all others.
-        created: When it began, in seconds since the epoch.
-        tokens: Whether each piece of a message is given as it comes; else whole messages are.
+        run: The run's id without its prefix. It is part of all other ids.
+        created: Its start, in seconds since the epoch.
+        tokens: Whether to return each piece of a message at once, instead of whole messages.
     """
 
     def __init__(self, run: str, created: float, *, tokens: bool) -> None:
         self.asked: dict[str, Asked] = {}
-        """The questions that waited for an answer, by their ids, in order."""
+        """The open questions by id, in order."""
         self.steps = 0
-        """How often the model has begun to say something."""
+        """The number of model outputs so far."""
         self._run = run
         self._created = created
         self._tokens = tokens
@@ -151,24 +141,24 @@ class Mapper:
         self._calls: dict[str, _Call] = {}
         """By the agent's ids."""
         self._untold: dict[str, _Call] = {}
-        """Those whose arguments were not told."""
+        """The calls whose arguments were not sent."""
         self._in_step = False
         self._reader = ch.ChangeReader()
         self._context: int | None = None
 
     def usage(self, *, steps: int, run_id: str) -> UsageStatistics:
-        """Return what was used so far."""
+        """Return the usage so far."""
         used = self._reader.tokens or TokenCounts()
         counts = {name: count for name, ours in _COUNTS.items() if (count := getattr(used, ours)) is not None}
         return UsageStatistics(step_count=steps, run_ids=(run_id,), context_tokens=self._context, **counts)
 
     def take(self, event: LogEntry) -> list[Message]:
-        """Take the next entry, and return the messages that are complete, or pieces of them."""
+        """Take the next entry, and return the complete messages, or pieces of them."""
         if isinstance(event, RunEnded):
             return []
         changes = self._reader.take(event)
         if self._reader.repeating and isinstance(event, _SAID):
-            return []  # in another run; but what is asked is asked now
+            return []  # in another run; but questions are asked now
         return [message for change in changes for message in self._change(change)]
 
     def _change(self, change: ch.Change) -> list[Message]:
@@ -192,7 +182,7 @@ class Mapper:
                 return []
 
     def flush(self) -> list[Message]:
-        """Return what is held back: nothing more comes."""
+        """Return the held-back messages at the end."""
         return [*self._close(), *self._settle_all()]
 
     def _note(self, event: ch.Change) -> None:
@@ -200,21 +190,19 @@ class Mapper:
             case ev.QuestionAnswered() if event.id in self.asked:
                 if (
                     client_call(self.asked[event.id].question) is not None
-                ):  # the model goes on with its result
+                ):  # the model continues with its result
                     self._in_step = False
             case ev.UsageUpdate():
                 self._context = event.used
             case _:
-                pass  # nothing of it is shown
+                pass  # none of it is shown
 
-    def _id(self, event: ch.Change, suffix: str = "") -> str:
-        return f"message-{self._run}-{event.seq}{suffix}"
-
-    def _date(self, event: ch.Change) -> str:
-        return date_of(self._created + event.at)
+    def _head(self, event: ch.Change, step: str, suffix: str = "") -> _Head:
+        id_ = f"message-{self._run}-{event.seq}{suffix}"
+        return {"id": id_, "otid": otid_of(id_), "date": date_of(self._created + event.at), "step_id": step}
 
     def _step(self) -> str:
-        """Return the step of what the model begins to say."""
+        """Return the step of the next model output."""
         if not self._in_step:
             self._in_step = True
             self.steps += 1
@@ -229,16 +217,8 @@ class Mapper:
         speech = self._speech
         if speech is None or (speech.kind, speech.source) != (kind, source):
             given = self.flush()
-            id_ = self._id(change)
-            speech = self._speech = _Speech(
-                kind=kind,
-                source=source,
-                id=id_,
-                otid=otid_of(id_),
-                date=self._date(change),
-                step=self._step(),
-                pieces=[],
-            )
+            head = self._head(change, self._step())
+            speech = self._speech = _Speech(kind=kind, source=source, head=head, pieces=[])
         if self._tokens:
             given.append(_spoken(speech, text))
         else:
@@ -246,7 +226,7 @@ class Mapper:
         return given
 
     def _close(self) -> list[Message]:
-        """End the message that is being said."""
+        """End the current message."""
         speech, self._speech = self._speech, None
         return [] if speech is None or self._tokens else [_spoken(speech, "".join(speech.pieces))]
 
@@ -255,86 +235,69 @@ class Mapper:
     def _start(self, change: ch.CallBegun | ch.CallChanged | ch.CallEnded) -> list[Message]:
         given = self._close()
         id_ = change.view.id
-        call = self._calls[id_] = _Call(
-            tool_call_id=id_, id=self._id(change), date=self._date(change), step=self._step()
-        )
-        call.learn(change.view)
+        call = self._calls[id_] = _Call(head=self._head(change, self._step()), view=change.view)
         if self._tokens:
-            call.told = bool(call.input)
+            call.told = bool(call.view.input)
             if not call.told:
                 self._untold[id_] = call
             given.append(_called(call, call.tool, call.arguments if call.told else None, tokens=True))
         else:
             self._untold[id_] = call
-            if call.input:
+            if call.view.input:
                 given += self._settle(call)
         return given
 
     def _learn(self, change: ch.CallChanged) -> list[Message]:
         call = self._calls.get(change.view.id)
-        if call is None:  # it began in the session before
+        if call is None:  # it began earlier in the session
             return self._start(change)
         if call.done:
             return []
-        call.learn(change.view)
-        return [*self._close(), *self._settle(call)] if call.input and not call.told else []
+        call.view = change.view
+        return [*self._close(), *self._settle(call)] if call.view.input and not call.told else []
 
     def _end(self, change: ch.CallEnded) -> list[Message]:
         call = self._calls.get(change.view.id)
         given = self._start(change) if call is None or call.done else self._close()
         call = self._calls[change.view.id]
         given += self._settle(call)
-        call.done, call.input = True, None
+        call.done, call.view = True, replace(call.view, input=None, output=None, content=())
         self._in_step = False
         status: Literal["success", "error"] = "success" if change.status == "completed" else "error"
         text = return_text(change.view)
-        given.append(self._returned(change, call.tool_call_id, text, call.step, status=status))
+        given.append(self._returned(change, call, text, status=status))
         return given
 
     def _settle(self, call: _Call) -> list[Message]:
-        """Tell the arguments of a call, as far as they are known, unless that was done."""
+        """Send the arguments of a call, as far as they are known, once."""
         if call.told:
             return []
         call.told = True
-        del self._untold[call.tool_call_id]
+        del self._untold[call.view.id]
         return [_called(call, None if self._tokens else call.tool, call.arguments, tokens=self._tokens)]
 
     def _settle_all(self) -> list[Message]:
         return [message for call in tuple(self._untold.values()) for message in self._settle(call)]
 
     def _returned(
-        self,
-        event: ch.Change,
-        tool_call_id: str,
-        text: str,
-        step: str,
-        *,
-        status: Literal["success", "error"] = "success",
+        self, event: ch.Change, call: _Call, text: str, *, status: Literal["success", "error"] = "success"
     ) -> ToolReturnMessage:
-        id_ = self._id(event, "r")
-        returned = ToolReturn(tool_call_id=tool_call_id, status=status, tool_return=text)
+        id_ = call.view.id
         return ToolReturnMessage(
-            id=id_,
-            date=self._date(event),
-            otid=otid_of(id_),
-            step_id=step,
-            tool_call_id=tool_call_id,
+            **self._head(event, call.head["step_id"], "r"),
+            tool_call_id=id_,
             status=status,
             tool_return=text,
-            tool_returns=(returned,),
+            tool_returns=(ToolReturn(tool_call_id=id_, status=status, tool_return=text),),
         )
 
     def _plan(self, event: ev.PlanUpdate) -> list[Message]:
-        """Carry a plan as a call and its return; Letta has no other shape for it."""
+        """Send a plan as a call and its result; Letta has no other form for it."""
         given = self.flush()
-        call = _Call(
-            tool_call_id=f"plan-{self._run}-{event.seq}",
-            id=self._id(event),
-            date=self._date(event),
-            step=self._step(),
-        )
+        view = ToolView(id=f"plan-{self._run}-{event.seq}")
+        call = _Call(head=self._head(event, self._step()), view=view)
         given.append(_called(call, PLAN_TOOL, plan_arguments(event), tokens=self._tokens))
-        given.append(self._returned(event, call.tool_call_id, "The plan is updated.", call.step))
+        given.append(self._returned(event, call, "The plan is updated."))
         return given
 
     # Questions
@@ -344,27 +307,18 @@ class Mapper:
         call = self._call_of(event)
         if call is not None:
             given += self._settle(call)
-            tool_call_id = call.tool_call_id
+            tool_call_id = call.view.id
         else:
             tool_call_id = f"question-{self._run}-{event.id}"
         name, arguments = carried(event, None if call is None else (call.tool, call.arguments))
-        id_ = self._id(event, "q")
-        self.asked[event.id] = Asked(question=event, message_id=id_, tool_call_id=tool_call_id)
+        head = self._head(event, self._step() if call is None else call.head["step_id"], "q")
+        self.asked[event.id] = Asked(question=event, message_id=head["id"], tool_call_id=tool_call_id)
         asked = ToolCall(name=name, arguments=arguments, tool_call_id=tool_call_id)
-        given.append(
-            ApprovalRequest(
-                id=id_,
-                date=self._date(event),
-                otid=otid_of(id_),
-                step_id=self._step() if call is None else call.step,
-                tool_call=asked,
-                tool_calls=asked if self._tokens else (asked,),
-            )
-        )
+        given.append(ApprovalRequest(**head, tool_call=asked, tool_calls=asked if self._tokens else (asked,)))
         return given
 
     def _call_of(self, event: ev.QuestionAsked) -> _Call | None:
-        """Return the call that a question is about, as the agent shows it."""
+        """Return the call of a question, in the agent's form."""
         if event.asks == "permission":
             return self._calls.get(event.tool_id or "")
         called = client_call(event)
@@ -372,34 +326,18 @@ class Mapper:
             return None
         others = {asked.tool_call_id for asked in self.asked.values()}
         for call in reversed(self._calls.values()):
-            shown = called.name in (call.name or "") or called.name in call.title
-            if shown and not call.done and call.tool_call_id not in others:
+            shown = called.name in (call.view.name or "") or called.name in call.view.title
+            if shown and not call.done and call.view.id not in others:
                 return call
         return None
 
 
 def _spoken(speech: _Speech, text: str) -> Message:
     if speech.kind == "thought":
-        return ReasoningMessage(
-            id=speech.id,
-            date=speech.date,
-            otid=speech.otid,
-            step_id=speech.step,
-            reasoning=text,
-            source="reasoner_model",
-        )
-    return AssistantMessage(
-        id=speech.id, date=speech.date, otid=speech.otid, step_id=speech.step, content=text
-    )
+        return ReasoningMessage(**speech.head, reasoning=text, source="reasoner_model")
+    return AssistantMessage(**speech.head, content=text)
 
 
 def _called(call: _Call, name: str | None, arguments: str | None, *, tokens: bool) -> ToolCallMessage:
-    shown = ToolCall(name=name, arguments=arguments, tool_call_id=call.tool_call_id)
-    return ToolCallMessage(
-        id=call.id,
-        date=call.date,
-        otid=otid_of(call.id),
-        step_id=call.step,
-        tool_call=shown,
-        tool_calls=shown if tokens else (shown,),
-    )
+    shown = ToolCall(name=name, arguments=arguments, tool_call_id=call.view.id)
+    return ToolCallMessage(**call.head, tool_call=shown, tool_calls=shown if tokens else (shown,))

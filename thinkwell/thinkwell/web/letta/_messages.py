@@ -1,7 +1,7 @@
-"""What Letta's clients read: messages, and the frames around them, as `letta-client` validates them.
+"""The messages for Letta's clients, and their frames, as `letta-client` validates them.
 
-The shapes are those of Letta's API, version 1, as the types of ``letta-client`` have them: an id, a date and
-a ``message_type`` are required, arguments of a tool are JSON in a string, and unknown fields are accepted.
+They have the form of Letta's API, version 1, like the types of ``letta-client``: an id, a date and a
+``message_type`` are required, arguments of a tool are JSON in a string, and unknown fields are accepted.
 """
 
 from __future__ import annotations
@@ -10,29 +10,6 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
-
-__all__ = (
-    "MESSAGE_TYPES",
-    "ApprovalGiven",
-    "ApprovalRequest",
-    "ApprovalResponse",
-    "AssistantMessage",
-    "ErrorMessage",
-    "Frame",
-    "Message",
-    "Ping",
-    "ReasoningMessage",
-    "StopReason",
-    "StopReasonType",
-    "SystemMessage",
-    "ToolCall",
-    "ToolCallMessage",
-    "ToolReturn",
-    "ToolReturnMessage",
-    "UsageStatistics",
-    "UserMessage",
-    "frame_as_sse",
-)
 
 StopReasonType: TypeAlias = Literal[
     "end_turn",
@@ -43,50 +20,50 @@ StopReasonType: TypeAlias = Literal[
     "cancelled",
     "requires_approval",
 ]
-"""Why a run has ended: those of Letta's words that can be meant here."""
+"""Why a run has ended: those of Letta's values that occur here."""
 
 
 class _Message(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="message_type"):
     id: str
-    """All pieces of a message have the same."""
+    """The same for all pieces of a message."""
     date: str
     """ISO 8601, with the time zone."""
     run_id: str | None = None
     seq_id: int | None = None
-    """Number within the run; ``None`` in lists."""
+    """Its number within the run; ``None`` in lists."""
     otid: str | None = None
-    """Another name for the message; that of a user's message is the client's."""
+    """A second id; for a message of the user, the client's id."""
     step_id: str | None = None
-    """Of what the model says at once, up to what the tools return: all messages have the same."""
+    """The model output that it belongs to, up to the results of its tools: all its messages have the same."""
 
 
 class UserMessage(_Message, frozen=True, kw_only=True, tag="user_message"):
-    """What the user has said. In lists only."""
+    """A message of the user. In lists only."""
 
     content: str
 
 
 class SystemMessage(_Message, frozen=True, kw_only=True, tag="system_message"):
-    """What the user's program has said beside the user. In lists only."""
+    """A message of the user's program. In lists only."""
 
     content: str
 
 
 class ReasoningMessage(_Message, frozen=True, kw_only=True, tag="reasoning_message"):
-    """What the agent thinks aloud."""
+    """A thought of the agent."""
 
     reasoning: str
     source: Literal["reasoner_model"]
 
 
 class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant_message"):
-    """What the agent says."""
+    """A message of the agent."""
 
     content: str
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
-    """A call of a tool, or a piece of one: then name and arguments may be there or not."""
+    """A tool call, or a piece of one, which may lack name and arguments."""
 
     name: str | None
     arguments: str | None
@@ -97,19 +74,19 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 class _CallMessage(_Message, frozen=True, kw_only=True):
     tool_call: ToolCall
     tool_calls: tuple[ToolCall, ...] | ToolCall
-    """The same, in a list; where a message comes in pieces, the piece itself."""
+    """The call in a list; if a message comes in pieces, the piece itself."""
 
 
 class ToolCallMessage(_CallMessage, frozen=True, kw_only=True, tag="tool_call_message"):
-    """The agent calls a tool."""
+    """A call of a tool."""
 
 
 class ApprovalRequest(_CallMessage, frozen=True, kw_only=True, tag="approval_request_message"):
-    """The agent wants to call a tool, and waits for what is said to that."""
+    """A call of a tool that waits for approval."""
 
 
 class ToolReturn(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool"):
-    """What a tool has returned."""
+    """The result of a tool."""
 
     tool_call_id: str
     status: Literal["success", "error"]
@@ -117,7 +94,7 @@ class ToolReturn(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool"
 
 
 class ToolReturnMessage(_Message, frozen=True, kw_only=True, tag="tool_return_message"):
-    """What a tool has returned."""
+    """The result of a tool."""
 
     tool_call_id: str
     status: Literal["success", "error"]
@@ -126,7 +103,7 @@ class ToolReturnMessage(_Message, frozen=True, kw_only=True, tag="tool_return_me
 
 
 class ApprovalGiven(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="approval"):
-    """What was said to a call."""
+    """A decision about a call."""
 
     tool_call_id: str
     approve: bool
@@ -134,7 +111,7 @@ class ApprovalGiven(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class ApprovalResponse(_Message, frozen=True, kw_only=True, tag="approval_response_message"):
-    """What the user has said to a call. In lists only."""
+    """The user's decisions about calls. In lists only."""
 
     approval_request_id: str
     approve: bool
@@ -147,13 +124,13 @@ class Ping(_Message, frozen=True, kw_only=True, tag="ping"):
 
 
 class StopReason(Struct, frozen=True, tag_field="message_type", tag="stop_reason"):
-    """Why the run has ended. Where it is missing, a stream was cut off."""
+    """Why the run has ended. If it is missing, the stream was cut off."""
 
     stop_reason: StopReasonType
 
 
 class UsageStatistics(Struct, frozen=True, kw_only=True, tag_field="message_type", tag="usage_statistics"):
-    """What the run has used, as far as the agent tells."""
+    """The usage of the run, as far as the agent reports it."""
 
     completion_tokens: int = 0
     prompt_tokens: int = 0
@@ -185,10 +162,10 @@ Message: TypeAlias = (
     | ApprovalRequest
     | ApprovalResponse
 )
-"""What a conversation consists of."""
+"""A message of a conversation."""
 
 Frame: TypeAlias = Message | Ping | StopReason | UsageStatistics | ErrorMessage
-"""What a stream consists of."""
+"""A frame of a stream."""
 
 MESSAGE_TYPES: Final = frozenset(
     {
@@ -205,16 +182,16 @@ MESSAGE_TYPES: Final = frozenset(
         "event_message",
     }
 )
-"""What clients may ask for alone (Letta API, ``MessageType``). Some of it never comes."""
+"""The types that clients can filter by (Letta API, ``MessageType``). Some never occur."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def frame_as_sse(frame: Frame) -> bytes:
-    """Return a frame as it is sent.
+    """Encode a frame.
 
-    Nothing but errors has an ``event:`` line: the clients drop every other event that has a name. An ``id:``
-    or a comment would end the one in Python.
+    Only errors have an ``event:`` line: the clients drop all other named events. An ``id:`` or a comment
+    would end the Python client's stream.
     """
     name = b"event: error\n" if isinstance(frame, ErrorMessage) else b""
     return b"%sdata: %s\n\n" % (name, _encode(frame))

@@ -1,4 +1,4 @@
-"""Runs as Letta's clients read them, and which of them they want."""
+"""Runs for Letta's clients, and the filters for them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import StopReasonType
 
-__all__ = ("RunState", "RunsQuery", "Wanted", "list_runs", "state_of")
-
 _STATUSES: Final[dict[RunStatus, str]] = {
     "running": "running",
     "completed": "completed",
@@ -28,7 +26,7 @@ _STATUSES: Final[dict[RunStatus, str]] = {
     "cancelled": "cancelled",
     "interrupted": "failed",
 }
-"""Where a run is, in Letta's words."""
+"""The status of a run, in Letta's terms."""
 
 
 class RunState(Struct, frozen=True, kw_only=True):
@@ -46,18 +44,18 @@ class RunState(Struct, frozen=True, kw_only=True):
 
 
 class RunsQuery(Struct, frozen=True, kw_only=True):
-    """What a request for runs says of them. What may be there several times is not here."""
+    """The filters of a request for runs, except for those that may occur several times."""
 
     agent_id: str | None = None
     conversation_id: str | None = None
     background: bool | None = None
     stop_reason: str | None = None
     active: bool = False
-    """Whether those are wanted that go on."""
+    """Whether only running ones are requested."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Which runs are wanted. ``None``: whichever."""
+    """The requested runs. ``None``: any."""
 
     agents: frozenset[str] | None = None
     conversation: str | None = None
@@ -66,9 +64,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
     stop_reason: str | None = None
 
     def may_be(self, record: RunRecord, turn: Turn) -> bool:
-        """Return whether a run may be wanted, as far as that is known without its log."""
+        """Return whether a run may be requested, as far as that is known without its log."""
         running = record.status == "running"
-        states = {_STATUSES[record.status], "completed" if running else ""}  # where it waits for approval
+        states = {_STATUSES[record.status], "completed" if running else ""}  # if it waits for approval
         return (
             (self.agents is None or turn.agent in self.agents)
             and (self.conversation is None or (turn.conversation or "default") == self.conversation)
@@ -79,23 +77,23 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
     @property
     def is_running(self) -> bool:
-        """Whether those are wanted only that go on."""
+        """Whether only running ones are requested."""
         return self.statuses is not None and self.statuses <= {"created", "running"}
 
     @property
     def needs_state(self) -> bool:
-        """Whether it matters where a run is."""
+        """Whether the status of a run matters."""
         return self.statuses is not None or self.stop_reason is not None
 
     def is_so(self, state: RunState) -> bool:
-        """Return whether a run is where it has to be."""
+        """Return whether a run has a requested status."""
         return (self.statuses is None or state.status in self.statuses) and (
             self.stop_reason is None or state.stop_reason == self.stop_reason
         )
 
 
 async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: str) -> list[RunState]:
-    """Return runs that clients of Letta's have started. One that waited for approval is listed once."""
+    """Return runs that clients of Letta have started. A run that has waited for approval is listed once."""
     beside: str | None = None
     if page.cursor is not None:
         segment = Segment.of(page.cursor)
@@ -111,7 +109,7 @@ async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: st
         before=None if page.forwards else beside,
         until=until,
     )
-    # The newest come first: those are wanted that are found first, or those that are found last.
+    # The latest come first: either the first or the last matches are requested.
     found: deque[tuple[RunRecord, Turn, RunState | None]] = deque(maxlen=page.limit)
     async for record in runs:
         turn = Turn.of(record)
@@ -127,20 +125,20 @@ async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: st
 
 
 async def state_of(server: RunServer, record: RunRecord, turn: Turn, run_id: str | None = None) -> RunState:
-    """Return where a run is.
+    """Return the status of a run.
 
     Args:
-        server: Where it is.
-        record: What is known of it.
-        turn: How it was begun.
-        run_id: What the client calls it, where that is a part of it.
+        server: The server of the run.
+        record: Its record.
+        turn: The request that started it.
+        run_id: The client's id, if that is a part of it.
     """
     status = _STATUSES[record.status]
     reason: StopReasonType | None = None
     if record.status == "running":
         questions = (await server.state(record.id, caller=record.caller)).view.questions
         if any(question.deadline is not None for question in questions):
-            status, reason = "completed", "requires_approval"  # so it is where the answer begins another one
+            status, reason = "completed", "requires_approval"  # the answer begins another one
     else:
         for entry in await server.journal.read(record.id, record.last_seq - 1):
             end = read_entry(entry)

@@ -1,7 +1,7 @@
-"""A run of Letta's: a part of one of ours, up to where the client has to say something.
+"""A run of Letta: a part of one of our runs, up to a question for the client.
 
-Letta ends a run where it waits for approval, and what comes after the answer is another one. Ours goes on, so
-it is several of theirs, one behind the other. Each is numbered from 1.
+Letta ends a run that waits for approval, and continues in another one. Our run continues, so it is several of
+Letta's, one after another. The messages of each are numbered from 1.
 """
 
 from __future__ import annotations
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from thinkwell.journal import Entry, RunRecord
     from thinkwell.web.letta._messages import Frame, Message, StopReasonType, UsageStatistics
 
-__all__ = ("Options", "Segment", "SegmentReader", "stop_reason_of")
-
 _ID: Final = re.compile(rf"({RUN_ID})(?:-([1-9][0-9]{{0,15}}))?")
 
 _REPORTED: Final = frozenset(
     name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, AgentReported)
 )
-"""The classes of what an agent reports of its model service."""
+"""The classes of errors that an agent reports of its model service."""
 
 _STOPS: Final[dict[str, StopReasonType]] = {
     "end_turn": "end_turn",
@@ -42,7 +40,7 @@ _STOPS: Final[dict[str, StopReasonType]] = {
     "max_turn_requests": "max_steps",
     "cancelled": "cancelled",
 }
-"""Why turns end (ACP, Stop Reasons), in Letta's words."""
+"""The stop reasons of turns (ACP, Stop Reasons), in Letta's terms."""
 
 
 _INTERRUPTED: Final = ShownError(
@@ -53,29 +51,29 @@ _FAILED: Final = ShownError(name="RunFailed", message="the run has failed; the s
 
 
 class Options(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a run is to be told. What takes it up again later is told in the same way."""
+    """The form of a run's answer. A resumed stream has the same form."""
 
     tokens: bool = False
-    """Whether each piece of a message is sent as it comes."""
+    """Whether each piece of a message is sent at once."""
     background: bool = False
-    """Whether it can be taken up again."""
+    """Whether it can be resumed."""
     pings: bool = False
-    """Whether signs of life are wanted, the first of them with number 1."""
+    """Whether signs of life are sent, the first of them with number 1."""
     only: tuple[str, ...] | None = None
-    """The types of messages that are wanted; ``None``: all."""
+    """The requested types of messages; ``None``: all."""
 
 
 class Segment(Struct, frozen=True, kw_only=True):
-    """Which part of which run."""
+    """A part of a run."""
 
     run: str
     """The id of our run."""
     after: int = 0
-    """Number of the entry behind which it begins: the question that was answered."""
+    """Number of the entry after which it begins: the answered question."""
 
     @property
     def id(self) -> str:
-        """What Letta's clients call it."""
+        """Its id for Letta's clients."""
         return f"{self.run}-{self.after}" if self.after else self.run
 
     @property
@@ -85,26 +83,26 @@ class Segment(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run_id: str) -> Self | None:
-        """Return the part that an id means; ``None``: it is no id."""
+        """Return the part of an id; ``None``: it is not an id."""
         found = _ID.fullmatch(run_id)
         return None if found is None else cls(run=found[1], after=int(found[2] or 0))
 
 
 class SegmentReader:
-    """Makes the frames of a part of a run of the run's entries.
+    """Makes the frames of a part of a run from the run's entries.
 
     Args:
-        segment: Which part.
-        record: What is known of the run.
-        options: How it is told.
+        segment: The part.
+        record: The record of the run.
+        options: The form of the answer.
     """
 
     def __init__(self, segment: Segment, record: RunRecord, options: Options) -> None:
         self.segment = segment
         self.over = False
-        """Whether the last frame was given."""
+        """Whether it has returned the last frame."""
         self.end: RunEnded | None = None
-        """The end of the run, where that was the last."""
+        """The end of the run, if the part ends with it."""
         self.stop: StopReason | None = None
         self.usage: UsageStatistics | None = None
         self.error: ErrorMessage | None = None
@@ -115,11 +113,11 @@ class SegmentReader:
         self._steps_before = 0
 
     def behind(self, record: RunRecord, options: Options) -> SegmentReader:
-        """Return what reads the run that was sent behind this one, for the same client."""
+        """Return a reader of the run that was sent after this one, for the same client."""
         return SegmentReader(Segment(run=record.id), record, replace(options, tokens=self._options.tokens))
 
     def ping(self, now: float) -> Ping:
-        """Return a sign of life. It has the number of what was sent before it.
+        """Return a sign of life, with the number of the frame before it.
 
         Args:
             now: The time, in seconds since the epoch.
@@ -128,7 +126,7 @@ class SegmentReader:
         return Ping(id=f"ping-{run}-{self.seq}", date=date_of(now), run_id=run, seq_id=self.seq)
 
     def begin(self, now: float) -> list[Ping]:
-        """Return what comes before all entries."""
+        """Return the frames before all entries."""
         if not self._options.pings:
             return []
         self.seq = 1
@@ -138,7 +136,7 @@ class SegmentReader:
         """Take the next entry.
 
         Returns:
-            Its frames; and the question that it is, where the part may end with it.
+            Its frames; and its question, if the part may end with it.
         """
         event = read_entry(entry)
         if isinstance(event, RunEnded):
@@ -188,12 +186,12 @@ class SegmentReader:
 
 
 def stop_reason_of(end: RunEnded) -> StopReasonType:
-    """Return why a run has ended, in Letta's words."""
+    """Return why a run has ended, in Letta's terms."""
     if end.status == "cancelled":
         return "cancelled"
     reason = _STOPS.get(end.stop_reason or "end_turn")
     if end.status == "completed":
         return reason or "end_turn"
     if end.status == "failed" and reason in ("max_tokens_exceeded", "max_steps"):
-        return reason  # what there is was said
+        return reason  # its text was sent
     return "llm_api_error" if end.error is not None and end.error.name in _REPORTED else "error"

@@ -1,4 +1,4 @@
-"""Messages that a client sends: what starts a run, and what decides about a call that waits."""
+"""Sending messages: they start a run, or decide about a waiting call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from thinkwell._display.text import line
 from thinkwell.web._http import check_depth
-from thinkwell.web._refusals import AnswerRefused, QuestionClosed
+from thinkwell.web._refusals import AnswerRefused, Busy, QuestionClosed
 from thinkwell.web._requests import ImagePart, StartRun, TextPart, check_request
-from thinkwell.web.front_ends import front_end_tools
+from thinkwell.web.front_ends._tools import front_end_tools
 from thinkwell.web.letta._deciding import answer_of, matched
-from thinkwell.web.letta._failures import BadRequest, Busy
+from thinkwell.web.letta._failures import BadRequest
 from thinkwell.web.letta._history import pending_calls, running_in
 from thinkwell.web.letta._incoming import read_incoming
 from thinkwell.web.letta._mapping import Asked
@@ -37,20 +37,18 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._incoming import Incoming
     from thinkwell.web.letta._store import KeptAgent, Store
 
-__all__ = ("Place", "Sender")
-
 LATEST: Final = 100
-"""Runs of a conversation among which a request is looked for that was sent again."""
+"""Runs of a conversation that are searched for a repeated request."""
 
 TRIES: Final = 10
-"""How often a run is tried to be started where others come first."""
+"""How often starting a run is tried if other runs come first."""
 
 TITLE: Final = 120
 """Characters of a run's title."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a message is sent to."""
+    """The recipient of a message."""
 
     caller: str
     agent: KeptAgent
@@ -59,7 +57,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
     @property
     def thread(self) -> str:
-        """What the runs call the conversation."""
+        """The name of the conversation in runs."""
         return self.conversation or self.agent.id
 
 
@@ -67,14 +65,14 @@ class _LastAnswer(Struct, frozen=True, kw_only=True):
     """The last decision in a conversation."""
 
     token: str
-    """What tells the request from others."""
+    """The identity of the request."""
     run: str
     """Id of the part of a run that it has begun."""
     options: Options
 
 
 class _Wanted(Struct, frozen=True, kw_only=True):
-    """A run that is to be started."""
+    """A run to start."""
 
     prompt: tuple[TextPart | ImagePart, ...]
     title: str | None
@@ -90,10 +88,10 @@ class _Lock:
 
 
 class Sender:
-    """Takes what clients send, one request of a conversation at a time.
+    """Handles the messages of clients, one request of a conversation at a time.
 
     Args:
-        server: Where runs are.
+        server: The server of the runs.
     """
 
     def __init__(self, server: RunServer) -> None:
@@ -103,15 +101,15 @@ class Sender:
     async def send(
         self, place: Place, body: SendMessages, options: Options, store: Store
     ) -> tuple[Segment, Options]:
-        """Do what a request wants. The same request again does nothing more.
+        """Handle a request. A repeated request has no further effect.
 
         Returns:
-            The part of a run that answers it, and how that is told.
+            The part of a run that answers it, and the form of the answer.
 
         Raises:
-            RequestInvalid: It means nothing.
-            BadRequest: It decides what is not asked.
-            Busy: The conversation has a run that goes on, or waits for a decision.
+            RequestInvalid: It is invalid.
+            BadRequest: It decides about a question that is not open.
+            Busy: The conversation has a run that is running or waits for a decision.
             Refusal: See `RunServer.start`.
         """
         incoming = read_incoming(body)
@@ -120,7 +118,9 @@ class Sender:
                 return await self._start(place, self._wanted(place, incoming, body, options))
             behind = self._wanted(place, incoming, body, options) if incoming.said else None
             segment, told = await self._decide(place, incoming, options, store)
-            if behind is not None:  # it gets its turn when that run has ended, and is told behind it
+            if (
+                behind is not None
+            ):  # it gets its turn when that run has ended, and the answer follows that one
                 behind = replace(behind, turn=replace(behind.turn, follows=segment.run))
                 await self._start(place, behind, alone=False)
             return segment, told
@@ -133,7 +133,7 @@ class Sender:
 
     @asynccontextmanager
     async def _alone(self, place: Place) -> AsyncGenerator[None]:
-        """Keep other requests of the same conversation out for the time of a block."""
+        """Exclude other requests of the same conversation during a block."""
         key = place.caller, place.thread
         held = self._locks.setdefault(key, _Lock())
         held.users += 1
@@ -145,7 +145,7 @@ class Sender:
             if not held.users:
                 del self._locks[key]
 
-    # Something to do
+    # Tasks
 
     def _wanted(self, place: Place, incoming: Incoming, body: SendMessages, options: Options) -> _Wanted:
         offered = [(tool.name, tool.description or "", tool.parameters) for tool in body.client_tools or ()]
@@ -166,7 +166,7 @@ class Sender:
                 skills=_digest(skills) if skills else None,
             ),
         )
-        check_request(self._request(place, wanted), self._server.agents)  # before anything is decided
+        check_request(self._request(place, wanted), self._server.agents)  # before any decision
         return wanted
 
     def _request(self, place: Place, wanted: _Wanted) -> StartRun:
@@ -184,12 +184,12 @@ class Sender:
         """Start a run, unless the same request has started one.
 
         Args:
-            place: Where.
+            place: The recipient.
             wanted: The run.
-            alone: Whether no other may go on or wait there.
+            alone: Whether no other may be running or waiting there.
 
         Raises:
-            Busy: Another one does.
+            Busy: Another one is.
             Refusal: See `RunServer.start`.
         """
         last: RunRecord | None = None
@@ -212,12 +212,12 @@ class Sender:
     async def _begin(
         self, place: Place, wanted: _Wanted, last: RunRecord | None
     ) -> tuple[Segment, Options] | None:
-        """Start a run behind the last one of a conversation; ``None``: another one was first."""
+        """Start a run after the last one of a conversation; ``None``: another one was first."""
         before = None if last is None else Turn.of(last)
         if wanted.skills and wanted.turn.skills != (before and before.skills):
             told = TextPart(text=_skills_told(wanted.skills))
             wanted = replace(wanted, prompt=(*_ended(wanted.prompt), told))
-        # Of several behind the same run the journal begins one, whichever servers they were sent to.
+        # Of several after the same run the journal starts one, on any server.
         key = f"letta:{place.thread}:{'' if last is None else last.id}"
         record = await self._server.start(
             self._request(place, wanted), caller=place.caller, key=key, tools=wanted.tools
@@ -246,7 +246,7 @@ class Sender:
         )
 
     async def _running(self, place: Place) -> list[RunRecord]:
-        """Return the runs of a conversation that go on or wait, in their order."""
+        """Return the running and waiting runs of a conversation, in order."""
         return await running_in(self._server, caller=place.caller, thread=place.thread)
 
     # Decisions
@@ -275,7 +275,7 @@ class Sender:
             (asked.question.id, answer_of(asked, decision)) for asked, decision in decided
         ]
         segment = Segment(run=run_id, after=decided[-1][0].question.seq)
-        # Before it is answered: the same request may come again while that goes on, in another process too.
+        # Before it is answered: the request may be repeated meanwhile, in another process too.
         kept = _LastAnswer(token=token, run=segment.id, options=options)
         await store.keep_answer(place.thread, msgspec.json.encode(kept))
         for question_id, answer in answers:
@@ -298,12 +298,12 @@ async def _last_answer(place: Place, store: Store) -> _LastAnswer | None:
 
 
 def _token(incoming: Incoming) -> str:
-    """Return what tells a request from others: the names of all of its messages."""
+    """Return the identity of a request: the names of all its messages."""
     return hashlib.sha256("\0".join(incoming.otids).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _title(incoming: Incoming) -> str | None:
-    """Return what lists call a run: what was said last. Clients put other things before it."""
+    """Return a title for lists: the last text. Clients put other things before it."""
     texts = [part.text.strip() for part in incoming.prompt if isinstance(part, TextPart)]
     said = [text for text in texts if text]
     return line(said[-1].partition("\n")[0], TITLE) if said else None
@@ -319,6 +319,6 @@ def _skills_told(skills: Sequence[ClientSkill]) -> str:
 
 
 def _ended(prompt: tuple[TextPart | ImagePart, ...]) -> tuple[TextPart | ImagePart, ...]:
-    """Return a prompt behind which another paragraph can stand."""
+    """Return a prompt after which another paragraph can follow."""
     *most, last = prompt
     return (*most, TextPart(text=f"{last.text}\n\n") if isinstance(last, TextPart) else last)

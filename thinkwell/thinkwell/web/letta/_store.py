@@ -1,7 +1,7 @@
-"""Agents and conversations in Letta's sense: which there are, whose, and what they say of themselves.
+"""Stores agents and conversations in Letta's sense.
 
-An agent of Letta's is a conversation with one of the agents that are served. It is kept in the journal beside
-the runs, so that it is there when the server is started again.
+A Letta agent is a conversation with one of the served agents. It is stored in the journal beside the runs, so
+that it exists after a restart of the server.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.web._http import check_depth
@@ -28,26 +28,16 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import Chosen, CreateAgent, CreateConversation, UpdateAgent
 
-__all__ = (
-    "CONTEXT_WINDOW",
-    "Conversation",
-    "KeptAgent",
-    "ListedAgent",
-    "Store",
-    "agent_state",
-    "model_of",
-)
-
 X = TypeVar("X", "ListedAgent", "Conversation")
 
 MOST_AGENTS: Final = 1000
-"""Agents that a caller may have, and conversations."""
+"""Most agents of a caller, and most conversations."""
 
 CONTEXT_WINDOW: Final = 200_000
-"""The size of the model's context that is reported, in tokens: it is not known before there is a run."""
+"""The reported size of the model's context, in tokens: it is unknown before the first run."""
 
 PROVIDER: Final = "thinkwell"
-"""What stands before the name of an agent where a model is named."""
+"""The prefix of an agent's name as a model."""
 
 AGENT_TYPE: Final = "letta_v1_agent"
 
@@ -64,11 +54,11 @@ _AGENT_TYPES: Final = frozenset(
         "voice_sleeptime_agent",
     }
 )
-"""What there is in Letta (Letta API, ``AgentType``). It makes no difference here."""
+"""The types of agents in Letta (Letta API, ``AgentType``). They make no difference here."""
 
 
 class Conversation(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A conversation with an agent beside its default one."""
+    """A conversation with an agent besides its default one."""
 
     id: str
     agent_id: str
@@ -79,7 +69,7 @@ class Conversation(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def state(self) -> dict[str, object]:
-        """It as clients read it."""
+        """The conversation for clients."""
         return {
             "id": self.id,
             "agent_id": self.agent_id,
@@ -98,21 +88,21 @@ class KeptAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     created: float
     agent: str
-    """The name of the agent that is served."""
+    """The name of the served agent."""
     folder: str | None = None
     permissions: str | None = None
     agent_type: str = AGENT_TYPE
     system: str = ""
-    """Kept for the client. An agent that is served has instructions of its own."""
+    """Stored for the client. A served agent has its own instructions."""
     description: str | None = None
     tags: tuple[str, ...] = ()
     metadata: dict[str, JsonValue] = {}
     blocks: tuple[dict[str, JsonValue], ...] = ()
-    """Kept for the client, as `system` is."""
+    """Stored for the client, like `system`."""
 
 
 class ListedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What agents are found by. All that there is of one may be long, and is read by itself."""
+    """The entry of an agent in the list. The agent itself may be long, and is read separately."""
 
     id: str
     name: str
@@ -121,12 +111,12 @@ class ListedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def model_of(agent: str) -> str:
-    """Return what clients call the model of an agent that is served."""
+    """Return the client's name for the model of a served agent."""
     return f"{PROVIDER}/{agent}"
 
 
 def agent_state(kept: KeptAgent) -> dict[str, object]:
-    """Return an agent as clients read it (Letta API, ``AgentState``)."""
+    """Return an agent for clients (Letta API, ``AgentState``)."""
     blocks = list(kept.blocks)
     return {
         "id": kept.id,
@@ -136,7 +126,7 @@ def agent_state(kept: KeptAgent) -> dict[str, object]:
         "llm_config": {
             "model": kept.agent,
             "handle": model_of(kept.agent),
-            "model_endpoint_type": "openai",  # the client in Python knows a list of names
+            "model_endpoint_type": "openai",  # the Python client only knows some names
             "context_window": CONTEXT_WINDOW,
         },
         "system": kept.system,
@@ -156,14 +146,14 @@ class Store:
     """The agents and conversations of one caller.
 
     Args:
-        server: Where they are kept.
-        caller: Whose they are.
+        server: The server that stores them.
+        caller: The caller.
     """
 
     def __init__(self, server: RunServer, caller: str) -> None:
         self._server = server
         self._journal = server.journal
-        # A name of its own for each caller: so no caller finds what is another's.
+        # Each caller has its own names, so that callers cannot find each other's agents.
         owner = hashlib.sha256(caller.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._listed = f"letta_agent_listed:{owner}"
         self._agents = f"letta_agent:{owner}"
@@ -173,14 +163,14 @@ class Store:
     # Agents
 
     async def agents(self) -> list[ListedAgent]:
-        """Return what all agents are found by, the oldest first."""
+        """Return the list of agents, oldest first."""
         return await self._all(self._listed, ListedAgent)
 
     async def agent(self, agent_id: str) -> KeptAgent:
         """Return an agent.
 
         Raises:
-            NotKnown: There is none of that id.
+            NotKnown: There is no such agent.
         """
         kept = await self.pick_agent(agent_id)
         if kept is None:
@@ -188,15 +178,15 @@ class Store:
         return kept
 
     async def pick_agent(self, agent_id: str) -> KeptAgent | None:
-        """Return an agent; ``None``: there is none of that id."""
+        """Return an agent; ``None``: there is no such agent."""
         data = await self._journal.pick(self._agents, agent_id)
         return None if data is None else msgspec.json.decode(data, type=KeptAgent)
 
     async def make_agent(self, body: CreateAgent) -> KeptAgent:
-        """Make an agent.
+        """Create an agent.
 
         Raises:
-            RequestInvalid: The operator does not let callers have that, or it means nothing.
+            RequestInvalid: The operator does not offer this, or it is invalid.
             BadRequest: There are too many.
         """
         await self._check_room(self._listed)
@@ -225,7 +215,7 @@ class Store:
         return kept
 
     async def change_agent(self, kept: KeptAgent, body: UpdateAgent) -> KeptAgent:
-        """Change what a client says of an agent. Which one is served stays."""
+        """Change the data of an agent, except for the served agent behind it."""
         check_depth(metadata=body.metadata)
         changed = replace(
             kept,
@@ -239,11 +229,11 @@ class Store:
         return changed
 
     async def forget_agent(self, agent_id: str) -> None:
-        """Forget an agent, and its conversations. Its runs stay until they are too old."""
+        """Delete an agent, and its conversations. Its runs stay until they are too old."""
         for conversation in await self.conversations(agent_id):
             await self.forget_conversation(conversation.id)
         await self._journal.put(self._answers, agent_id, None)
-        # The list first: what is listed and not there could not be forgotten, were this cut off between.
+        # The list first: an agent that is listed and missing could not be deleted after an interruption.
         await self._journal.put(self._listed, agent_id, None)
         await self._journal.put(self._agents, agent_id, None)
 
@@ -253,7 +243,7 @@ class Store:
         await self._put(self._listed, listed)
 
     def _agent(self, chosen: Chosen, body: CreateAgent) -> str:
-        """Return which agent is meant: by metadata, else by the model or the name, else the first."""
+        """Return the chosen agent: by metadata, else by the model or the name, else the first."""
         agents = self._server.agents
         named = _known("agent", chosen.agent, agents)
         for name in (named, body.model, (body.model or "").rpartition("/")[2], body.name):
@@ -264,7 +254,7 @@ class Store:
     # Conversations
 
     async def conversations(self, agent_id: str | None = None) -> list[Conversation]:
-        """Return conversations, the oldest first: those with an agent, or all."""
+        """Return conversations, oldest first: those with an agent, or all."""
         known = await self._all(self._conversations, Conversation)
         return [one for one in known if agent_id in (None, one.agent_id)]
 
@@ -272,7 +262,7 @@ class Store:
         """Return a conversation.
 
         Raises:
-            NotKnown: There is none of that id.
+            NotKnown: There is no such conversation.
         """
         data = await self._journal.pick(self._conversations, conversation_id)
         if data is None:
@@ -280,7 +270,7 @@ class Store:
         return msgspec.json.decode(data, type=Conversation)
 
     async def make_conversation(self, agent_id: str, body: CreateConversation) -> Conversation:
-        """Make a conversation.
+        """Create a conversation.
 
         Raises:
             NotKnown: There is no such agent.
@@ -299,29 +289,25 @@ class Store:
         return made
 
     async def change_conversation(self, known: Conversation, body: CreateConversation) -> Conversation:
-        """Change what a client says of a conversation."""
-        changed = replace(
-            known,
-            summary=known.summary if body.summary is None else body.summary,
-            description=known.description if body.description is None else body.description,
-            archived=known.archived if body.archived is None else body.archived,
-        )
+        """Change the data of a conversation."""
+        said = {name: value for name, value in asdict(body).items() if value is not None}
+        changed = replace(known, **said)
         await self._put(self._conversations, changed)
         return changed
 
     async def forget_conversation(self, conversation_id: str) -> None:
-        """Forget a conversation. Its runs stay until they are too old."""
+        """Delete a conversation. Its runs stay until they are too old."""
         await self._journal.put(self._answers, conversation_id, None)
         await self._journal.put(self._conversations, conversation_id, None)
 
-    # The last decision of each conversation, so that it is not taken for another one when it is sent again
+    # The last decision of each conversation, to recognise a repeated one
 
     async def keep_answer(self, thread: str, data: bytes | None) -> None:
-        """Keep what is known of the last decision in a conversation, or forget it."""
+        """Store the last decision in a conversation, or delete it."""
         await self._journal.put(self._answers, thread, data)
 
     async def last_answer(self, thread: str) -> bytes | None:
-        """Return what is known of the last decision in a conversation."""
+        """Return the last decision in a conversation."""
         return await self._journal.pick(self._answers, thread)
 
     # Pieces
@@ -339,10 +325,10 @@ class Store:
 
 
 def _known(what: str, name: str | None, known: Collection[str]) -> str | None:
-    """Return a name that was chosen; ``None``: none was.
+    """Return a chosen name; ``None``: there is none.
 
     Raises:
-        RequestInvalid: There is nothing of that name.
+        RequestInvalid: The name is unknown.
     """
     if name is not None and name not in known:
         choices = f"choose one of {', '.join(known)}" if known else "there is none to choose"
@@ -351,7 +337,7 @@ def _known(what: str, name: str | None, known: Collection[str]) -> str | None:
 
 
 def _block(given: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a block of an agent's memory as clients read it."""
+    """Return a block of an agent's memory for clients."""
     label: JsonValue = given.get("label")
     value: JsonValue = given.get("value")
     if not (isinstance(label, str) and isinstance(value, str)):

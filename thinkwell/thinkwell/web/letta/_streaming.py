@@ -1,4 +1,4 @@
-"""Reading a part of a run while it goes on: as a stream of frames, or all of it at its end."""
+"""Reads a part of a run: as a stream of frames, or complete at its end."""
 
 from __future__ import annotations
 
@@ -23,38 +23,36 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._messages import Frame, Message
     from thinkwell.web.letta._segments import SegmentReader
 
-__all__ = ("BY", "DONE", "Teller", "collect", "sse_of")
-
 BY: Final = "letta"
-"""Who has answered a question, where a client of Letta's has."""
+"""The author of answers from clients of Letta."""
 
 SETTLE: Final = 0.2
-"""Seconds that a question may be open before a stream ends with it: a program would answer it at once."""
+"""Seconds that a question may be open before a stream ends with it: a program would answer at once."""
 
 DONE: Final = b"data: [DONE]\n\n"
-"""What ends a stream."""
+"""The end of a stream."""
 
 
 class Teller:
-    """Tells of a part of a run, and of the run that was sent behind it.
+    """Follows a part of a run, and the run that was sent after it.
 
     Args:
-        server: Where the runs are.
-        reader: Reads that part.
-        record: What is known of the run.
+        server: The server of the runs.
+        reader: The reader of that part.
+        record: The record of the run.
     """
 
     def __init__(self, server: RunServer, reader: SegmentReader, record: RunRecord) -> None:
         self.reader = reader
-        """Reads what is being told."""
+        """The reader of the current part."""
         self._server = server
         self._record = record
 
     async def frames(self) -> AsyncGenerator[list[Frame]]:
-        """Yield the frames as they come. Where the reader is not over then, they were cut off.
+        """Yield the frames as they come. If the reader is not over afterwards, they were cut off.
 
         Raises:
-            RunNotFound: There is no such run any more.
+            RunNotFound: The run was deleted.
             JournalError: The journal cannot be read.
         """
         goes_on = True
@@ -81,7 +79,7 @@ class Teller:
                     more, question = reader.take(entry)
                     frames += more
                     if question is not None:
-                        yield frames  # before it is waited for anything
+                        yield frames  # before any wait
                         frames = []
                         if await _is_left(self._server.journal, self._record.id, question):
                             frames = reader.pause()
@@ -89,7 +87,7 @@ class Teller:
                 yield frames
 
     async def _following(self) -> tuple[RunRecord, Turn] | None:
-        """Return the run that was sent behind this one, where this one has ended well."""
+        """Return the run that was sent after this one, if this one has completed."""
         record = self._record
         if self.reader.end is None or self.reader.error is not None:
             return None
@@ -102,16 +100,16 @@ class Teller:
 
 
 async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bool:
-    """Return whether a question is left to the client, or was.
+    """Return whether a question is or was left to the client.
 
-    What was answered elsewhere meanwhile is no reason to stop.
+    A question that was answered elsewhere is no reason to stop.
     """
     after = question.seq
     with anyio.move_on_after(SETTLE):
         while True:
             entries = await journal.read(run_id, after)
             for entry in entries:
-                if b'"answer"' in entry.data[:40]:  # where the type of an event stands
+                if b'"answer"' in entry.data[:40]:  # the place of an event's type
                     event = read_entry(entry)
                     if isinstance(event, QuestionAnswered) and event.id == question.id:
                         return event.by == BY
@@ -120,21 +118,21 @@ async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bo
                 continue
             record = await journal.get(run_id)
             if record is None or (record.status != "running" and record.last_seq <= after):
-                return False  # its server has died, and with it the question
+                return False  # its server has died, and its question is void
             await journal.wait(run_id, after)
     return True
 
 
 async def sse_of(teller: Teller, *, after: int = 0, pings: bool = True) -> AsyncGenerator[bytes]:
-    """Yield what is told as a stream.
+    """Yield the frames as a stream.
 
     Args:
-        teller: Tells it.
-        after: The number behind which to begin.
-        pings: Whether signs of life are wanted.
+        teller: The source of the frames.
+        after: The number after which to begin.
+        pings: Whether to send signs of life.
 
     Raises:
-        RunNotFound: There is no such run any more.
+        RunNotFound: The run was deleted.
         JournalError: The journal cannot be read.
     """
     first = teller.reader
@@ -157,10 +155,10 @@ def _is_new(frame: Frame, after: int, *, pings: bool) -> bool:
 
 
 async def collect(teller: Teller) -> list[Message]:
-    """Return the messages that are told, when all are, or when they were cut off.
+    """Return the messages when they are complete or cut off.
 
     Raises:
-        RunNotFound: There is no such run any more.
+        RunNotFound: The run was deleted.
         JournalError: The journal cannot be read.
     """
     messages: list[Message] = []

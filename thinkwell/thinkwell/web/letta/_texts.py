@@ -1,4 +1,4 @@
-"""What events say in the texts that Letta's messages have room for."""
+"""Events as texts, where Letta's messages have only texts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from thinkwell.view import ToolView
 if TYPE_CHECKING:
     from thinkwell.web._records import ShownError
 
-__all__ = ("as_json", "block_text", "error_type", "plan_arguments", "return_text")
-
 
 def as_json(value: ev.JsonValue) -> str:
     """Return a value as JSON."""
@@ -22,7 +20,7 @@ def as_json(value: ev.JsonValue) -> str:
 
 
 def block_text(block: ev.ContentBlock) -> str:
-    """Return what stands for a content block where there is room for text only."""
+    """Return a text for a content block."""
     match block:
         case ev.TextContent():
             return block.text
@@ -37,7 +35,7 @@ def block_text(block: ev.ContentBlock) -> str:
 
 
 def return_text(call: ToolView) -> str:
-    """Return what a tool call came to."""
+    """Return the outcome of a tool call."""
     parts: list[str] = []
     for content in call.content:
         if isinstance(content, ev.BlockContent):
@@ -77,6 +75,6 @@ def plan_arguments(event: ev.PlanUpdate) -> str:
 
 
 def error_type(error: ShownError) -> str:
-    """Return what clients call an error: ``agent_exited`` for `AgentExited`."""
+    """Return the client's name for an error: ``agent_exited`` for `AgentExited`."""
     letters = [f"_{letter.lower()}" if letter.isupper() else letter for letter in error.name]
     return "".join(letters).lstrip("_")

@@ -1,4 +1,4 @@
-"""What the record of a run says of it beside its log: whose turn it is, and how it was asked for."""
+"""The data of a run for Letta: its conversation, and the request that started it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,30 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.journal import RunRecord
 
-__all__ = ("META", "MOST_SAID", "Turn", "shortened")
-
 META: Final = "letta"
-"""Where in a record's `meta` it stands."""
+"""The key in a record's `meta`."""
 
 MOST_SAID: Final = 16_384
-"""Characters of what was said that a record keeps, about: it is read whenever runs are listed."""
+"""Approximate characters of the messages in a record, which is read for every list of runs."""
 
 
 class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request that has started a run."""
 
     token: str = ""
-    """What tells it from all others, those too that say the same."""
+    """Its identity, even among requests with the same text."""
     agent: str
     """Id of the agent, in Letta's sense."""
     conversation: str | None = None
     """Id of the conversation; ``None``: the agent's default one."""
     said: tuple[Said, ...] = ()
-    """What it has said, `shortened`. The agent was told all of it."""
+    """Its messages, `shortened`. The agent got all of them."""
     otids: tuple[str, ...] = ()
     options: Options = Options()
     skills: str | None = None
-    """What tells the client's skills from others."""
+    """A digest of the client's skills."""
     follows: str | None = None
-    """Id of the run that it was sent behind, with a decision about that one: one stream tells of both."""
+    """Id of the run after which it was sent, with a decision about that run: one stream has both."""
 
     @property
     def meta(self) -> dict[str, JsonValue]:
@@ -51,14 +49,14 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, record: RunRecord) -> Turn | None:
-        """Return that of a run; ``None``: it was not started by a client of Letta's."""
+        """Return the request of a run; ``None``: no client of Letta has started it."""
         try:
             return msgspec.convert(record.meta.get(META), cls)
         except msgspec.ValidationError:
             return None
 
     def again(self, known: Iterable[RunRecord]) -> tuple[RunRecord, Turn] | None:
-        """Return the run that the same request has started before; ``None``: there is none among them."""
+        """Return the run that the same request has started; ``None``: there is none among these."""
         for record in known if self.otids else ():
             other = Turn.of(record)
             if other is not None and other.otids == self.otids:
@@ -67,10 +65,10 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def shortened(messages: Sequence[Said]) -> tuple[Said, ...]:
-    """Return messages as a record keeps them: those that are too long without their middles, as they say."""
+    """Return messages for a record: long ones without their middles, with a note."""
     left, kept = MOST_SAID, list(messages)
     by_length = sorted(range(len(kept)), key=lambda place: len(kept[place].content))
-    for number, place in enumerate(by_length):  # what short ones do not need is for the others
+    for number, place in enumerate(by_length):  # the space that short ones leave is for the others
         share = left // (len(kept) - number)
         left -= min(share, len(kept[place].content))
         kept[place] = replace(kept[place], content=_within(kept[place].content, share))

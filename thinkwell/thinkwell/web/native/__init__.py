@@ -1,4 +1,4 @@
-"""The native API: all of `RunServer` by HTTP, and a description of it in OpenAPI's terms."""
+"""The native API: all of `RunServer` over HTTP, and its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def routes(server: RunServer, *, has_access: bool) -> list[Route]:
     """Return the native API of a server, and its description.
 
     Args:
-        server: What has the runs.
-        has_access: Whether it is asked who is asking.
+        server: The server of the runs.
+        has_access: Whether callers are checked.
     """
     return [*_api.routes(server), *_openapi.routes(server, has_access=has_access)]

@@ -1,9 +1,9 @@
-"""The native API: runs are started, watched, looked at, answered, stopped and forgotten."""
+"""The native API: start, watch, read, answer, stop and delete runs."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -28,8 +28,8 @@ from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream, retry_field
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
-from thinkwell.web.front_ends import FORMAT_HEADERS, format_events
-from thinkwell.web.items import ItemFeeds, ItemStream, run_html
+from thinkwell.web.front_ends._formats import FORMAT_HEADERS, format_events
+from thinkwell.web.items import ItemFeeds, item_stream, run_html
 from thinkwell.web.native._types import (
     KEY,
     LARGEST,
@@ -58,16 +58,12 @@ if TYPE_CHECKING:
     from thinkwell.journal import Entry, RunRecord
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Watcher
-    from thinkwell.web.front_ends import FormatName
-
-__all__ = ("routes",)
-
 
 # The routes
 
 
 def routes(server: RunServer) -> list[Route]:
-    """Return the native API of a server, all but its description."""
+    """Return the native API of a server, without its description."""
     api = _Api(server)
     return [
         Route("/api", Resource(GET=api.about)),
@@ -88,7 +84,7 @@ async def _health(request: Request) -> ASGIApp:
 
 
 class _Api:
-    """What is done for each request."""
+    """The handlers of the requests."""
 
     def __init__(self, server: RunServer) -> None:
         self._server = server
@@ -125,7 +121,7 @@ class _Api:
         record = await self._server.start(wanted, caller=caller_of(request.scope), key=key)
         known = key is not None and record.created < now
         path = f"{request.scope.get('root_path', '')}/api/runs/{record.id}"
-        waiting = await self._server.waiting([record]) if known else ()  # one that begins has asked nothing
+        waiting = await self._server.waiting([record]) if known else ()  # a new run has no questions
         started = Started(run=shown_run(record, waiting))
         return json_answer(started, 200 if known else 201, {"Location": path})
 
@@ -136,7 +132,7 @@ class _Api:
             thread=None if query.thread is UNSET else query.thread,
             status=None if query.status is UNSET else query.status,
             before=None if query.before is UNSET else query.before,
-            limit=query.limit + 1,  # whether there are more
+            limit=query.limit + 1,  # to learn whether there are more
         )
         runs = [*await self._shown(*records[: query.limit])]
         return json_answer(RunList(runs=runs, next=runs[-1].id if len(records) > query.limit else None))
@@ -154,19 +150,30 @@ class _Api:
 
     async def events(self, request: Request) -> ASGIApp:
         query = read_query(request, EventsQuery)
-        return _Events(
-            self._server,
-            request.path_params["run"],
-            caller=caller_of(request.scope),
-            after=_last_seen(request.headers.get("last-event-id")) or query.after,
-            kinds=_kinds(request.query_params.getlist("include")),
-            format_=query.format,
-        )
+        run_id, caller, format_ = request.path_params["run"], caller_of(request.scope), query.format
+        after = _last_seen(request.headers.get("last-event-id")) or query.after
+        kinds = _kinds(request.query_params.getlist("include"))
+        # What other formats say depends on all that was before.
+        begin = after if format_ == "native" else 0
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            async with self._server.watch(run_id, caller=caller, after=begin) as watcher:
+                record, first = watcher.record, retry_field() + b"\n"
+                if record.ended is not None and after >= record.last_seq:
+                    stream = nothing()  # tells a browser not to come back (HTML, Server-sent events)
+                elif format_ == "native":
+                    stream = EventStream(_Wanted(watcher, kinds), first=first)
+                else:
+                    source = format_events(watcher, format_, after=after)
+                    stream = EventStream(source, first=first, headers=FORMAT_HEADERS[format_])
+                await stream(scope, receive, send)
+
+        return answer
 
     async def items(self, request: Request) -> ASGIApp:
         after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         run_id = request.path_params["run"]
-        return ItemStream(self._server, self._feeds, run_id, caller=caller_of(request.scope), after=after)
+        return item_stream(self._server, self._feeds, run_id, caller=caller_of(request.scope), after=after)
 
     async def html(self, request: Request) -> ASGIApp:
         run_id = request.path_params["run"]
@@ -204,73 +211,37 @@ class _Api:
 
 
 class _Parts(Struct):
-    """What of a request is kept, or takes time: as it was sent."""
+    """The parts of a request that are stored or slow to read, as received."""
 
     meta: msgspec.Raw = msgspec.Raw()
     output: msgspec.Raw = msgspec.Raw()
 
 
 def _check_sizes(body: bytes) -> None:
-    """Look how long the parts are before they are read: those of a long body would hold everybody up."""
+    """Check the sizes of the parts before reading them: a long body would block other callers."""
     try:
         parts = msgspec.json.decode(body, type=_Parts)
     except (ValueError, RecursionError):
-        return  # reading it says why
+        return  # reading it raises the error
     for name, part, most in (("meta", parts.meta, MOST_META), ("output", parts.output, MOST_SCHEMA)):
         if len(memoryview(part)) > most:
             raise RequestInvalid(f"{name}: it is too long; give at most {most:,} bytes")
 
 
 def nothing(status: int = 204) -> Response:
-    """Return an answer that says that it is done."""
+    """Return an answer without content."""
     return Response(status_code=status, headers={"Cache-Control": "no-store"})
 
 
 # Events
 
 
-class _Events:
-    """Answers with the events of a run: an ASGI application for one request."""
-
-    def __init__(
-        self,
-        server: RunServer,
-        run_id: str,
-        *,
-        caller: str,
-        after: int,
-        kinds: frozenset[str] | None,
-        format_: FormatName | Literal["native"],
-    ) -> None:
-        self._server = server
-        self._run_id = run_id
-        self._caller = caller
-        self._after = after
-        self._kinds = kinds
-        self._format: FormatName | Literal["native"] = format_
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # What other formats say depends on all that was before.
-        begin = self._after if self._format == "native" else 0
-        async with self._server.watch(self._run_id, caller=self._caller, after=begin) as watcher:
-            record = watcher.record
-            answer = nothing()  # which tells a browser not to come back (HTML, Server-sent events)
-            if record.ended is None or self._after < record.last_seq:
-                first = retry_field() + b"\n"
-                if self._format == "native":
-                    answer = EventStream(_Wanted(watcher, self._kinds), first=first)
-                else:
-                    source = format_events(watcher, self._format, after=self._after)
-                    answer = EventStream(source, first=first, headers=FORMAT_HEADERS[self._format])
-            await answer(scope, receive, send)
-
-
 class _Wanted:
-    """What one who watches wants to be sent.
+    """The events for a watcher.
 
     Args:
         watcher: Reads the run.
-        kinds: Kinds of events, beside the end; ``None``: all.
+        kinds: Types of events, besides the end; ``None``: all.
     """
 
     def __init__(self, watcher: Watcher, kinds: frozenset[str] | None) -> None:
@@ -302,10 +273,10 @@ _tag: Final = msgspec.json.Decoder(_Tagged)
 
 
 def _last_seen(text: str | None) -> int:
-    """Return what a browser says that it has seen; 0: nothing, or something that we have never sent.
+    """Return the last event that a browser has seen; 0: none, or one that we have never sent.
 
-    That is not refused: it may come from another stream at the same place, and a browser that is refused
-    never comes back.
+    An unknown one is not refused: it may come from another stream at the same path, and a refused browser
+    never reconnects.
     """
     if text is not None and len(text) < 17 and text.isascii() and text.isdigit():
         return int(text) if int(text) <= LARGEST else 0
@@ -313,10 +284,10 @@ def _last_seen(text: str | None) -> int:
 
 
 def _kinds(include: list[str]) -> frozenset[str] | None:
-    """Return which kinds of events are wanted; ``None``: all.
+    """Return the requested types of events; ``None``: all.
 
     Raises:
-        RequestInvalid: There is no such kind.
+        RequestInvalid: One is unknown.
     """
     names = {name for text in include for name in text.split(",")} or {"all"}
     if "all" in names:

@@ -1,7 +1,7 @@
-"""The description of the native API, and of where front ends ask: an OpenAPI 3.1 document.
+"""The OpenAPI 3.1 document of the native API and of the routes for front ends.
 
-What is sent and answered is described by the very types that read and write it. `_openapi_paths` and
-`_openapi_front_ends` add what no type says: what is where, and why something is refused.
+The types that read requests and write answers describe them. `_openapi_paths` and `_openapi_front_ends` add
+the rest: the paths, and the reasons for refusals.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from thinkwell.questions import FormField
 from thinkwell.web import _records, _refusals
 from thinkwell.web._http import Resource, json_answer
 from thinkwell.web._requests import StartRun
-from thinkwell.web.front_ends import ChatRequest, Choices, RunInput
+from thinkwell.web.front_ends._ag_ui_input import RunInput
+from thinkwell.web.front_ends._ai_sdk_chat import ChatRequest
+from thinkwell.web.front_ends._requests import Choices
 from thinkwell.web.native import _types
 from thinkwell.web.native._openapi_front_ends import front_end_paths, refine
-from thinkwell.web.native._openapi_parts import REF, Json, refusals
-from thinkwell.web.native._openapi_paths import paths
+from thinkwell.web.native._openapi_parts import GUARD, REF, Json, refusals, refuse
+from thinkwell.web.native._openapi_paths import paths, session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -36,15 +38,13 @@ if TYPE_CHECKING:
     from thinkwell.web._requests import ServedAgent
     from thinkwell.web._serving import RunServer
 
-__all__ = ("document", "routes")
-
 ABOUT: Final = (
     "Runs of agents: started by one request, watched by any number of others. A run goes on whether or not "
     "anybody watches; only cancelling ends it."
 )
 
 _NAMES: Final = re.compile(r"\bShown(Run|Agent|Limits|Error)\b")
-"""Names that are shorter in the document."""
+"""Shorter names in the document."""
 
 _CHAR: Final = "[0-9A-Za-z+/]"
 
@@ -53,18 +53,18 @@ _IMAGE: Final = (
     f"UklGR[g-v]{_CHAR}{{4}}[159BFJNRVZdhlptx]XRUJQ)"
     f"(?:{_CHAR}{{4}})*(?:{_CHAR}{{2}}==|{_CHAR}{{3}}=)?$"
 )
-"""A PNG, JPEG, GIF or WebP in base64, by how it begins."""
+"""A PNG, JPEG, GIF or WebP in base64, by its beginning."""
 
 _NOT_BLANK: Final = r"[^\s\u001c-\u001f\u0085]"
-"""There is something in a text."""
+"""A text that is not blank."""
 
 
 def routes(server: RunServer, *, has_access: bool) -> list[Route]:
-    """Return where the document is.
+    """Return the route of the document.
 
     Args:
-        server: What it describes.
-        has_access: Whether it is asked who is asking.
+        server: The server that it describes.
+        has_access: Whether callers are checked.
     """
 
     async def openapi(request: Request) -> ASGIApp:
@@ -78,18 +78,16 @@ def document(agents: Mapping[str, ServedAgent], *, url: str, has_access: bool) -
     """Return the document.
 
     Args:
-        agents: What can be chosen.
-        url: Where the application is.
-        has_access: Whether it is asked who is asking.
+        agents: The agents to choose from.
+        url: The address of the application.
+        has_access: Whether callers are checked.
     """
+    places = {**paths(_properties), **front_end_paths(list(agents))}
     made: Json = {
         "openapi": "3.1.0",
         "info": {"title": "thinkwell", "version": VERSION, "description": ABOUT},
         "servers": [{"url": url}],
-        "paths": {
-            **paths(_properties, has_access=has_access),
-            **front_end_paths(list(agents), has_access=has_access),
-        },
+        "paths": places,
         "components": {
             "schemas": {
                 **_schemas(),
@@ -100,6 +98,10 @@ def document(agents: Mapping[str, ServedAgent], *, url: str, has_access: bool) -
         },
     }
     if has_access:
+        for operations in places.values():
+            for method in operations.keys() - {"parameters"}:
+                refuse(operations[method], GUARD)
+        places["/api/session"] = session()
         made["security"] = [{"token": []}, {"session": []}]
         made["components"]["securitySchemes"] = SCHEMES
     return made
@@ -117,13 +119,13 @@ SCHEMES: Final[Json] = {
 
 
 def _properties(name: str) -> Json:
-    """Return what an object has, for those that are made of the parameters of a URL."""
+    """Return the properties of an object, for objects that are made of the parameters of a URL."""
     properties: Json = _schemas()[name]["properties"]
     return properties
 
 
 def _start_run(agents: Mapping[str, ServedAgent]) -> Json:
-    """Return what starts a run, with what can be chosen here."""
+    """Return the schema of a request for a run, with the choices of this server."""
     schema = _with_choices(_schemas()["StartRun"], agents)
     properties = schema["properties"]
     text, parts = properties["prompt"]["anyOf"]
@@ -140,7 +142,7 @@ def _start_run(agents: Mapping[str, ServedAgent]) -> Json:
 
 
 def _with_choices(schema: Json, agents: Mapping[str, ServedAgent]) -> Json:
-    """Return the schema of something that is chosen in, with what there is to choose from."""
+    """Return a schema with the possible values of a choice."""
     choices = {
         "agent": list(agents),
         "folder": sorted({name for agent in agents.values() for name in agent.folders}),
@@ -164,7 +166,7 @@ def _with_choices(schema: Json, agents: Mapping[str, ServedAgent]) -> Json:
 
 @cache
 def _schemas() -> Json:
-    """Return the schemas of all that is sent and answered, by their names."""
+    """Return the schemas of all requests and answers, by name."""
     types = (
         *map(_types.__dict__.__getitem__, _types.DESCRIBED),
         _refusals.Refused,
@@ -193,7 +195,7 @@ def _schemas() -> Json:
 
 
 def _one_of(schema: Json) -> Json:
-    """Return the schema of an object that has exactly one of its fields, where the others may be null."""
+    """Return the schema of an object with exactly one of its fields, in which the others may be null."""
     null = {"type": "null"}
     properties = {
         name: {**field, "anyOf": [one for one in field["anyOf"] if one != null]}
@@ -214,7 +216,7 @@ def _one_of(schema: Json) -> Json:
 
 
 def _view_type() -> Any:
-    """Return the type of a run as it stands. Its fields have types that only type checkers have."""
+    """Return the type of a run's view. Type checkers alone know the types of its fields."""
     names: dict[str, Any] = {"Mapping": Mapping, "FormField": FormField}
     for kind in (view.ToolView, view.QuestionView, view.AnswerView, view.RunView):
         types = get_type_hints(kind, localns=names)
@@ -229,7 +231,7 @@ def _view_type() -> Any:
 
 @cache
 def _texts() -> dict[str, dict[str, str]]:
-    """Return what the sources say of the fields of classes. Nothing, where there are none."""
+    """Return the docstrings of the fields of classes from their sources; nothing without sources."""
     sent = [modules[kind.__module__] for kind in (StartRun, ChatRequest, RunInput, Choices)]
     known = {
         kind.__name__: kind
@@ -248,7 +250,7 @@ def _texts() -> dict[str, dict[str, str]]:
 
 
 def _written(kind: type, field: str) -> str:
-    """Return what a field is called in JSON."""
+    """Return the name of a field in JSON."""
     if issubclass(kind, msgspec.Struct) and field in kind.__struct_fields__:
         return kind.__struct_encode_fields__[kind.__struct_fields__.index(field)]
     return field
@@ -258,13 +260,13 @@ def _written(kind: type, field: str) -> str:
 def _module_texts(module: str) -> dict[str, dict[str, str]]:
     try:
         tree = ast.parse(inspect.getsource(modules[module]))
-    except (OSError, TypeError):  # there is no source
+    except (OSError, TypeError):  # without a source
         return {}
     return {node.name: _class_texts(node) for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _class_texts(node: ast.ClassDef) -> dict[str, str]:
-    """Return the texts behind the fields of a class, which are all that no value at run time has."""
+    """Return the texts after the fields of a class, which do not exist at run time."""
     texts: dict[str, str] = {}
     for field, text in zip(node.body, node.body[1:], strict=False):
         match field, text:

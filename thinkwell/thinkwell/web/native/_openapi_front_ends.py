@@ -1,18 +1,18 @@
-"""What is where for the libraries of front ends: the part of the description that their types do not say."""
+"""The paths for the libraries of front ends: the part of the description that is not in their types."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from thinkwell.web.front_ends import FORMAT_HEADERS, MOST_TOOLS, POINT, TOOL_NAME
-from thinkwell.web.native._openapi_parts import GUARD, REF, Json, operation, refuse
+from thinkwell.web.front_ends._ag_ui import POINT
+from thinkwell.web.front_ends._formats import FORMAT_HEADERS
+from thinkwell.web.front_ends._tools import MOST_TOOLS, TOOL_NAME
+from thinkwell.web.native._openapi_parts import REF, Json, operation, parameter, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from thinkwell.web.front_ends import FormatName
-
-__all__ = ("front_end_paths", "refine")
+    from thinkwell.web.front_ends._formats import FormatName
 
 _CHAT: Final = """What `DefaultChatTransport` of npm's `ai` posts, and its UI message stream, version 1.
 
@@ -63,29 +63,23 @@ _AG_UI_EVENTS: Final = (
 )
 
 
-def front_end_paths(agents: Sequence[str], *, has_access: bool) -> Json:
+def front_end_paths(agents: Sequence[str]) -> Json:
     """Return what is where.
 
     Args:
         agents: The names of those that can be chosen.
-        has_access: Whether it is asked who is asking.
     """
-    agent = _in_path("agent", "Name of an agent of the server's.", {"enum": list(agents)})
-    chat = _in_path("chat", "Id of a chat of the caller's.", {"type": "string", "minLength": 1})
-    made: dict[str, Json] = {
+    agent = parameter("agent", "path", "Name of an agent of the server's.", {"enum": list(agents)})
+    chat = parameter("chat", "path", "Id of a chat of the caller's.", {"type": "string", "minLength": 1})
+    return {
         "/ai-sdk/{agent}": {"parameters": [agent], "post": _post_chat()},
         "/ai-sdk/{agent}/{chat}/stream": {"parameters": [agent, chat], "get": _resume_chat()},
         "/ag-ui/{agent}": {"parameters": [agent], "post": _run_agent()},
     }
-    if has_access:
-        for operations in made.values():
-            for method in operations.keys() - {"parameters"}:
-                refuse(operations[method], GUARD)
-    return made
 
 
 def refine(schemas: Json) -> None:
-    """Say of what front ends send what its types do not."""
+    """Add the parts that the types of front ends lack."""
     run_input = schemas["RunInput"]["properties"]
     run_input["tools"]["anyOf"][0]["maxItems"] = MOST_TOOLS
     chosen = {"anyOf": [{"$ref": REF + "Choices"}, {"type": "null"}]}
@@ -111,15 +105,10 @@ def _resume_chat() -> Json:
         200: _stream("The whole answer, as it comes.", _CHAT_EVENTS, "ai-sdk"),
         204: {"description": "There is none to come back to: the last one ended more than a minute ago."},
     }
-    run = {
-        "name": "run",
-        "in": "query",
-        "description": "Id of the run to come back to, whenever it was. By default the last one of the chat.",
-        "schema": {"type": "string"},
-    }
+    run = "Id of the run to come back to, whenever it was. By default the last one of the chat."
     summary = "Come back to a chat of the Vercel AI SDK"
     made = operation("resumeChat", summary, answers, refused=(404, 429), text=_RESUME)
-    return {**made, "parameters": [run]}
+    return {**made, "parameters": [parameter("run", "query", run)]}
 
 
 def _run_agent() -> Json:
@@ -131,15 +120,7 @@ def _run_agent() -> Json:
 
 
 def _stream(text: str, example: str, format_: FormatName) -> Json:
-    event = {
-        "type": "object",
-        "description": "One of the events.",
-        "properties": {"data": {"type": "string", "description": "A JSON object, as the format has it."}},
-    }
-    made: Json = {
-        "description": text,
-        "content": {"text/event-stream": {"schema": event, "example": example}},
-    }
+    made = streamed(text, {"data": "A JSON object, as the format has it."}, example)
     headers = {
         name: {"required": True, "description": "Tells the format.", "schema": {"const": value}}
         for name, value in FORMAT_HEADERS[format_].items()
@@ -150,7 +131,3 @@ def _stream(text: str, example: str, format_: FormatName) -> Json:
 def _with_example(described: Json, body: Json) -> Json:
     described["requestBody"]["content"]["application/json"]["example"] = body
     return described
-
-
-def _in_path(name: str, text: str, schema: Json) -> Json:
-    return {"name": name, "in": "path", "required": True, "description": text, "schema": schema}

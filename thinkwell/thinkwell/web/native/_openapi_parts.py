@@ -1,10 +1,8 @@
-"""How the description of the web application is written down: operations, answers, and what is refused."""
+"""Parts of the description: operations, answers and refusals."""
 
 from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
-
-__all__ = ("GUARD", "REF", "Json", "answered", "in_query", "json_of", "operation", "refusals", "refuse")
 
 Json: TypeAlias = dict[str, Any]
 
@@ -26,10 +24,10 @@ _REFUSALS: Final[dict[int, tuple[str, str]]] = {
     503: ("Unavailable", "The server starts or closes, or cannot reach its log of runs."),
     507: ("StorageFull", "There is no room to store it, on the disk of the server or in its Redis."),
 }
-"""Names and meanings of what is not done."""
+"""The names and descriptions of refusals."""
 
 GUARD: Final = (400, 401, 403, 415, 421, 429)
-"""What is refused where it is asked who is asking."""
+"""The refusals if callers are checked."""
 
 _RETRY_AFTER: Final[Json] = {
     "Retry-After": {
@@ -41,7 +39,7 @@ _RETRY_AFTER: Final[Json] = {
 
 
 def refusals() -> Json:
-    """Return how it is answered that something was not done, by names."""
+    """Return the descriptions of refusals, by name."""
     made: Json = {}
     for status, (name, text) in _REFUSALS.items():
         made[name] = {"description": text, "content": json_of("Refused")}
@@ -62,15 +60,15 @@ def operation(
     text: str | None = None,
     body: str | None = None,
 ) -> Json:
-    """Return what can be done by a method at a path.
+    """Return an operation.
 
     Args:
-        name: What programs call it.
-        summary: What it does.
-        answers: What is answered where it was done.
-        refused: The statuses of what is not, beside those that everything has.
-        text: More about it.
-        body: The schema of what is sent.
+        name: Its id for programs.
+        summary: Its summary.
+        answers: The answers to successful requests.
+        refused: The statuses of refusals, besides those of every operation.
+        text: Its description.
+        body: The schema of the request.
     """
     made: Json = {"operationId": name, "summary": summary}
     if text is not None:
@@ -83,24 +81,43 @@ def operation(
 
 
 def refuse(described: Json, statuses: tuple[int, ...]) -> None:
-    """Add to an operation that it may not be done."""
+    """Add refusals for lack of access to an operation."""
     for status in statuses:
         name, _ = _REFUSALS[status]
         described["responses"][str(status)] = {"$ref": f"#/components/responses/{name}"}
 
 
 def answered(text: str, schema: str) -> Json:
-    """Return an answer in JSON."""
+    """Return a description of an answer in JSON."""
     return {"description": text, "content": json_of(schema)}
 
 
 def json_of(schema: str) -> Json:
-    """Return that there is JSON of a schema."""
+    """Return a description of JSON with a schema."""
     return {"application/json": {"schema": {"$ref": REF + schema}}}
 
 
+def streamed(text: str, about: dict[str, str], example: str) -> Json:
+    """Return an answer of server-sent events.
+
+    Args:
+        text: What they are.
+        about: What their fields say.
+        example: Some of them.
+    """
+    fields: Json = {name: {"type": "string", "description": said} for name, said in about.items()}
+    event = {"type": "object", "description": "One of the events.", "properties": fields}
+    return {"description": text, "content": {"text/event-stream": {"schema": event, "example": example}}}
+
+
+def parameter(name: str, place: str, text: str, schema: Json | None = None) -> Json:
+    """Return a parameter of a request: by default any text. Those of a path are required."""
+    made: Json = {"name": name, "in": place, "description": text, "schema": schema or {"type": "string"}}
+    return {**made, "required": True} if place == "path" else made
+
+
 def in_query(properties: Json) -> list[Json]:
-    """Return parameters of a URL."""
+    """Return the parameters of a URL."""
     made: list[Json] = []
     for name, schema in properties.items():
         schema = dict(schema)

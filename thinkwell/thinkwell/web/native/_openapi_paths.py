@@ -1,17 +1,15 @@
-"""What is where in the native API, and why something is refused: the part of its description by hand."""
+"""The paths of the native API, and the reasons for refusals: the handwritten part of its description."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from thinkwell.events import ALL_TYPES
-from thinkwell.web.native._openapi_parts import GUARD, Json, answered, in_query, operation, refuse
+from thinkwell.web.native._openapi_parts import Json, answered, in_query, operation, parameter, streamed
 from thinkwell.web.native._types import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-__all__ = ("paths",)
 
 _WATCHING: Final = """The events of a run as server-sent events, from the first one that was not seen on.
 
@@ -41,35 +39,29 @@ _EXAMPLE: Final = (
 )
 
 
-def paths(properties: Callable[[str], Json], *, has_access: bool) -> Json:
+def paths(properties: Callable[[str], Json]) -> Json:
     """Return what is where.
 
     Args:
         properties: Returns those of a schema.
-        has_access: Whether it is asked who is asking.
     """
-    made: dict[str, Json] = {
+    run = parameter("run", "path", "Id of a run of the caller's.", {"type": "string", "minLength": 1})
+    return {
         "/api": {"get": _about()},
         "/api/runs": {"get": _list(properties("ListQuery")), "post": _start()},
-        "/api/runs/{run}": {"parameters": [_RUN], "get": _state(), "delete": _delete()},
-        "/api/runs/{run}/events": {"parameters": [_RUN], "get": _events(properties("EventsQuery"))},
-        "/api/runs/{run}/items": {"parameters": [_RUN], "get": _items()},
-        "/api/runs/{run}/html": {"parameters": [_RUN], "get": _html()},
-        "/api/runs/{run}/answer": {"parameters": [_RUN], "post": _answer()},
-        "/api/runs/{run}/steer": {"parameters": [_RUN], "post": _steer()},
-        "/api/runs/{run}/cancel": {"parameters": [_RUN], "post": _cancel()},
+        "/api/runs/{run}": {"parameters": [run], "get": _state(), "delete": _delete()},
+        "/api/runs/{run}/events": {"parameters": [run], "get": _events(properties("EventsQuery"))},
+        "/api/runs/{run}/items": {"parameters": [run], "get": _items()},
+        "/api/runs/{run}/html": {"parameters": [run], "get": _html()},
+        "/api/runs/{run}/answer": {"parameters": [run], "post": _answer()},
+        "/api/runs/{run}/steer": {"parameters": [run], "post": _steer()},
+        "/api/runs/{run}/cancel": {"parameters": [run], "post": _cancel()},
         "/api/openapi.json": {"get": _itself()},
         "/healthz": {"get": _health()},
     }
-    if has_access:
-        for operations in made.values():
-            for method in operations.keys() - {"parameters"}:
-                refuse(operations[method], GUARD)
-        made["/api/session"] = {"post": _enter(), "delete": _leave()}
-    return made
 
 
-# What there is
+# Paths
 
 
 def _about() -> Json:
@@ -95,12 +87,8 @@ def _start() -> Json:
         201: {**answered("The run has started.", "Started"), "headers": location, "links": links},
         200: {**answered("The same key has started this run before.", "Started"), "headers": location},
     }
-    key = {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "description": "The caller's name for the request. The same one again starts nothing more.",
-        "schema": {"type": "string", "pattern": KEY.pattern},
-    }
+    text = "The caller's name for the request. The same one again starts nothing more."
+    key = parameter("Idempotency-Key", "header", text, {"type": "string", "pattern": KEY.pattern})
     refused = (400, 408, 413, 422, 429, 507)
     made = operation("startRun", "Start a run", answers, refused=refused, body="StartRun")
     return {**made, "parameters": [key]}
@@ -117,13 +105,10 @@ def _delete() -> Json:
 
 
 def _events(query: Json) -> Json:
-    last = {
-        "name": "Last-Event-ID",
-        "in": "header",
-        "description": "What a browser says that it has seen, when it comes back. It wins over `after`. "
-        "Anything but the number of an event is ignored.",
-        "schema": {"type": "string"},
-    }
+    last = (
+        "What a browser says that it has seen, when it comes back. It wins over `after`. "
+        "Anything but the number of an event is ignored."
+    )
     about = {
         "id": "Number of the event.",
         "event": "`end`, or nothing.",
@@ -137,10 +122,10 @@ def _events(query: Json) -> Json:
     kinds = {"type": "array", "items": {"enum": sorted({"all", "default", *ALL_TYPES})}, "minItems": 1}
     include = {**query["include"], **kinds, "default": ["all"]}
     parameters = in_query({**query, "include": include})
-    for parameter in parameters:
-        if parameter["name"] == "include":
-            parameter.update(style="form", explode=False)
-    return {**made, "parameters": [*parameters, last]}
+    for each in parameters:
+        if each["name"] == "include":
+            each.update(style="form", explode=False)
+    return {**made, "parameters": [*parameters, parameter("Last-Event-ID", "header", last)]}
 
 
 def _items() -> Json:
@@ -151,29 +136,23 @@ def _items() -> Json:
     }
     answers = {200: _stream("The items, as they change.", about, _ITEMS_EXAMPLE)}
     made = operation("watchItems", "Watch what the page shows", answers, refused=(404,), text=_ITEMS)
-    last = {
-        "description": "The id of the last event that was seen. One that is not known counts as none.",
-        "schema": {"type": "string"},
-    }
-    names = ({"name": "Last-Event-ID", "in": "header"}, {"name": "after", "in": "query"})
-    return {**made, "parameters": [{**name, **last} for name in names]}
+    last = "The id of the last event that was seen. One that is not known counts as none."
+    names = (("Last-Event-ID", "header"), ("after", "query"))
+    return {**made, "parameters": [parameter(*name, last) for name in names]}
 
 
 def _stream(description: str, about: dict[str, str], example: str) -> Json:
-    """Return an answer of server-sent events.
+    """Return a description of server-sent events.
 
     Args:
-        description: What they are.
-        about: What their fields say.
-        example: Some of them.
+        description: Their description.
+        about: A description of their fields.
+        example: Some events.
     """
-    fields: Json = {name: {"type": "string", "description": text} for name, text in about.items()}
+    made = streamed(description, about, example)
+    fields = made["content"]["text/event-stream"]["schema"]["properties"]
     fields["retry"] = {"type": "integer", "description": "Milliseconds after which to come back."}
-    event = {"type": "object", "description": "One of the events.", "properties": fields}
-    return {
-        "description": description,
-        "content": {"text/event-stream": {"schema": event, "example": example}},
-    }
+    return made
 
 
 def _html() -> Json:
@@ -221,6 +200,11 @@ def _health() -> Json:
     return {**operation("health", "Tell whether the server is there", answers), "security": []}
 
 
+def session() -> Json:
+    """Return what can be done at ``/api/session``, where it is asked who is asking."""
+    return {"post": _enter(), "delete": _leave()}
+
+
 def _enter() -> Json:
     cookie = {"Set-Cookie": {"required": True, "schema": {"type": "string"}}}
     answers = {204: {"description": "The browser is known.", "headers": cookie}}
@@ -239,11 +223,3 @@ def _leave() -> Json:
 
 
 _ANY_OBJECT: Final[Json] = {"type": "object"}
-
-_RUN: Final[Json] = {
-    "name": "run",
-    "in": "path",
-    "required": True,
-    "description": "Id of a run of the caller's.",
-    "schema": {"type": "string", "minLength": 1},
-}

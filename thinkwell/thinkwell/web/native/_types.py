@@ -1,4 +1,4 @@
-"""What the native API is sent and answers."""
+"""The types of the native API's requests and answers."""
 
 from __future__ import annotations
 
@@ -19,26 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.journal import RunRecord
     from thinkwell.questions import Answer
 
-__all__ = (
-    "DESCRIBED",
-    "KEY",
-    "About",
-    "AnswerQuestion",
-    "EventsQuery",
-    "Health",
-    "ListQuery",
-    "RunList",
-    "Said",
-    "Secret",
-    "ShownAgent",
-    "ShownLimits",
-    "ShownRun",
-    "Started",
-    "State",
-    "SteerRun",
-    "shown_run",
-)
-
 DESCRIBED: Final = (
     "About",
     "AnswerQuestion",
@@ -51,21 +31,21 @@ DESCRIBED: Final = (
     "State",
     "SteerRun",
 )
-"""What there is a schema of, by its name here, beside what these are made of."""
+"""The named schemas, besides the types that these contain."""
 
 KEY: Final = re.compile(r"^[\x21-\x7e]([\x20-\x7e]{0,198}[\x21-\x7e])?$")
-"""What names a request: what a header can say without doubt."""
+"""A valid idempotency key: characters that a header can carry safely."""
 
 LISTED: Final = 100
 MOST_LISTED: Final = 500
-"""Runs of an answer."""
+"""Most runs of an answer."""
 
 LARGEST: Final = 2**53 - 1
-"""The largest number that every reader of JSON has (RFC 8259, section 6)."""
+"""The largest integer that every JSON parser supports (RFC 8259, section 6)."""
 
 
 class ShownAgent(Struct, frozen=True, kw_only=True):
-    """An agent, and what can be chosen of it. What comes first is the default."""
+    """An agent, with the choices for its runs. The first of each is the default."""
 
     name: str
     title: str
@@ -73,34 +53,34 @@ class ShownAgent(Struct, frozen=True, kw_only=True):
     permissions: list[str]
     models: list[str]
     timeout: float | None
-    """Seconds that a run may take; ``null``: any time."""
+    """Maximum seconds for a run; ``null``: no maximum."""
 
 
 class ShownLimits(Struct, frozen=True, kw_only=True):
-    """How much a server lets callers have."""
+    """The limits of a server."""
 
     max_runs: int
-    """Runs that go on or wait, of all callers."""
+    """Running and waiting runs, of all callers."""
     max_runs_per_caller: int
     max_waiting: int
     """Runs of a conversation that wait for their turn."""
     max_conversations: int
-    """Conversations whose sessions stay open while they are unused."""
+    """Unused conversations whose sessions stay open."""
     max_request: int
     """Bytes of a request's body."""
     max_watchers: int
-    """Streams of events that are open, of all callers."""
+    """Open event streams, of all callers."""
     max_watchers_per_caller: int
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """Whether a server is there."""
+    """The server is running."""
 
     status: Literal["ok"] = "ok"
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """What a server is, and whom it takes the caller for."""
+    """The server, and the name of the caller."""
 
     version: str
     caller: str
@@ -109,41 +89,41 @@ class About(Struct, frozen=True, kw_only=True):
 
 
 class ShownRun(Struct, frozen=True, kw_only=True):
-    """What is known of a run beside its events."""
+    """The record of a run, without its events."""
 
     id: str
     agent: str
     created: float
     """When it was started, in seconds since the epoch."""
     caller: str
-    """Who has started it."""
+    """The caller that started it."""
     title: str
-    """What it is about, in a line."""
+    """Its title, one line."""
     thread: str | None
     """The conversation that it is a turn of."""
     meta: dict[str, JsonValue]
-    """What the caller has added."""
+    """The caller's data."""
     status: RunStatus
     input_required: bool
     """Whether it waits for an answer to a question."""
     ended: float | None
     """When it has ended, in seconds since the epoch."""
     last_seq: int
-    """Number of its last event, as far as the log has them."""
+    """Number of its last event in the log."""
 
 
 class Started(Struct, frozen=True, kw_only=True):
-    """A run that was started."""
+    """A started run."""
 
     run: ShownRun
 
 
 class RunList(Struct, frozen=True, kw_only=True):
-    """Some of the caller's runs, the newest first."""
+    """Some of the caller's runs, latest first."""
 
     runs: list[ShownRun]
     next: str | None
-    """What to give as ``before`` to get those that come behind; ``null``: there are none."""
+    """The ``before`` of the next page; ``null``: there are no more."""
 
 
 class State(Struct, frozen=True, kw_only=True):
@@ -151,54 +131,56 @@ class State(Struct, frozen=True, kw_only=True):
 
     run: ShownRun
     seq: int
-    """Number of the last event that counts in it: watch from there."""
+    """Number of the last event that it includes: watch from there."""
     view: dict[str, JsonValue]
     end: RunEnded | None
-    """How it has ended; ``null``: it goes on."""
+    """Its end; ``null``: it is running."""
 
 
 class ListQuery(Struct, frozen=True, kw_only=True):
-    """Which runs to list."""
+    """A selection of runs."""
 
     thread: str | UnsetType = UNSET
     """Only those of this conversation."""
     status: RunStatus | UnsetType = UNSET
-    """Only those."""
+    """Only runs with one of these."""
     before: str | UnsetType = UNSET
-    """Only those that were started before the run with this id."""
+    """Only runs that were started before the run with this id."""
     limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = LISTED
-    """How many at most."""
+    """Maximum number."""
 
 
 class EventsQuery(Struct, frozen=True, kw_only=True):
-    """Which events to send, and how."""
+    """A selection of events, and their format."""
 
     after: Annotated[int, Meta(ge=0, le=LARGEST)] = 0
-    """Number of the last event that was seen already."""
+    """Number of the last event that the client has."""
     include: str = "all"
-    """Kinds of events, with commas between them; or ``all``, or ``default``: what a reader wants to see. The
-    end is always sent."""
+    """Types of events, separated by commas; or ``all``, or ``default``: those for readers.
+
+    The end is always sent.
+    """
     format: Literal["native", "ai-sdk", "ag-ui"] = "native"
-    """How events are written: as they are, or for the clients of the Vercel AI SDK or of AG-UI, who get all
-    of them."""
+    """The format of events: as they are, or for clients of the Vercel AI SDK or of AG-UI, which get all of
+    them."""
 
 
 class Said(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An answer that is more than a word: one of these."""
+    """An answer with a value: one of these."""
 
     option: str | None = None
     """Id of one of the options of a permission question."""
     form: dict[str, FormValue | None] | None = None
-    """What a form is filled in with, by the names of its fields; ``null`` leaves a field empty."""
+    """The values of a form, by the names of its fields; ``null`` leaves a field empty."""
     stop: Annotated[str, Meta(min_length=1)] | None = None
-    """The question is denied and the run ended, for this reason."""
+    """The question is denied and the run ends, for this reason."""
 
     @property
     def value(self) -> ChooseOption | StopRun | dict[str, FormValue | None]:
-        """The answer, as `thinkwell.questions` has it.
+        """The answer, as in `thinkwell.questions`.
 
         Raises:
-            RequestInvalid: It is none, or several.
+            RequestInvalid: There is none, or several.
         """
         match self:
             case Said(option=str(option), form=None, stop=None):
@@ -223,10 +205,10 @@ class AnswerQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def value(self) -> Answer:
-        """The answer, as `thinkwell.questions` has it.
+        """The answer, as in `thinkwell.questions`.
 
         Raises:
-            RequestInvalid: It is none, or several.
+            RequestInvalid: There is none, or several.
         """
         answer = self.answer
         value: bool | Verdict | ChooseOption | StopRun | Mapping[str, FormValue | None]
@@ -235,20 +217,20 @@ class AnswerQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class SteerRun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something to tell the agent while it works."""
+    """A message for the agent while it works."""
 
     text: Annotated[str, Meta(extra_json_schema={"pattern": r"\S"})]
 
 
 class Secret(Struct, frozen=True, kw_only=True):
-    """What makes a browser known."""
+    """The login of a browser."""
 
     secret: str
     """The server's secret, or a token."""
 
 
 def shown_run(record: RunRecord, waiting: Collection[str]) -> ShownRun:
-    """Return what callers may know of a run.
+    """Return the record of a run for callers.
 
     Args:
         record: The run.

@@ -1,5 +1,5 @@
 // @ts-check
-/** The places of items in the document, brought to date as items change. */
+/** The places of items in the document, updated as items change. */
 
 import { Shown } from "./items.js";
 import { build, patch, Slot } from "./nodes.js";
@@ -22,9 +22,9 @@ export class Board {
   /**
    * Show the items of a place in an element.
    * @param {Element} host
-   * @param {string} parent The id of what its items stand in.
-   * @param {{two?: boolean, only?: string | null, most?: number}} [how] `two`: both sides of a change stand beside
-   *   each other. `only`: the one item that is wanted. `most`: how many are wanted, of the last ones.
+   * @param {string} parent The id of its items' parent.
+   * @param {{two?: boolean, only?: string | null, most?: number}} [how] `two`: both sides of a
+   * change side by side. `only`: the only item to show. `most`: how many of the last items to show.
    */
   mount(host, parent, { two = false, only = null, most = Infinity } = {}) {
     const slot = new Slot(parent, { ...this.maker(parent), two });
@@ -33,7 +33,7 @@ export class Board {
     host.replaceChildren(...slot.nodes);
   }
 
-  /** What nodes of an item are made with. @param {string} id @returns {Maker} */
+  /** The maker of an item's nodes. @param {string} id @returns {Maker} */
   maker(id) {
     return {
       ...this.about,
@@ -43,7 +43,7 @@ export class Board {
     };
   }
 
-  /** Make what is to be in a place, which is not in the document yet. @param {Slot} slot */
+  /** Fill a place that is not in the document yet. @param {Slot} slot */
   fill(slot) {
     const others = this.slots.get(slot.parent);
     if (others === undefined) this.slots.set(slot.parent, new Set([slot]));
@@ -61,9 +61,9 @@ export class Board {
   }
 
   /**
-   * Show items as they are now.
+   * Show the current items.
    * @param {Shown} shown
-   * @param {Iterable<string>} parents The places in which some have changed.
+   * @param {Iterable<string>} parents The places with changes.
    */
   show(shown, parents) {
     this.shown = shown;
@@ -102,7 +102,7 @@ export class Board {
     }
   }
 
-  /** Say again which items are unfolded. @param {string} id */
+  /** Update which items are open. @param {string} id */
   refold(id) {
     for (const element of document.querySelectorAll(`details[data-key="${CSS.escape(id)}"]`))
       /** @type {HTMLDetailsElement} */ (element).open = this.about.isOpen(id);

@@ -1,5 +1,5 @@
 // @ts-check
-/** Texts with the looks of their pieces: code, outputs, and changes of files. */
+/** Styled texts: code, outputs, and changes of files. */
 
 import { el } from "./elements.js";
 
@@ -10,7 +10,7 @@ function piecesOf({ text, runs }) {
   /** @type {[string, string][]} */
   const pieces = [];
   let at = 0;
-  const points = Array.from(String(text)); // lengths are of characters, not of their halves
+  const points = Array.from(String(text)); // lengths count characters, not UTF-16 units
   for (let i = 0; i + 1 < runs.length && at < points.length; i += 2) {
     pieces.push([points.slice(at, at + runs[i]).join(""), String(runs[i + 1])]);
     at += runs[i];
@@ -55,7 +55,7 @@ const SIGNS = /** @type {const} */ ({ added: "+", removed: "-", same: " " });
 /**
  * Lines of a change as a table.
  * @param {Json} lines
- * @param {boolean} two Whether both sides stand beside each other.
+ * @param {boolean} two Whether both sides are side by side.
  */
 export function changeTable(lines, two) {
   const rows = two ? sideBySide(linesOf(lines)).map(pairRow) : linesOf(lines).map(lineRow);

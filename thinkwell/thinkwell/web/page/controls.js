@@ -1,5 +1,5 @@
 // @ts-check
-/** Buttons, fields and tabs, and what they do. */
+/** Buttons, fields and tabs, and their actions. */
 
 import { byId, icon } from "./elements.js";
 import { draftChanged, start, wireForm } from "./form.js";
@@ -15,7 +15,7 @@ export function wireControls() {
   wireHome();
 }
 
-/** Seconds by which a slider may miss what it was moved to: it does not have every digit. */
+/** Seconds by which a slider may miss a moment: its values are rounded. */
 const SLACK = 0.0005;
 
 function wireRun() {

@@ -13,7 +13,7 @@ import { isObject, line } from "./text.js";
  * @import {Json} from "./text.js"
  */
 
-/** Turns of a conversation that are known, and those before and behind the one that is open that have links. */
+/** Known turns of a conversation, and how many before and after the open one have links. */
 const TURNS = 500;
 const AROUND_TURN = 10;
 
@@ -31,12 +31,12 @@ export class Conversation {
    */
   constructor(view) {
     this.view = view;
-    /** Its turns, the first one first. @type {Json[]} */
+    /** Its turns, oldest first. @type {Json[]} */
     this.turns = [];
     this.sources = new Sources();
   }
 
-  /** The other turns of the conversation that the run is one of. */
+  /** The other turns of the run's conversation. */
   async load() {
     const { data } = await request(
       "GET",
@@ -46,7 +46,7 @@ export class Conversation {
     this.view.schedule();
   }
 
-  /** Draw links to the other turns, and offer to go on. */
+  /** Draw links to the other turns, and the field to continue. */
   draw() {
     const { id, record, log, moment, timeline } = this.view;
     const { turns } = this;
@@ -74,8 +74,8 @@ export class Conversation {
   }
 
   /**
-   * Offer what has to be known to go on with the conversation, where a program has begun it: with another folder,
-   * or other permissions, it would be another conversation.
+   * Offer the choices for the next turn, if a program has begun the conversation: with another
+   * folder, or other permissions, it would be another conversation.
    * @param {Json} agent
    */
   drawOffer(agent) {
@@ -92,19 +92,22 @@ export class Conversation {
     }
   }
 
-  /** Say what the field is for. @param {string} label */
+  /** Label the field. @param {string} label */
   label(label) {
     set(byId("more"), { placeholder: label, "aria-label": label });
     for (const name of ["folder", "permissions"]) fill(`more-${name}`, []);
   }
 
-  /** What was chosen for the conversation; null: nothing here knows that. @returns {Json} */
+  /** The choices of the conversation; null: they are unknown here. @returns {Json} */
   choices() {
     const turns = [this.view.record, ...this.turns.toReversed()];
     return turns.map((run) => run.meta?.page).find(isObject) ?? null;
   }
 
-  /** Tell the agent something while it works; then, go on with the conversation in another run. @param {string} prompt */
+  /**
+   * Steer the agent while it works; otherwise continue the conversation in another run. @param
+   * {string} prompt
+   */
   async further(prompt) {
     const { id, record, log } = this.view;
     if (!log.over) return request("POST", runPath(id, "/steer"), { body: { text: prompt } });

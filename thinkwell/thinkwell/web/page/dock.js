@@ -13,14 +13,14 @@ import { QuestionCard } from "./questions.js";
  * @import {Json} from "./text.js"
  */
 
-/** Milliseconds for which it is said that others have answered a question. */
+/** Milliseconds for which the page shows that others have answered a question. */
 const SETTLED = 15000;
 
-/** Questions that are shown at a time. */
+/** Most questions that are shown at once. */
 const CARDS = 20;
 
 /**
- * What the dock knows of the run.
+ * The dock's access to the run.
  * @typedef {QuestionView & {moment: number | null, shown: Shown, panels: {tab: string}}} DockView
  */
 
@@ -56,7 +56,10 @@ export class Dock {
     }
   }
 
-  /** What is said for a while in the place of a question that others have answered. @param {string} id @param {QuestionCard} card */
+  /**
+   * Show for a while that others have answered a question. @param {string} id @param {QuestionCard}
+   * card
+   */
   settled(id, card) {
     const row = this.view.shown.items.get(id.replace(/\.form$/, ""))?.node ?? "";
     const status = find(row, "mark")?.[1];
@@ -75,15 +78,15 @@ export class Dock {
     return [node];
   }
 
-  /** Show how much time is left. @param {number} now Seconds from the start of the run. */
+  /** Show the time left. @param {number} now Seconds from the start of the run. */
   tick(now) {
     for (const card of this.cards.values()) card.tick(now);
   }
 
   /**
-   * Do what a key means in one of the questions, and tell whether it means anything.
+   * Handle a key in one of the questions, and return whether it has a meaning.
    * @param {string} key
-   * @param {HTMLElement} target Where it was pressed.
+   * @param {HTMLElement} target The focused element.
    */
   press(key, target) {
     const cards = [...this.cards.values()];
@@ -95,7 +98,10 @@ export class Dock {
   }
 }
 
-/** The first element with a tag in a node, and with a class where one is given. @param {ItemNode} node @param {string} tag @param {string} [look] @returns {Json} */
+/**
+ * The first element in a node with a tag, and with a class if one is given. @param {ItemNode} node
+ * @param {string} tag @param {string} [look] @returns {Json}
+ */
 function find(node, tag, look) {
   if (typeof node === "string") return null;
   if (node[0] === tag && (look === undefined || node[1] === look)) return node;

@@ -8,9 +8,10 @@ import { safeLink } from "./text.js";
 /** @typedef {{[name: string]: string | number | boolean | null | undefined | ((event: any) => void)}} Attributes */
 
 /**
- * An element, called by its tag and its classes: ``p.problem``.
+ * An element, given its tag and classes: ``p.problem``.
  * @param {string} name
- * @param {...(Attributes | Inner)} parts Its attributes, and what is in it. Functions are listeners, by names such as ``onclick``.
+ * @param {...(Attributes | Inner)} parts Its attributes and its contents. Functions are listeners,
+ * with names such as ``onclick``.
  * @returns {HTMLElement}
  */
 export function el(name, ...parts) {
@@ -25,7 +26,7 @@ export function el(name, ...parts) {
 }
 
 /**
- * Set attributes and listeners; null, undefined and false take an attribute away.
+ * Set attributes and listeners; null, undefined and false remove an attribute.
  * @param {Element} element
  * @param {Attributes} attributes
  */
@@ -97,21 +98,24 @@ export function icon(name) {
   return svg("svg", about, svg("path", { d: shape }));
 }
 
-/** Marks that look otherwise than they are called: their class, their shape, and their name. */
+/** Marks whose class differs from their status: class, shape, and name. */
 const MARKS = /** @type {{[status: string]: [string, string, string]}} */ ({
   completed: ["completed", "done", "done"],
   doing: ["running", "fold", "being done"],
   todo: ["pending", "pending", "to do"],
 });
 
-/** How far something is, as a picture with words for those who do not see it. @param {string} status */
+/** A status as a picture, with a text for screen readers. @param {string} status */
 export function mark(status) {
   const known = Object.hasOwn(MARKS, status) ? MARKS[status] : [status, status, status];
   const inner = known[1] === "running" ? el("span.spinner") : icon(known[1]);
   return el(`span.mark.${known[0]}`, { role: "img", "aria-label": known[2] }, inner);
 }
 
-/** A button, called by its classes beside its tag: ``button.small``. @param {string} name @param {string} text @param {Attributes} attributes @param {...Inner} more */
+/**
+ * A button, given its tag and classes: ``button.small``. @param {string} name @param {string} text
+ * @param {Attributes} attributes @param {...Inner} more
+ */
 export function button(name, text, attributes, ...more) {
   return /** @type {HTMLButtonElement} */ (
     el(`button.${name}`, { type: "button", ...attributes }, ...more, text)
@@ -145,7 +149,7 @@ export function counts(added, removed) {
   );
 }
 
-/** Say that the server does not answer, as long as that is so. @param {boolean} is */
+/** Show that the server does not answer, until it does. @param {boolean} is */
 export function reconnecting(is) {
   if (byId("link").hidden !== is) return;
   byId("link").hidden = !is;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Fields of a form, as they are filled in. */
+/** Inputs for the fields of a form. */
 
 import { el, set } from "./elements.js";
 import { line } from "./text.js";
@@ -7,12 +7,12 @@ import { line } from "./text.js";
 /** @import {Json} from "./text.js" */
 
 /**
- * A field of a form, as the server tells of it.
+ * A field of a form, from the server.
  * @typedef {object} Field
  * @property {string} name
  * @property {string} type
  * @property {string} label
- * @property {string} hint What may stand in it.
+ * @property {string} hint Its valid values, in words.
  * @property {string} [description]
  * @property {boolean} [required]
  * @property {Json} [default]
@@ -22,7 +22,7 @@ import { line } from "./text.js";
  * @property {string} [format]
  */
 
-/** Choices of a field that are all shown at once. */
+/** Most choices of a field that are all visible. */
 const AT_ONCE = 7;
 
 /** @type {NonNullable<Field["choices"]>} */
@@ -31,7 +31,7 @@ const YES_OR_NO = [
   { value: "false", title: "no" },
 ];
 
-/** Kinds of inputs, by the types and formats of fields. */
+/** Types of inputs, by the types and formats of fields. */
 const INPUTS = new Map([
   ["number", "number"],
   ["integer", "number"],
@@ -43,7 +43,7 @@ const INPUTS = new Map([
 /** @param {Json} value @returns {string} */
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value ?? ""));
 
-/** A field of a form, as it is filled in. */
+/** The input of a field. */
 export class FieldInput {
   /** @param {Field} field @param {string} question */
   constructor(field, question) {
@@ -97,7 +97,7 @@ export class FieldInput {
     });
   }
 
-  /** What was filled in: undefined where nothing was, null where a default was taken away. @returns {Json} */
+  /** The value: undefined if there is none, null if a default was removed. @returns {Json} */
   value() {
     const { field } = this;
     const checked = this.node.querySelectorAll(".pickable input:checked");
@@ -119,7 +119,7 @@ export class FieldInput {
     }
   }
 
-  /** What is wrong, as far as it can be seen here; empty where nothing is. */
+  /** The error, as far as the page can tell; empty if there is none. */
   check() {
     const { field } = this;
     const value = this.value();

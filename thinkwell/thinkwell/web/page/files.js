@@ -60,7 +60,10 @@ export function treeOf(files) {
   return joined(root);
 }
 
-/** The tree with a folder that only holds another one in one line with it. @param {Folder} folder @returns {Folder} */
+/**
+ * The tree, with a folder that only contains another one on the same line. @param {Folder} folder
+ * @returns {Folder}
+ */
 function joined(folder) {
   const folders = folder.folders.map(joined).map((inner) => {
     const [only] = inner.folders;
@@ -71,13 +74,13 @@ function joined(folder) {
   return { ...folder, folders };
 }
 
-/** Pixels from which on both sides of a change stand beside each other. */
+/** Pixels from which both sides of a change are side by side. */
 const TWO_SIDES = 700;
 
-/** Files that are listed. */
+/** Most files that are listed. */
 const LISTED_FILES = 2000;
 
-/** Changes of a file that are drawn, from the last one. */
+/** Most changes of a file that are drawn: the last ones. */
 const EDITS = 50;
 
 /**

@@ -1,5 +1,5 @@
 // @ts-check
-/** The form that starts a run, and what the forms of the page share. */
+/** The form that starts a run, and the common part of the page's forms. */
 
 import { byId, el } from "./elements.js";
 import { freshName, info, startRun } from "./requests.js";
@@ -9,7 +9,10 @@ import { isObject, line } from "./text.js";
 
 /** @import {Json} from "./text.js" */
 
-/** Offer names to choose from; where there are none, the choice is not shown. @param {string} id @param {string[]} names @param {string} [chosen] */
+/**
+ * Offer names to choose from; without names, the choice is hidden. @param {string} id @param
+ * {string[]} names @param {string} [chosen]
+ */
 export function fill(id, names, chosen) {
   byId(`pick-${id}`).hidden = !names.length;
   const options = names.map((value) =>
@@ -18,7 +21,10 @@ export function fill(id, names, chosen) {
   byId(id).replaceChildren(...options);
 }
 
-/** Send on Enter with Control, or by a button. @param {string} form @param {string} field @param {() => unknown} send */
+/**
+ * Submit on Control-Enter, or by a button. @param {string} form @param {string} field @param {() =>
+ * unknown} send
+ */
 export function wireForm(form, field, send) {
   const sends = (/** @type {globalThis.Event} */ event) => {
     event.preventDefault();
@@ -30,7 +36,10 @@ export function wireForm(form, field, send) {
   };
 }
 
-/** Offer what the operator lets callers choose. Agents are called as the operator calls them: two may have one title. */
+/**
+ * Offer the operator's choices. Agents have the operator's names, since two may have the same
+ * title.
+ */
 export function drawChoices() {
   const kept = recall(localStorage, "picked") ?? {};
   const { agents } = info;
@@ -46,26 +55,26 @@ export function drawChoices() {
   draw();
 }
 
-/** Keep what is written and not sent, and say whether a schema is a part of it. */
+/** Keep the unsent text, and show whether it has a schema. */
 export function draftChanged() {
   const [prompt, schema] = ["prompt", "schema"].map((id) => byId(id).value);
   remember(sessionStorage, "draft", { prompt, schema });
   byId("schema-set").hidden = !schema.trim();
 }
 
-/** Write what was written before into the form: a prompt, and the schema that goes with it. @param {Json} [draft] */
+/** Restore the unsent text: a prompt, and its schema. @param {Json} [draft] */
 export function restoreDraft(draft = recall(sessionStorage, "draft") ?? {}) {
   for (const id of ["prompt", "schema"]) byId(id).value = draft[id] ?? "";
   draftChanged();
 }
 
-/** Say why a run was not started, or not deleted. @param {unknown} error */
+/** Show why a run was not started or deleted. @param {unknown} error */
 export function showProblem(error) {
   byId("start-problem").textContent = messageOf(error);
   byId("start-problem").hidden = false;
 }
 
-/** Start a run of what is filled in. */
+/** Start a run with the values of the form. */
 export async function start() {
   const [prompt, schema, problem, go] = ["prompt", "schema", "start-problem", "go"].map(byId);
   problem.hidden = true;
@@ -83,7 +92,7 @@ export async function start() {
   );
   remember(localStorage, "picked", picked);
   try {
-    // A run with a type has a session of its own; others are the first turn of a conversation.
+    // A run with a schema has its own session; others are the first turn of a conversation.
     const thread = output === null ? freshName() : undefined;
     await startRun({ prompt: prompt.value, ...picked, output, thread });
     restoreDraft({});

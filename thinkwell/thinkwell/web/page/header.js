@@ -15,13 +15,16 @@ import { line } from "./text.js";
  * @import {Json} from "./text.js"
  */
 
-/** What a run does at a moment. @param {Shown} shown @returns {{status: string, words: string}} */
+/**
+ * The activity of a run at a moment. @param {Shown} shown @returns {{status: string, words:
+ * string}}
+ */
 export function doing(shown) {
   const [, , mark, words] = /** @type {Json[]} */ (shown.items.get("head")?.node ?? []);
   return { status: mark ? String(mark[1]) : "running", words: words ? textOf(words) : "" };
 }
 
-/** The bar above a run: its title, what it does, and how far its plan is. */
+/** The bar above a run: its title, its activity, and the progress of its plan. */
 export class Header {
   /**
    * @param {{

@@ -1,5 +1,5 @@
 // @ts-check
-/** The list of runs: with the form that starts one, or beside the run that is open. */
+/** The list of runs: with the form that starts one, or beside the open run. */
 
 import { button, byId, el, mark, reconnecting } from "./elements.js";
 import { drawChoices, restoreDraft, showProblem } from "./form.js";
@@ -13,10 +13,10 @@ import { PATIENCE } from "./watch.js";
 
 /** @import {Json} from "./text.js" */
 
-/** Milliseconds after which the list is asked for again, while a run goes on and while none does. */
+/** Milliseconds between requests for the list, while a run is running and while none is. */
 const LOOK_AGAIN = [4000, 15000];
 
-/** Runs that are asked for at a time. */
+/** Runs in one request. */
 const PAGE = 50;
 
 /** The list of runs. */
@@ -24,12 +24,12 @@ export class Home {
   constructor() {
     /** @type {Json[]} */
     this.runs = [];
-    /** Whether the server has said which runs there are. */
+    /** Whether the server has sent the list. */
     this.listed = false;
     /** @type {string | null} */
     this.next = null;
     this.pages = 1;
-    /** The run that is open; null: none is. @type {string | null} */
+    /** The open run; null: there is none. @type {string | null} */
     this.beside = null;
     this.sources = new Sources();
     /** Ids of the runs that waited for an answer when the list was drawn. @type {Set<string>} */
@@ -38,7 +38,7 @@ export class Home {
     this.load();
   }
 
-  /** Show it: by itself, or beside a run. @param {string | null} run */
+  /** Show it alone, or beside a run. @param {string | null} run */
   open(run) {
     this.beside = run;
     if (this.beside === null) byId("title").textContent = "";
@@ -60,7 +60,7 @@ export class Home {
     clearTimeout(this.timer);
     let wait = LOOK_AGAIN[1];
     try {
-      if (byId("home").checkVisibility()) await this.list(); // in a hidden tab too: its title says who waits
+      if (byId("home").checkVisibility()) await this.list(); // in a hidden tab too: its title shows waiting runs
       if (this.runs.some((run) => run.status === "running")) wait = LOOK_AGAIN[0];
       if (this.beside === null) reconnecting(false);
     } catch {
@@ -110,7 +110,7 @@ export class Home {
       ?.focus();
   }
 
-  /** Say which runs have begun to wait for an answer. The one that is open says it itself. */
+  /** Announce the runs that have begun to wait for an answer. The open run does that itself. */
   tellWaiting() {
     const waiting = this.runs.filter((run) => run.input_required && run.id !== this.beside);
     if (this.beside === null) document.title = waiting.length ? "? thinkwell" : "thinkwell";
@@ -152,7 +152,7 @@ export class Home {
   }
 }
 
-/** Ask once more, for a moment. @param {HTMLButtonElement} each */
+/** Ask for confirmation, for a moment. @param {HTMLButtonElement} each */
 function sure(each) {
   each.dataset.sure = "yes";
   each.textContent = "Really?";

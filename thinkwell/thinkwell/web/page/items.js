@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * The items of a run: what is shown of it, as the server has made it.
+ * The items of a run: its parts on the page, made by the server.
  *
- * The last item of each id with a time up to a moment is the run at that moment. So the past of a run needs no
- * request, and no server.
+ * The last item of each id up to a moment is the run at that moment. So a replay needs no request,
+ * and no server.
  */
 
 /** @import {Json} from "./text.js" */
@@ -29,7 +29,7 @@
  * @property {{open?: boolean, say?: string, urgent?: boolean, lane?: string, look?: string, cuts?: number[]}} more
  */
 
-/** Characters of items that are kept as they were before they changed. */
+/** Most characters of earlier states of items. */
 const KEPT = 50e6;
 
 /** @param {Sent} sent @returns {Item} */
@@ -44,11 +44,11 @@ export class Shown {
     this.items = new Map();
     /** The items in each place. @type {Map<string, Item[]>} */
     this.places = new Map();
-    /** Places whose items are not in their order. @type {Set<string>} */
+    /** Places whose items are not sorted. @type {Set<string>} */
     this.mixed = new Set();
   }
 
-  /** Put an item into its place, instead of what it was before; or take it away. @param {Item} item */
+  /** Put an item into its place, replacing its earlier state; or remove it. @param {Item} item */
   put(item) {
     const before = this.items.get(item.id);
     if (item.node === null && before === undefined) return;
@@ -75,7 +75,7 @@ export class Shown {
     }
   }
 
-  /** The items in a place, in their order. @param {string} parent @returns {Item[]} */
+  /** The items in a place, in order. @param {string} parent @returns {Item[]} */
   inside(parent) {
     const items = this.places.get(parent) ?? [];
     if (this.mixed.delete(parent)) items.sort((one, other) => one.order - other.order);
@@ -86,18 +86,18 @@ export class Shown {
 /** All items of a run that were sent. */
 export class ItemLog {
   constructor() {
-    /** What each item was, the last time last. @type {Map<string, Item[]>} */
+    /** The states of each item, the last one at the end. @type {Map<string, Item[]>} */
     this.versions = new Map();
-    /** The run as it stands. */
+    /** The current run. */
     this.now = new Shown();
-    /** Number of the last entry that counts in it. */
+    /** Number of the last entry that it includes. */
     this.seq = 0;
     /** Its time, from and to. */
     this.begin = 0;
     this.end = 0;
     this.over = false;
     this.size = 0;
-    /** How many items came. */
+    /** The number of received items. */
     this.version = 0;
   }
 
@@ -141,20 +141,26 @@ export class ItemLog {
   }
 }
 
-/** What an item was at a moment; null: it was not there. @param {Item[]} versions @param {number} moment */
+/**
+ * The state of an item at a moment; null: it did not exist. @param {Item[]} versions @param
+ * {number} moment
+ */
 function lastUpTo(versions, moment) {
   for (let i = versions.length - 1; i >= 0; i--) if (versions[i].at <= moment) return versions[i];
   return null;
 }
 
-/** Which part of a text was there at a moment. @param {number[]} cuts @param {number} moment */
+/** The share of a text at a moment. @param {number[]} cuts @param {number} moment */
 function shareAt(cuts, moment) {
   let length = 0;
   for (let i = 0; i < cuts.length && cuts[i] <= moment; i += 2) length = cuts[i + 1];
   return length / Math.max(cuts[cuts.length - 1], 1);
 }
 
-/** Cut the text of a row, whose parts are all there. @param {Shown} shown @param {string} id @param {number} share */
+/**
+ * Cut the text of a row whose parts are complete. @param {Shown} shown @param {string} id @param
+ * {number} share
+ */
 function cutText(shown, id, share) {
   const parts = shown.inside(id).flatMap((part) => [part, ...shown.inside(part.id)]);
   const whole = parts.reduce((sum, { node }) => sum + textOf(node ?? "").length, 0);
@@ -189,7 +195,7 @@ function cutLines(lines, most) {
   return { ...lines, text: String(lines.text).slice(0, most) };
 }
 
-/** What can be read of a node. @param {ItemNode} node @returns {string} */
+/** The text of a node. @param {ItemNode} node @returns {string} */
 export function textOf(node) {
   if (typeof node === "string") return node;
   const [tag, , ...rest] = node;

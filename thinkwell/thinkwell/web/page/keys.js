@@ -5,7 +5,7 @@ import { byId, el, keyHint } from "./elements.js";
 import { page } from "./screen.js";
 import { recall, remember } from "./storage.js";
 
-/** Keys, and what the help says of them. @type {[string, string][]} */
+/** The keys, and their descriptions in the help. @type {[string, string][]} */
 const SHORTCUTS = [
   ["y", "allow what is asked, this once"],
   ["a", "allow it always, where that is offered"],
@@ -25,7 +25,7 @@ const SHORTCUTS = [
   ["?", "this list"],
 ];
 
-/** What keys do that answer no question. @type {{[key: string]: () => void}} */
+/** The actions of keys that do not answer a question. @type {{[key: string]: () => void}} */
 const DOES = {
   j: () => page.run?.timeline.step(1),
   k: () => page.run?.timeline.step(-1),

@@ -1,5 +1,5 @@
 // @ts-check
-/** What went on when in a run. */
+/** The activities of a run over time. */
 
 /** @import {ItemLog} from "./items.js" */
 
@@ -11,7 +11,10 @@
 /** Lanes of a run's time axis; the last one is for all others. */
 const LANES = 8;
 
-/** What went on when: a lane for what was thought, for what was said, and for each tool. @param {ItemLog} log @returns {Lane[]} */
+/**
+ * The activities over time: a lane for thoughts, one for messages, and one for each tool. @param
+ * {ItemLog} log @returns {Lane[]}
+ */
 export function lanesOf(log) {
   /** @type {Map<string, Lane>} */
   const lanes = new Map();

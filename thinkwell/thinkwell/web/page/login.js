@@ -1,5 +1,5 @@
 // @ts-check
-/** The login: a token that the server takes. */
+/** The login: a token that the server accepts. */
 
 import { byId } from "./elements.js";
 import { notify } from "./notices.js";
@@ -8,12 +8,15 @@ import { read, send } from "./server.js";
 /** @import {Refused} from "./server.js" */
 
 /**
- * The wait for a token that the server takes; null: none is waited for.
+ * The wait for a valid token; null: the page does not wait.
  * @type {{over: Promise<void>, end: () => void} | null}
  */
 let waiting = null;
 
-/** Ask for a token until the server takes one. @param {string} [problem] What is wrong with one that it was given. */
+/**
+ * Ask for a token until the server accepts one. @param {string} [problem] The error of an earlier
+ * one.
+ */
 export function login(problem) {
   const { over } = waiting ?? beginWaiting();
   if (problem) refused(problem);
@@ -29,7 +32,7 @@ function beginWaiting() {
   return (waiting = { over: promise, end: resolve });
 }
 
-/** Go on with what a token was needed for. */
+/** Continue with the requests that needed a token. */
 function letIn() {
   const asked = waiting;
   waiting = null;
@@ -53,9 +56,9 @@ async function giveToken() {
 }
 
 /**
- * Give the server a token, and return what is wrong with it.
+ * Send a token to the server, and return its error.
  * @param {string} token
- * @param {string} [what] What it is called.
+ * @param {string} [what] Its name.
  */
 async function tellToken(token, what = "That token") {
   try {
@@ -63,7 +66,7 @@ async function tellToken(token, what = "That token") {
     return "";
   } catch (error) {
     const { status, message } = /** @type {Refused} */ (error);
-    if (status === 404) return ""; // this server asks for none
+    if (status === 404) return ""; // this server has no tokens
     if (status === 401)
       return `${what} is not accepted. A server that makes its own has a new one each time it is started.`;
     if (status === 429)
@@ -81,7 +84,7 @@ export async function enter(token) {
   else if (known?.ok) notify(`${problem} This browser is known from before.`);
 }
 
-/** See whether a token was given in another window meanwhile. */
+/** Check whether another window has sent a token. */
 export async function lookAgain() {
   if (!waiting) return;
   const known = await send("GET", "api").catch(() => null);
@@ -95,5 +98,5 @@ export function wireLogin() {
     giveToken();
   };
   byId("login").oncancel = (/** @type {globalThis.Event} */ event) => event.preventDefault();
-  byId("login").onclose = () => waiting && byId("login").showModal(); // some browsers close it all the same
+  byId("login").onclose = () => waiting && byId("login").showModal(); // some browsers close it anyway
 }

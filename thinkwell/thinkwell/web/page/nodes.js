@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Nodes as elements of the document. The server makes nodes, of closed lists; here they become elements and texts
- * and nothing else: no string is ever read as HTML.
+ * Nodes as elements of the document. The server makes nodes from closed lists of tags; here they
+ * become elements and texts, and no string is ever parsed as HTML.
  */
 
 import { changeTable, styledRuns } from "./changes.js";
@@ -25,34 +25,37 @@ import { textOf } from "./items.js";
  * @property {(question: string, by: string) => string} by Who decided, in words of this browser; empty: as it is said.
  */
 
-/** A place of items: what is in it stands behind a mark in the document. */
+/** A place of items: its contents follow a mark in the document. */
 export class Slot {
   /** @param {string} parent @param {Maker} maker */
   constructor(parent, maker) {
     this.parent = parent;
     this.maker = maker;
     this.mark = document.createComment("");
-    /** The only item that is wanted; null: all. @type {string | null} */
+    /** The only item to show; null: all. @type {string | null} */
     this.only = null;
-    /** How many are wanted, of the last ones. */
+    /** How many of the last items to show. */
     this.most = Infinity;
-    /** What is in it, by the items' ids, in their order. @type {Map<string, {node: ItemNode, made: ChildNode}>} */
+    /**
+     * Its contents by the items' ids, in order. @type {Map<string, {node: ItemNode, made:
+     * ChildNode}>}
+     */
     this.made = new Map();
   }
 
-  /** Those items that are to be in it. @template {{id: string}} T @param {T[]} items @returns {T[]} */
+  /** The items to show in it. @template {{id: string}} T @param {T[]} items @returns {T[]} */
   wanted(items) {
     if (this.only !== null) return items.filter(({ id }) => id === this.only);
     return items.length > this.most ? items.slice(-this.most) : items;
   }
 
-  /** All that stands in the document for it. @returns {ChildNode[]} */
+  /** All its nodes in the document. @returns {ChildNode[]} */
   get nodes() {
     return [this.mark, ...[...this.made.values()].map(({ made }) => made)];
   }
 }
 
-/** What was made of the children of an element. @type {WeakMap<Node, (ChildNode | Slot)[]>} */
+/** The nodes made for the children of an element. @type {WeakMap<Node, (ChildNode | Slot)[]>} */
 const made = new WeakMap();
 
 /** Tags that are elements of HTML by the same name, without attributes. */
@@ -62,7 +65,7 @@ const SAME_TAGS = new Set(
   ),
 );
 
-/** Tags whose elements are made by themselves, and whole. What is no such element is a text. */
+/** Tags with their own functions. Other tags become texts. */
 const WHOLE =
   /** @type {{[tag: string]: (look: string, attributes: Json, text: string, maker: Maker) => Element | null}} */ ({
     button: (look, { does, value }, text, { again }) => {
@@ -88,7 +91,7 @@ const WHOLE =
     time: (look, { since }) => el("span", { class: look, "data-since": Number(since) }),
   });
 
-/** The attributes of elements that may have some. */
+/** The attributes of elements that have any. */
 const ATTRIBUTES =
   /** @type {{[tag: string]: (attributes: Json) => import("./elements.js").Attributes}} */ ({
     a: ({ href }) => linkAttributes(String(href)),
@@ -112,7 +115,10 @@ function partsOf(node) {
     : [tag, look, first, rest];
 }
 
-/** A node as an element, or as a text. What is not known is its text. @param {ItemNode} node @param {Maker} maker @returns {ChildNode} */
+/**
+ * A node as an element or a text. An unknown node becomes its text. @param {ItemNode} node @param
+ * {Maker} maker @returns {ChildNode}
+ */
 export function build(node, maker) {
   if (typeof node === "string") return document.createTextNode(node);
   const [tag, look, attributes, children] = partsOf(node);
@@ -143,7 +149,10 @@ function attributesOf(tag, look, attributes) {
   };
 }
 
-/** Unfold an item, or fold it, as the user has it. What is folded inside it is the browser's. @param {HTMLElement} details @param {ItemNode[]} inner @param {Maker} maker */
+/**
+ * Open or close an item, as the user has left it. The browser hides the contents of a closed one.
+ * @param {HTMLElement} details @param {ItemNode[]} inner @param {Maker} maker
+ */
 function setOpen(details, [summary], { id, isOpen }) {
   if (summary?.[1] === "fold") set(details, { open: isOpen(id), "data-key": id });
 }
@@ -155,7 +164,10 @@ function buildChild(node, maker) {
     : build(node, maker);
 }
 
-/** The line of something that unfolds: what the user does with it is remembered. @param {HTMLElement} summary @param {Maker} maker */
+/**
+ * The summary line of details: the user's choice is remembered. @param {HTMLElement} summary @param
+ * {Maker} maker
+ */
 function wireSummary(summary, maker) {
   const end = summary.querySelector(":scope > .end") ?? summary.appendChild(el("span.end"));
   const turn = icon("fold");
@@ -168,12 +180,12 @@ function wireSummary(summary, maker) {
 }
 
 /**
- * Make another node of what was made of one, changing as little as can be: what is selected, or has the focus, stays.
+ * Update the element of a node to another node, with the fewest changes: selection and focus stay.
  * @param {ChildNode} old
  * @param {ItemNode} before
  * @param {ItemNode} after
  * @param {Maker} maker
- * @returns {ChildNode} What stands there now.
+ * @returns {ChildNode} The element that is there now.
  */
 export function patch(old, before, after, maker) {
   if (typeof before === "string" && typeof after === "string" && old instanceof Text) {
@@ -216,7 +228,10 @@ export function patch(old, before, after, maker) {
   return element;
 }
 
-/** Whether one node can become another by what is in it. @param {ItemNode} before @param {ItemNode} after */
+/**
+ * Whether one node can become another by changing its contents. @param {ItemNode} before @param
+ * {ItemNode} after
+ */
 function alike(before, after) {
   return before[0] === after[0] && after[0] !== "summary";
 }

@@ -20,10 +20,12 @@ import { page } from "./screen.js";
 import { saved } from "./server.js";
 import { wireSettings } from "./settings.js";
 
-/** Seconds out of sight after which a connection may be dead unseen. */
+/** Seconds in the background after which a connection may be dead. */
 const ASLEEP = 30;
 
-/** Come back at once where a connection may have died unseen: after sleep, or with another network. */
+/**
+ * Reconnect at once if a connection may have died unnoticed: after sleep, or on another network.
+ */
 function watchSleep() {
   let hidden = Infinity;
   const again = () => {
@@ -44,7 +46,7 @@ function watchSleep() {
   window.addEventListener("pagehide", () => page.run?.keep());
 }
 
-/** What the address asks for. The token in it is taken out at once. */
+/** The route of the address. A token in it is removed at once. */
 function takeAddress() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const token = asked.get("secret");
@@ -59,7 +61,7 @@ function takeAddress() {
   return { run: asked.get("run"), token };
 }
 
-/** How often the address has changed. */
+/** The number of changes of the address. */
 let routes = 0;
 
 async function route() {

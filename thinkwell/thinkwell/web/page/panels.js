@@ -15,17 +15,17 @@ import { NEAR } from "./windows.js";
  */
 
 /**
- * What panels show, and what can be done in them.
+ * The panels' access to the run.
  * @typedef {object} PanelView
  * @property {Board} board
- * @property {Shown} shown The run as it is shown.
+ * @property {Shown} shown The shown run.
  * @property {{cards: {size: number}}} dock
  * @property {{stick: boolean}} timeline
  * @property {() => void} schedule
  * @property {() => void} save
  */
 
-/** The tabs, with what they are called and what is said where there is nothing in them. */
+/** The tabs, with their labels and the texts of empty ones. */
 const PANELS = /** @type {{[tab: string]: {label: string, nothing: string}}} */ ({
   timeline: { label: "Timeline", nothing: "" },
   result: { label: "Result", nothing: "There is no result so far." },
@@ -35,30 +35,36 @@ const PANELS = /** @type {{[tab: string]: {label: string, nothing: string}}} */ 
   usage: { label: "Usage", nothing: "" },
 });
 
-/** Commands that are shown, unless earlier ones are asked for. */
+/** Commands that are shown at first. */
 const COMMANDS = 100;
 
-/** The tabs of a run, and the panel of the one that is shown. */
+/** The tabs of a run, and the panel of the selected one. */
 export class Panels {
-  /** @param {PanelView} view @param {Json} kept What was remembered of them. */
+  /** @param {PanelView} view @param {Json} kept Their remembered state. */
   constructor(view, kept) {
     this.view = view;
     this.tab = PANELS[kept.tab] ? kept.tab : isNarrow() ? "timeline" : "plan";
     /** Whether the user has chosen the tab. */
     this.chosen = kept.chosen ?? false;
-    /** Whether panels stand beside the timeline; null: as soon as there is something in them. @type {boolean | null} */
+    /**
+     * Whether panels are beside the timeline; null: as soon as one has contents. @type {boolean |
+     * null}
+     */
     this.beside = kept.beside ?? null;
     /** The file whose changes are shown; null: the first one. @type {string | null} */
     this.file = kept.file ?? null;
-    /** How many commands are shown at most. */
+    /** Most commands that are shown. */
     this.commands = COMMANDS;
     this.narrow = isNarrow();
-    /** The tab that gave way to the timeline when the window became narrow. @type {string | null} */
+    /**
+     * The tab that was replaced by the timeline when the window became narrow. @type {string |
+     * null}
+     */
     this.gaveWay = null;
     this.sources = new Sources();
   }
 
-  /** What is remembered of them. */
+  /** The state to remember. */
   get kept() {
     const { tab, chosen, beside, file } = this;
     return { tab, chosen, beside, file };
@@ -95,7 +101,7 @@ export class Panels {
     return shown;
   }
 
-  /** Show what was beside the timeline in its place, or the timeline itself where something is asked. */
+  /** Show the panel in place of the timeline, or the timeline if a question is open. */
   resized() {
     const { narrow } = this;
     this.narrow = isNarrow();
@@ -109,13 +115,13 @@ export class Panels {
     this.redraw();
   }
 
-  /** Draw the panel again, though nothing that it shows has changed. */
+  /** Draw the panel again, even if nothing has changed. */
   redraw() {
     this.sources.forget("panel");
     this.view.schedule();
   }
 
-  /** What stands beside the name of a tab. @param {string} name */
+  /** The text beside the label of a tab. @param {string} name */
   badge(name) {
     return textOf(this.view.shown.items.get(`badge.${name}`)?.node ?? "");
   }
@@ -128,7 +134,7 @@ export class Panels {
     }
   }
 
-  /** Draw the panel. The board keeps what is in it up to date. */
+  /** Draw the panel. The board updates its contents. */
   draw() {
     const filled = this.filled();
     if (!this.chosen) this.follow(filled);
@@ -182,7 +188,7 @@ export class Panels {
     this.view.save();
   }
 
-  /** The panels in which there is something that the timeline does not show as well, the first one first. */
+  /** The panels with something that the timeline does not show, in order. */
   filled() {
     const { shown } = this.view;
     const isTyped = shown.items.get("panel.result")?.node?.[1] === "typed";
@@ -190,7 +196,10 @@ export class Panels {
     return isTyped ? [...filled, "result"] : filled;
   }
 
-  /** Show what there is something of, as long as no tab was chosen: the result as soon as it is there. @param {string[]} filled */
+  /**
+   * Select a tab with contents until the user selects one: the result as soon as there is one.
+   * @param {string[]} filled
+   */
   follow(filled) {
     const isThere = this.badge("result") === "✓";
     const wide = isThere ? "result" : (filled[0] ?? "plan");
@@ -216,7 +225,7 @@ export class Panels {
     this.view.save();
   }
 
-  /** Show the next tab, or the one before. @param {number} by */
+  /** Select the next tab, or the previous one. @param {number} by */
   turn(by) {
     const names = Object.keys(PANELS).filter((name) => name !== "timeline" || isNarrow());
     const at = names.indexOf(byId("run").dataset.tab);

@@ -14,24 +14,27 @@ import { messageOf, Refused, runPath } from "./server.js";
  */
 
 /**
- * What a question knows of the run that asks it.
+ * A question's access to its run.
  * @typedef {object} QuestionView
  * @property {string} id
- * @property {boolean} live Whether the run goes on and is shown as it is now.
- * @property {Set<string>} answered Ids of the questions that were answered in this window.
+ * @property {boolean} live Whether the run is running and shown live.
+ * @property {Set<string>} answered Ids of the questions answered in this window.
  * @property {{show: (tab: string) => void}} panels
  * @property {{maker: (id: string) => Maker}} board
  */
 
 /**
- * A button of a question: its key, its label, the answer, and whether that allows or denies.
+ * A button of a question: its key, label and answer, and whether it allows or denies.
  * @typedef {[string, string, Json, "allow" | "deny" | "other"]} Choice
  */
 
-/** Milliseconds for which a new question takes no answer: a key or a click then was meant for something else. */
+/**
+ * Milliseconds for which a new question accepts no answer: a key or click may be meant for
+ * something else.
+ */
 const SETTLE = 400;
 
-/** Pixels of a question, besides its answers, that have to be visible for a key to answer it: a line of it. */
+/** Pixels of a question's text that must be visible for keys to work: one line. */
 const IN_SIGHT = 24;
 
 const ROUND = 2 * Math.PI * 15;
@@ -47,7 +50,10 @@ export class QuestionCard {
     this.asks = String(about.asks);
     /** @type {Choice[]} */
     this.choices = about.options;
-    /** When it will be denied, and since when it counts; null: never. @type {{deadline: number, since: number} | null} */
+    /**
+     * Its deadline and when the clock started; null: none. @type {{deadline: number, since: number}
+     * | null}
+     */
     this.time = about.deadline === undefined ? null : about;
     this.ring = el("span.ring");
     this.about = el("div.body");
@@ -96,7 +102,7 @@ export class QuestionCard {
     this.update(node);
   }
 
-  /** Take answers from a moment after it can be seen. */
+  /** Accept answers shortly after it becomes visible. */
   arm() {
     if (document.hidden) {
       document.addEventListener("visibilitychange", () => this.arm(), { once: true });
@@ -109,7 +115,7 @@ export class QuestionCard {
     }, SETTLE);
   }
 
-  /** Whether one sees what a key would answer. Where there is little room, the answers may cover all of it. */
+  /** Whether the user sees what a key would answer. On a small screen, the answers may cover it. */
   get inSight() {
     const dock = byId("dock").getBoundingClientRect();
     const [whole, answers] = [this.node, this.answers].map((node) => {
@@ -122,7 +128,7 @@ export class QuestionCard {
     return whole - answers >= IN_SIGHT && this.node.checkVisibility({ visibilityProperty: true });
   }
 
-  /** Bring it into sight, where it takes answers from a moment later as if it were new. */
+  /** Scroll it into view. It accepts answers shortly afterwards, like a new question. */
   reveal() {
     this.armed = false;
     for (const each of this.buttons) each.disabled = true;
@@ -161,7 +167,7 @@ export class QuestionCard {
     this.about.querySelector("a.button")?.prepend(keyHint("o") ?? "");
   }
 
-  /** Show how much time is left. @param {number} now */
+  /** Show the time left. @param {number} now */
   tick(now) {
     this.ring.hidden = this.time === null;
     if (this.time === null) return;
@@ -215,7 +221,7 @@ export class QuestionCard {
     }
   }
 
-  /** What a key does here; null where it means nothing. @param {string} key @returns {(() => unknown) | null} */
+  /** The action of a key; null: none. @param {string} key @returns {(() => unknown) | null} */
   meaning(key) {
     const choice = this.choices.find((each) => each[0] === key);
     if (choice) return () => this.answer(choice[2]);
@@ -226,7 +232,10 @@ export class QuestionCard {
     return null;
   }
 
-  /** Do what a key means here, if that can be seen, and tell whether it means anything. @param {string} key */
+  /**
+   * Handle a key, if the question is visible, and return whether it has a meaning. @param {string}
+   * key
+   */
   press(key) {
     const does = this.meaning(key);
     if (does === null) return false;

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page asks the server for, after a login where the server wants one. */
+/** Requests to the server, after a login if it is needed. */
 
 import { login } from "./login.js";
 import { read, runAddress, send } from "./server.js";
@@ -8,7 +8,7 @@ import { cut } from "./text.js";
 /** @import {Json} from "./text.js" */
 
 /**
- * Ask the server for something; where it wants a token, ask for that first.
+ * Send a request; if the server needs a token, ask for it first.
  * @param {string} method
  * @param {string} path
  * @param {{body?: Json, headers?: {[name: string]: string}}} [about]
@@ -21,15 +21,15 @@ export async function request(method, path, { body, headers = {} } = {}) {
   return request(method, path, { body, headers });
 }
 
-/** What the server is, and what it offers; null: it was not asked so far. @type {Json} */
+/** The server's description; null: not requested yet. @type {Json} */
 export let info = null;
 
-/** What the server is, and what it offers; asked for once. @returns {Promise<Json>} */
+/** The server's description, requested once. @returns {Promise<Json>} */
 export async function about() {
   return (info ??= (await request("GET", "api")).data);
 }
 
-/** Characters of a prompt, and of a schema, that are kept with a run. */
+/** Most characters of a prompt, and of a schema, that are stored with a run. */
 const KEPT_WITH_RUN = 8000;
 
 /**
@@ -37,7 +37,7 @@ const KEPT_WITH_RUN = 8000;
  * @param {{prompt: string, agent?: string, folder?: string, permissions?: string, output: Json, thread?: string}} about
  */
 export async function startRun({ output, ...about }) {
-  // The list of runs has that of each, so it is kept short.
+  // The list of runs contains it for each, so it is short.
   const { prompt, folder, permissions } = about;
   const short = JSON.stringify(output).length <= KEPT_WITH_RUN ? { output } : {};
   const kept = { prompt: cut(prompt, KEPT_WITH_RUN), folder, permissions, ...short };
@@ -50,7 +50,7 @@ export async function startRun({ output, ...about }) {
   location.hash = runAddress(data.run.id);
 }
 
-/** Whether all is known of what a run was started with, by what was kept with it. @param {Json} kept */
+/** Whether the stored input of a run is complete. @param {Json} kept */
 export function isWhole(kept) {
   return "output" in kept && kept.prompt?.length < KEPT_WITH_RUN - 1;
 }
@@ -58,7 +58,10 @@ export function isWhole(kept) {
 /** @type {Map<string, string>} */
 const requestNames = new Map();
 
-/** The same name for the same request, until it was answered: then it is not done twice. @param {Json} body */
+/**
+ * The same key for the same request, until it is answered: so it is not done twice. @param {Json}
+ * body
+ */
 function requestName(body) {
   const key = JSON.stringify(body);
   const known = requestNames.get(key) ?? freshName();
@@ -66,7 +69,7 @@ function requestName(body) {
   return known;
 }
 
-/** A name for a request that no other request has. */
+/** A unique key for a request. */
 export function freshName() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,5 +1,5 @@
 // @ts-check
-/** The run that is open. */
+/** The open run. */
 
 import { Board } from "./board.js";
 import { Conversation } from "./conversation.js";
@@ -23,35 +23,38 @@ import { Watch } from "./watch.js";
  * @import {Json} from "./text.js"
  */
 
-/** Milliseconds of a frame in which items are taken. */
+/** Milliseconds of a frame for taking items. */
 const FRAME = 20;
 
-/** Milliseconds after which a frame is drawn though more items have come than were taken. */
+/** Milliseconds after which a frame is drawn even if more items are waiting. */
 const BEHIND = 200;
 
 /** Milliseconds between frames while the page is hidden. */
 const UNSEEN = 400;
 
-/** Entries of the run that are still to come when it is opened, from which on that is said. */
+/** Missing entries of a newly opened run from which the page says that it is loading. */
 const MANY = 50;
 
-/** What was unfolded or folded that is remembered. */
+/** Most opened or closed items that are remembered. */
 const REMEMBERED = 500;
 
-/** The run that is open: its items, how it is shown, and what the user has done with that. */
+/** The open run: its items, its display, and the user's choices. */
 export class RunView {
   /** @param {string} id */
   constructor(id) {
     this.id = id;
     this.log = new ItemLog();
-    /** The items that come anew from another server, until they are as many as those that are there. @type {ItemLog | null} */
+    /**
+     * The items that come again from another server, until there are as many as before. @type
+     * {ItemLog | null}
+     */
     this.anew = null;
     /** @type {[Sent, number][]} */
     this.queue = [];
     this.taken = 0;
-    /** Places in which items have changed. @type {Set<string>} */
+    /** Places with changed items. @type {Set<string>} */
     this.changed = new Set();
-    /** The run as it is shown. */
+    /** The shown run. */
     this.shown = this.log.now;
     this.board = new Board({
       isOpen: (id) => this.isOpen(id),
@@ -61,12 +64,14 @@ export class RunView {
     });
     /** @type {Json} */
     this.record = null;
-    /** What this page has kept with the run when it was started. @type {Json} */
+    /** The input that the page has stored with the run. @type {Json} */
     this.about = {};
     this.target = 0;
     this.link = "connecting";
     this.stopping = false;
-    /** When the run began, in seconds of this page's clock; null: not known. @type {number | null} */
+    /**
+     * The start of the run, in seconds of the page's clock; null: unknown. @type {number | null}
+     */
     this.began = null;
     this.frame = 0;
     this.timer = 0;
@@ -75,7 +80,7 @@ export class RunView {
     const kept = recall(sessionStorage, `run:${id}`) ?? {};
     /** @type {Map<string, boolean>} */
     this.folds = new Map(kept.folds ?? []);
-    /** Ids of the questions that were answered in this window. @type {Set<string>} */
+    /** Ids of the questions answered in this window. @type {Set<string>} */
     this.answered = new Set(kept.answered ?? []);
     this.timeline = new Timeline(this);
     this.timeline.stick = !kept.anchor;
@@ -130,7 +135,7 @@ export class RunView {
         () => this.begin(),
         (link) => this.linked(link),
       );
-      if (this.record.thread) this.conversation.load().catch(() => {}); // it can do without
+      if (this.record.thread) this.conversation.load().catch(() => {}); // the page works without it
     } catch (error) {
       if (this.closed) return;
       const gone = error instanceof Refused && error.status === 404;
@@ -140,7 +145,7 @@ export class RunView {
     this.schedule();
   }
 
-  /** @param {Json} data What is known of the run, and how far it is. */
+  /** @param {Json} data The record of the run, and its current state. */
   know({ run, seq }) {
     this.record = run;
     this.about = isObject(run.meta?.page) ? run.meta.page : {};
@@ -160,7 +165,7 @@ export class RunView {
 
   // Items
 
-  /** All items come anew: what is there is shown until they are as many. */
+  /** All items come again: the old ones are shown until there are as many. */
   begin() {
     [this.queue, this.taken] = [[], 0];
     this.anew = this.log.versions.size ? new ItemLog() : null;
@@ -182,7 +187,7 @@ export class RunView {
     else this.frame = requestAnimationFrame(() => this.run());
   }
 
-  /** Wait for the next frame by the clock that counts now: there is another one while the page is hidden. */
+  /** Wait for the next frame: a hidden page has another clock. */
   reschedule() {
     clearTimeout(this.timer);
     cancelAnimationFrame(this.frame);
@@ -190,7 +195,7 @@ export class RunView {
     this.schedule();
   }
 
-  /** Take what has come, and draw it, once in a frame. */
+  /** Take the received items, and draw them, once per frame. */
   run() {
     this.frame = this.timer = 0;
     if (this.closed) return;
@@ -224,17 +229,17 @@ export class RunView {
     this.changed.add(item.parent);
   }
 
-  /** The moment that is shown, in seconds of the run; null: the latest. */
+  /** The shown moment, in seconds of the run; null: the latest. */
   get moment() {
     return this.playback.moment;
   }
 
-  /** Whether the run goes on and is shown as it is now. */
+  /** Whether the run is running and shown live. */
   get live() {
     return this.moment === null && !this.log.over;
   }
 
-  /** Seconds from the start of the run to what is shown. */
+  /** Seconds from the start of the run to the shown moment. */
   get now() {
     if (this.moment !== null) return this.moment;
     const { end, over } = this.log;
@@ -247,7 +252,7 @@ export class RunView {
   draw() {
     const before = this.shown;
     this.shown = this.moment === null ? this.log.now : this.log.at(this.moment);
-    // Of another moment anything may be otherwise.
+    // At another moment anything may differ.
     this.board.show(
       this.shown,
       before === this.shown ? this.changed : [...this.board.slots.keys()],
@@ -286,13 +291,16 @@ export class RunView {
     }
   }
 
-  /** Who decided a question, where this browser knows better. @param {string} question @param {string} by */
+  /**
+   * The author of an answer, if this browser knows better. @param {string} question @param {string}
+   * by
+   */
   decider(question, by) {
     if (this.answered.has(question)) return " by you";
     return by && by === info?.caller ? " elsewhere" : "";
   }
 
-  /** Bring to date what only depends on the time. */
+  /** Update the parts that only depend on the time. */
   tick() {
     const now = this.now;
     byId("elapsed").textContent = this.record ? clock(now) : "";
@@ -304,9 +312,9 @@ export class RunView {
     this.dock.tick(now);
   }
 
-  // What the user does
+  // Actions of the user
 
-  /** Whether an item is unfolded. @param {string} id */
+  /** Whether an item is open. @param {string} id */
   isOpen(id) {
     return this.folds.get(id) ?? this.shown.items.get(id)?.more.open ?? false;
   }
@@ -340,7 +348,7 @@ export class RunView {
     }
   }
 
-  // Being where one was
+  // Restoring the position
 
   save() {
     clearTimeout(this.saving);

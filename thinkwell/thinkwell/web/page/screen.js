@@ -1,10 +1,13 @@
 // @ts-check
-/** What the page shows. */
+/** The views of the page. */
 
 /**
  * @import {Home} from "./home.js"
  * @import {RunView} from "./run.js"
  */
 
-/** The run that is open, and the list, which stands beside it where there is room. @type {{run: RunView | null, home: Home | null}} */
+/**
+ * The open run, and the list, which is beside it if there is room. @type {{run: RunView | null,
+ * home: Home | null}}
+ */
 export const page = { run: null, home: null };

@@ -10,7 +10,7 @@ import { line } from "./text.js";
 
 /** @import {ItemLog, Shown} from "./items.js" */
 
-/** Which moment of a run is shown, and how that goes on. */
+/** The shown moment of a run, and its playback. */
 export class Playback {
   /**
    * @param {{log: ItemLog, schedule: () => void, save: () => void}} view
@@ -18,7 +18,7 @@ export class Playback {
    */
   constructor(view, moment) {
     this.view = view;
-    /** The moment that is shown, in seconds of the run; null: the latest. @type {number | null} */
+    /** The shown moment, in seconds of the run; null: the latest. @type {number | null} */
     this.moment = moment;
     this.playing = false;
     this.speed = Number(byId("speed").value);
@@ -42,7 +42,7 @@ export class Playback {
     this.view.schedule();
   }
 
-  /** Move on by the time that has passed since the last frame. */
+  /** Advance by the time since the last frame. */
   play() {
     if (!this.playing) return;
     const now = performance.now();
@@ -51,7 +51,7 @@ export class Playback {
     this.seek(moment);
   }
 
-  /** Say that what is shown is not what happens now, where that is so. */
+  /** Show a notice while the shown moment is not the latest. */
   draw() {
     const { log } = this.view;
     const host = byId("replaying");
@@ -68,10 +68,10 @@ export class Playback {
 
 const LANE_HEIGHT = 13;
 
-/** Half of the width of a slider's thumb: so far from its ends begins and ends what it stands for. */
+/** Half the width of a slider's thumb: the margin of its scale. */
 const THUMB = 8;
 
-/** Milliseconds after which the lanes of a run that goes on are drawn again. */
+/** Milliseconds between drawings of a running run's lanes. */
 const REDRAW = 500;
 
 /** @type {{[look: string]: string}} */
@@ -85,7 +85,7 @@ const LANE_COLOURS = {
   done: "--ok",
 };
 
-/** The scrubber of a run, and what went on when above it. */
+/** The scrubber of a run, with its activities above it. */
 export class ReplayBar {
   /** @param {{log: ItemLog, shown: Shown, playback: Playback}} view */
   constructor(view) {
@@ -109,7 +109,7 @@ export class ReplayBar {
     clearTimeout(this.later);
   }
 
-  /** Show what went on when above the slider, or the slider alone. @param {boolean} is */
+  /** Show the activities above the slider, or the slider alone. @param {boolean} is */
   open(is) {
     this.isOpen = is;
     remember(localStorage, "lanes", is);

@@ -10,10 +10,13 @@ import { line } from "./text.js";
 
 const kept = document.getElementById("saved")?.textContent;
 
-/** A run that has ended, saved in the page itself with all its items; null: there is a server, which has the runs. @type {{run: Json, seq: number, items: Sent[]} | null} */
+/**
+ * A run saved in the page itself, with all its items; null: a server has the runs. @type {{run:
+ * Json, seq: number, items: Sent[]} | null}
+ */
 export const saved = kept ? JSON.parse(kept) : null;
 
-/** What the server does not do, or that it cannot be reached (status 0). */
+/** A refusal of the server, or status 0 if it cannot be reached. */
 export class Refused extends Error {
   /** @param {number} status @param {string} message */
   constructor(status, message) {
@@ -22,17 +25,17 @@ export class Refused extends Error {
   }
 }
 
-/** What went wrong, in words. @param {unknown} error */
+/** The message of an error. @param {unknown} error */
 export function messageOf(error) {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Where the server has a run, or something of it. @param {string} id @param {string} [what] */
+/** The server's path of a run, or of a part of it. @param {string} id @param {string} [what] */
 export function runPath(id, what = "") {
   return `api/runs/${encodeURIComponent(id)}${what}`;
 }
 
-/** Where the page has a run. @param {string} id */
+/** The page's address of a run. @param {string} id */
 export function runAddress(id) {
   return `#run=${encodeURIComponent(id)}`;
 }
@@ -42,7 +45,7 @@ export function address(path) {
   return new URL(path, document.baseURI).href;
 }
 
-/** What was answered, where that is no refusal. @param {Response} response */
+/** The content of an answer, unless it is a refusal. @param {Response} response */
 export async function read(response) {
   const data = (response.headers.get("content-type") ?? "").includes("json")
     ? await response.json()

@@ -1,11 +1,11 @@
 // @ts-check
-/** Settings: the colours, and how wide the details are. */
+/** Settings: the theme, and the width of the details. */
 
 import { byId, icon, set } from "./elements.js";
 import { page } from "./screen.js";
 import { recall, remember } from "./storage.js";
 
-/** The share of the width that the details have, in percent. @param {number} share */
+/** The width of the details, in percent. @param {number} share */
 function widen(share) {
   const width = Math.max(20, Math.min(share, 75));
   document.documentElement.style.setProperty("--side", `${width}%`);
@@ -50,7 +50,7 @@ function colour(theme) {
   page.run?.replay.lanes(true);
 }
 
-/** Take the settings that were kept, and let them be changed. */
+/** Apply the stored settings, and let the user change them. */
 export function wireSettings() {
   byId("theme").onclick = () =>
     colour(THEMES[(THEMES.indexOf(recall(localStorage, "theme") ?? "system") + 1) % 3]);

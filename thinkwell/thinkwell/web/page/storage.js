@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page keeps: in the browser, and of what it has drawn. */
+/** The page's storage in the browser, and its memory of what was drawn. */
 
 /** @import {Json} from "./text.js" */
 
@@ -17,7 +17,7 @@ export function remember(storage, name, value) {
   try {
     storage.setItem(`thinkwell:${name}`, JSON.stringify(value));
   } catch {
-    // it is full, or not there: nothing is lost that matters
+    // it is full or missing: nothing important is lost
   }
 }
 
@@ -28,14 +28,14 @@ export class Sources {
     this.known = new Map();
   }
 
-  /** Whether a part is drawn from other values than before. @param {string} part @param {unknown[]} values */
+  /** Whether the values of a part have changed. @param {string} part @param {unknown[]} values */
   changed(part, values) {
     const before = this.known.get(part);
     this.known.set(part, values);
     return before?.length !== values.length || before.some((each, i) => each !== values[i]);
   }
 
-  /** Have a part drawn again in any case. @param {string} part */
+  /** Draw a part again in any case. @param {string} part */
   forget(part) {
     this.known.delete(part);
   }

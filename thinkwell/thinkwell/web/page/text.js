@@ -1,9 +1,15 @@
 // @ts-check
-/** Texts that are fit to be shown, and addresses that may be followed. The server has cleaned what agents say. */
+/**
+ * Texts that are safe to show, and addresses that are safe to follow. The server has cleaned the
+ * agents' texts.
+ */
 
 /** @typedef {any} Json A JSON value. */
 
-/** What a line of text has no use for: it controls a display, or does not show. Scripts and emoji need joiners. */
+/**
+ * Characters without a use in a line of text: controls and invisible ones. Scripts and emoji need
+ * joiners.
+ */
 const BLANK = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\s]+/gu;
 
 /**
@@ -27,7 +33,10 @@ export function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An address that may be followed; null: it may not, or it is not certain where it leads. @param {string} url */
+/**
+ * An address that is safe to follow; null: it is not safe, or its target is uncertain. @param
+ * {string} url
+ */
 export function safeLink(url) {
   if (url.length > 4000 || /[\x00-\x20\x7f-\x9f]/.test(url)) return null;
   if (/^mailto:/i.test(url)) return url;

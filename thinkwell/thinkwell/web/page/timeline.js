@@ -10,7 +10,10 @@ import { LONG, NEAR, topsOf, windowOf } from "./windows.js";
  * @import {Maker} from "./nodes.js"
  */
 
-/** Kinds of rows, by the letters that their ids begin with; others are called by their ids. @type {{[letter: string]: string}} */
+/**
+ * Kinds of rows, by the first letter of their ids; others are named by their ids. @type {{[letter:
+ * string]: string}}
+ */
 const KINDS = {
   a: "attempt",
   c: "tool",
@@ -24,7 +27,7 @@ const KINDS = {
   u: "user",
 };
 
-/** What is taken for the height of a row that was never in the document. */
+/** The assumed height of a row that was never in the document. */
 const GUESS = 38;
 
 /** The rows of a run in the document: all of them, or those near what is visible. */
@@ -45,7 +48,7 @@ export class Timeline {
     this.rows = [];
     this.tops = new Float64Array(1);
     this.stick = true;
-    /** How far it was scrolled. */
+    /** Its scroll position. */
     this.top = 0;
     this.sizes = new ResizeObserver((entries) => this.measured(entries));
     this.sizes.observe(this.host);
@@ -62,7 +65,7 @@ export class Timeline {
   scrolled() {
     const { scrollTop, clientHeight, scrollHeight } = this.host;
     const atEnd = scrollTop + clientHeight >= scrollHeight - NEAR;
-    // That more has come below is no reason to stay behind; only who scrolls up wants to.
+    // New rows below do not end the following; only scrolling up does.
     if (atEnd || scrollTop < this.top) this.stick = atEnd;
     this.top = scrollTop;
     byId("latest").hidden = this.stick;
@@ -86,7 +89,7 @@ export class Timeline {
     this.top = this.host.scrollTop;
   }
 
-  /** Go to the end, and stay there while more comes. */
+  /** Go to the end, and follow it. */
   toLatest() {
     this.stick = true;
     byId("latest").hidden = true;
@@ -122,7 +125,7 @@ export class Timeline {
     else if (anchor) this.restore(anchor);
   }
 
-  /** Which rows are to be in the document. @returns {[number, number]} */
+  /** The rows that are in the document. @returns {[number, number]} */
   shown() {
     const height = this.host.clientHeight || 800;
     const top = this.stick ? this.tops[this.rows.length] - height : this.host.scrollTop;
@@ -148,7 +151,7 @@ export class Timeline {
     return known.host;
   }
 
-  /** The row at the top of what is visible, and how far it is from there. */
+  /** The first visible row, and its distance from the top. */
   anchor() {
     const top = this.host.scrollTop;
     for (const node of this.host.children) {
@@ -168,7 +171,7 @@ export class Timeline {
       this.host.scrollTop = top - offset;
   }
 
-  /** Move the focus to the next row, or the one before. @param {number} by */
+  /** Move the focus to the next or previous row. @param {number} by */
   step(by) {
     const { activeElement } = document;
     const current = activeElement?.closest?.(".row");

@@ -1,20 +1,20 @@
 // @ts-check
-/** The items of a run, as they come. */
+/** Receives the items of a run. */
 
 import { request } from "./requests.js";
 import { address, Refused, runPath } from "./server.js";
 
 /** @import {Sent} from "./items.js" */
 
-/** Seconds after which a connection that was refused is tried again, the first time and at most. */
+/** Seconds before another attempt after a refused connection, at first and at most. */
 export const PATIENCE = [1, 15];
 
-/** Receives the items of a run, and comes back after whatever cuts the connection. */
+/** Receives the items of a run, and reconnects after interruptions. */
 export class Watch {
   /**
    * @param {string} id
    * @param {(items: Sent[], size: number) => void} receive
-   * @param {() => void} begin All items come anew.
+   * @param {() => void} begin Called before all items come again.
    * @param {(state: "live" | "reconnecting" | "over" | "gone") => void} tell
    */
   constructor(id, receive, begin, tell) {
@@ -45,7 +45,7 @@ export class Watch {
     source.addEventListener("end", () => this.close("over"));
     source.onerror = () => {
       if (source !== this.source) return;
-      this.tell("reconnecting"); // the browser tries again by itself, unless the server has refused
+      this.tell("reconnecting"); // the browser reconnects by itself, unless the server has refused
       if (source.readyState === EventSource.CLOSED) this.lost();
     };
   }
@@ -57,7 +57,7 @@ export class Watch {
     this.receive(JSON.parse(message.data), message.data.length);
   }
 
-  /** Find out why the server has refused, and come back later unless there is nothing to come back for. */
+  /** Find out why the server has refused, and reconnect later unless that is pointless. */
   async lost() {
     try {
       await request("GET", runPath(this.id));

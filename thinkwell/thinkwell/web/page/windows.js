@@ -1,20 +1,20 @@
 // @ts-check
-/** Windows of long lists: which rows are in the document. */
+/** Windows of long lists: the rows that are in the document. */
 
 /** Rows from which on only those near the visible part of a list are in the document. */
 export const LONG = 500;
 
-/** So near to its end the timeline counts as at its end. */
+/** Pixels from its end at which the timeline counts as at its end. */
 export const NEAR = 48;
 
 /** Pixels above and below the visible part that are in the document too. */
 const AROUND = 1200;
 
 /**
- * Where each row begins, and at last where all of them end.
+ * The top of each row, and the end of the last.
  * @param {ReadonlyArray<{id: string}>} rows
- * @param {ReadonlyMap<string, number>} heights Those that were measured.
- * @param {number} guess What is taken for the height of the others.
+ * @param {ReadonlyMap<string, number>} heights The measured heights.
+ * @param {number} guess The assumed height of the others.
  */
 export function topsOf(rows, heights, guess) {
   const tops = new Float64Array(rows.length + 1);
@@ -25,10 +25,10 @@ export function topsOf(rows, heights, guess) {
 }
 
 /**
- * Which rows are in the document: from, and up to.
+ * The rows in the document: from, and up to.
  * @param {Float64Array} tops
- * @param {number} top Where the visible part begins.
- * @param {number} height How high it is.
+ * @param {number} top The top of the visible part.
+ * @param {number} height Its height.
  * @returns {[number, number]}
  */
 export function windowOf(tops, top, height) {

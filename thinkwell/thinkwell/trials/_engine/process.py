@@ -12,15 +12,15 @@ import anyio
 import msgspec
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from thinkwell.trials._engine.settings import LOST, NO_STORE, PATIENCE, Ready
 from thinkwell.trials._errors import StoreError, WorkerFailed
-from thinkwell.trials._settings import LOST, NO_STORE, PATIENCE, Ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from anyio.abc import ByteReceiveStream, Process
 
-    from thinkwell.trials._settings import Settings
+    from thinkwell.trials._engine.settings import Settings
 
 __all__ = ("run_worker",)
 
@@ -68,17 +68,19 @@ async def run_worker(settings: Settings, ready: Callable[[Ready], object]) -> No
 async def _run_once(settings: Settings, ready: Callable[[Ready], object]) -> tuple[int, str]:
     """Run it once; return its exit code, and the last that it wrote to standard error."""
     told = deque[str](maxlen=TAIL)
-    command = [sys.executable, "-P", "-m", "thinkwell.trials._worker"]
+    command = [sys.executable, "-P", "-m", "thinkwell.trials._engine.worker"]
     async with await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
+
+        def said(line: str) -> None:
+            ready(msgspec.json.decode(line, type=Ready))
+
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_read, process.stderr, told.append)
-                tasks.start_soon(
-                    _read, process.stdout, lambda line: ready(msgspec.json.decode(line, type=Ready))
-                )
+                tasks.start_soon(_read, process.stdout, said)
                 with suppress(anyio.BrokenResourceError):
                     await process.stdin.send(msgspec.json.encode(settings) + b"\n")
                 await process.wait()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Outcome(Generic[T]):
+class Settlement(Generic[T]):
     """What a run comes to: the side that its run settles. Users get it as a `ThoughtResult`."""
 
     def __init__(

@@ -16,18 +16,18 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
+from thinkwell.trials._engine.lease import owned
+from thinkwell.trials._engine.process import run_worker
+from thinkwell.trials._engine.settings import Settings
+from thinkwell.trials._engine.store import Store
 from thinkwell.trials._errors import StoreError
-from thinkwell.trials._lease import owned
-from thinkwell.trials._process import run_worker
-from thinkwell.trials._settings import Settings
-from thinkwell.trials._store import Store
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Generator, Mapping, Sequence
 
+    from thinkwell.trials._engine.settings import Pace, Ready
     from thinkwell.trials._plan import Plan
-    from thinkwell.trials._settings import Pace, Ready
     from thinkwell.trials._trial import Trial
 
 __all__ = ("kept_trials", "run_plan", "serve")

@@ -36,7 +36,7 @@ _NOTES: Final = (
 def changes_in(patch: str, kept: Kept = WHOLE) -> Iterator[FileChange]:
     """Yield the change of each file in a patch as ``git diff`` writes it.
 
-    What is no such line is passed over: nothing about a patch is trusted.
+    Malformed lines are passed over: an agent may have written the patch.
 
     Args:
         patch: The patch.

@@ -24,7 +24,7 @@ from thinkwell.trials._errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator
 
-    from thinkwell.trials._store import Store
+    from thinkwell.trials._engine.store import Store
 
 __all__ = ("Lease", "bury", "owned")
 

@@ -16,7 +16,7 @@ from thinkwell._display import phases
 from thinkwell._display.summary import error_words
 from thinkwell.errors import BudgetExceeded
 from thinkwell.trials._checks import run_check
-from thinkwell.trials._store import NO_CHANGES, Ended, Running
+from thinkwell.trials._engine.values import NO_CHANGES, Ended, Running
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from thinkwell import ThoughtStream
     from thinkwell.events import JsonValue
     from thinkwell.trials._checks import Check
+    from thinkwell.trials._engine.values import Name
     from thinkwell.trials._plan import Limits, Plan
-    from thinkwell.trials._store import Name
 
 __all__ = ("Progress", "Purse", "run_attempt", "total_budget", "words_of")
 

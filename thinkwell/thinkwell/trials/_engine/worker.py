@@ -1,7 +1,7 @@
 """The worker: a process that runs trials. Only here DBOS is imported.
 
-It is started by `thinkwell.trials._process`, which writes its settings on standard input and keeps that open:
-it leaves when its program leaves or dies.
+It is started by `thinkwell.trials._engine.process`, which writes its settings on standard input and keeps
+that open: it leaves when its program leaves or dies.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from anyio import to_thread
 
 from thinkwell import open_agent
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._attempt import Progress, Purse, run_attempt, total_budget, words_of
+from thinkwell.trials._engine.attempt import Progress, Purse, run_attempt, total_budget, words_of
+from thinkwell.trials._engine.lease import Lease, bury, owned
+from thinkwell.trials._engine.settings import LEAVE, LOST, NO_STORE, Ready, Settings
+from thinkwell.trials._engine.store import Store
+from thinkwell.trials._engine.values import Attempt, Running
 from thinkwell.trials._errors import StoreError
-from thinkwell.trials._lease import Lease, bury, owned
 from thinkwell.trials._plan import Plan
-from thinkwell.trials._settings import LEAVE, LOST, NO_STORE, Ready, Settings
-from thinkwell.trials._store import Attempt, Running, Store
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from thinkwell import Budget
-    from thinkwell.trials._dispatcher import Dispatcher
-    from thinkwell.trials._store import Ended, Name
+    from thinkwell.trials._engine.dispatcher import Dispatcher
+    from thinkwell.trials._engine.values import Ended, Name
 
 T = TypeVar("T")
 
@@ -238,8 +239,10 @@ class _Worker:
                 await self._attempt(*begun)
 
     async def _attempt(self, attempt: Attempt, kept: _Kept) -> None:
-        with anyio.CancelScope() as scope:
-            self._live[attempt] = live = _Live(scope, kept.total)
+        scope = anyio.CancelScope()
+        self._live[attempt] = live = _Live(scope, kept.total)
+        ended: Ended | None = None
+        with scope:
             if self._leaving:
                 scope.cancel()
             ended = await run_attempt(
@@ -249,8 +252,8 @@ class _Worker:
                 recording=self._recording(attempt),
             )
         with anyio.CancelScope(shield=True):
-            if not scope.cancelled_caught:
-                await self._surely(lambda: self._end(attempt, ended))
+            if ended is not None:
+                await self._surely(partial(self._end, attempt, ended))
             elif self._leaving:
                 await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
         del self._live[attempt]
@@ -306,6 +309,7 @@ async def _ready(settings: Settings, worker: str) -> Ready:
 
 async def _main(settings: Settings) -> NoReturn:
     store = await to_thread.run_sync(Store, settings.store)
+    exit_code = 0
     with owned(store, "worker", PREDECESSOR):
         async with anyio.from_thread.BlockingPortal() as portal:
             worker = _Worker(settings, store, portal)
@@ -314,7 +318,7 @@ async def _main(settings: Settings) -> NoReturn:
             if not ready.agents:
                 _say(ready)
                 _end(0)
-            from thinkwell.trials._dispatcher import Dispatcher  # imports DBOS
+            from thinkwell.trials._engine.dispatcher import Dispatcher  # imports DBOS
 
             dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
             await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
@@ -328,7 +332,8 @@ async def _main(settings: Settings) -> NoReturn:
                     tasks.cancel_scope.cancel()
             await to_thread.run_sync(worker.lease.end)
             await portal.stop(cancel_remaining=True)  # trials that wait for their turn
-    _end(worker.exit_code)
+            exit_code = worker.exit_code
+    _end(exit_code)
 
 
 def _say(ready: Ready) -> None:

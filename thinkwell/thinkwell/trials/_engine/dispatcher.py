@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from dbos import DBOS, WorkflowStatusString
 from dbos import _serialization as dbos_serialization
 
-from thinkwell.trials._settings import Pace
-from thinkwell.trials._store import MAX_ATTEMPTS
+from thinkwell.trials._engine.settings import Pace
+from thinkwell.trials._engine.store import MAX_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from thinkwell.trials._store import Name, Store
+    from thinkwell.trials._engine.store import Store
+    from thinkwell.trials._engine.values import Name
 
 __all__ = ("Dispatcher",)
 

@@ -9,23 +9,24 @@ import json
 import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import sqlalchemy as sa
-from msgspec import Struct
+from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from thinkwell.trials._changes import Changes
+from thinkwell.trials._engine import tables as t
+from thinkwell.trials._engine.values import NO_CHANGES, Attempt, Ended, Name, Running, WorkerRow
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._trial import Spent, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Sequence
 
-    from thinkwell.trials._trial import Status
 
-__all__ = ("MAX_ATTEMPTS", "Attempt", "Ended", "Name", "Running", "Store", "WorkerRow", "shown")
+__all__ = ("MAX_ATTEMPTS", "LeaseLost", "Store", "shown")
 
 VERSION: Final = 1
 """Of the tables. A release that changes them raises it, and brings older ones up to date."""
@@ -35,112 +36,6 @@ PATIENCE: Final = 30
 
 MAX_ATTEMPTS: Final = 25
 """How often a trial is begun at most. One that ends its worker each time would else do so forever."""
-
-NO_CHANGES: Final = Changes(repository="", _parts=())
-
-Name: TypeAlias = tuple[str, str, int]
-"""What names a trial in a plan: input, agent, and the number of the repeat."""
-
-_metadata: Final = sa.MetaData()
-
-_version: Final = sa.Table(
-    "thinkwell_store", _metadata, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False)
-)
-
-_plans: Final = sa.Table(
-    "thinkwell_plans",
-    _metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("revision", sa.Integer, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
-)
-
-_trials: Final = sa.Table(
-    "thinkwell_trials",
-    _metadata,
-    sa.Column("plan", sa.Text, primary_key=True),
-    sa.Column("input", sa.Text, primary_key=True),
-    sa.Column("agent", sa.Text, primary_key=True),
-    sa.Column("repeat", sa.Integer, primary_key=True),
-    sa.Column("status", sa.Text, nullable=False, index=True),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("dispatch", sa.Integer, nullable=False),
-    sa.Column("dispatched", sa.Boolean, nullable=False),
-    sa.Column("phase", sa.Text, nullable=False),
-    sa.Column("score", sa.Float),
-    sa.Column("detail", sa.Text, nullable=False),
-    sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("error", sa.Text),
-    sa.Column("result", sa.Text),
-    sa.Column("changes", sa.Text),
-    sa.Column("recording", sa.Text),
-)
-_SUMMARY: Final = [column for column in _trials.c if column.name not in ("result", "changes")]
-
-_attempts: Final = sa.Table(
-    "thinkwell_attempts",
-    _metadata,
-    sa.Column("plan", sa.Text, primary_key=True),
-    sa.Column("input", sa.Text, primary_key=True),
-    sa.Column("agent", sa.Text, primary_key=True),
-    sa.Column("repeat", sa.Integer, primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("worker", sa.Text, nullable=False),
-    sa.Column("tool_calls", sa.Integer, nullable=False),
-    sa.Column("tokens", sa.BigInteger, nullable=False),
-    sa.Column("cost", sa.Float),
-)
-
-_workers: Final = sa.Table(
-    "thinkwell_workers",
-    _metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("beat", sa.Float, nullable=False),
-    sa.Column("lease", sa.Float, nullable=False),
-    sa.Column("agents", sa.Text, nullable=False),
-    sa.Column("host", sa.Text, nullable=False),
-)
-
-
-class Attempt(Struct, frozen=True):
-    """An attempt of a trial."""
-
-    plan: str
-    name: Name
-    number: int
-    worker: str
-
-
-class Running(Struct, frozen=True, kw_only=True):
-    """What an attempt has come to so far."""
-
-    phase: str = ""
-    spent: Spent = Spent()
-
-
-class Ended(Struct, frozen=True, kw_only=True):
-    """What an attempt has come to at its end."""
-
-    status: Status
-    spent: Spent = Spent()
-    seconds: float = 0.0
-    score: float | None = None
-    detail: str = ""
-    error: str | None = None
-    result: Any = None
-    changes: Changes = NO_CHANGES
-    recording: str | None = None
-
-
-class WorkerRow(Struct, frozen=True, kw_only=True):
-    """A worker, as the store knows it."""
-
-    id: str
-    agents: tuple[str, ...]
-    """The agents that it can run."""
-    host: str
-    late: bool
-    """Whether its lease has run out."""
 
 
 class Store:
@@ -190,32 +85,32 @@ class Store:
     def save(self, plan: str, body: str, names: Sequence[Name]) -> None:
         """Save a plan with its trials, those that are new; let those that were cancelled wait again."""
         with self._working("written") as tx:
-            _write(tx, _plans, {"id": plan}, {"body": body}, {"revision": 0})
-            tx.execute(_plans.update().where(_plans.c.id == plan).values(revision=_plans.c.revision + 1))
-            of_plan = _trials.c.plan == plan
+            _write(tx, t.plans, {"id": plan}, {"body": body}, {"revision": 0})
+            tx.execute(t.plans.update().where(t.plans.c.id == plan).values(revision=t.plans.c.revision + 1))
+            of_plan = t.trials.c.plan == plan
             found = tx.execute(sa.select(*_NAME).where(of_plan))
             known = {(row.input, row.agent, row.repeat) for row in found}
             new = [_new_row(plan, name) for name in names if name not in known]
             if new:
-                tx.execute(_trials.insert(), new)
-            again = _trials.update().where(of_plan, _trials.c.status == "cancelled")
+                tx.execute(t.trials.insert(), new)
+            again = t.trials.update().where(of_plan, t.trials.c.status == "cancelled")
             tx.execute(again.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
 
     def cancel(self, plan: str, why: str) -> None:
         """Cancel the trials of a plan that have not ended."""
-        open_ones = _trials.update().where(_trials.c.plan == plan, _OPEN)
+        open_ones = t.trials.update().where(t.trials.c.plan == plan, _OPEN)
         with self._working("written") as tx:
             tx.execute(open_ones.values(status="cancelled", error=why, phase=""))
 
     def revision(self, plan: str) -> int | None:
         """Return how often a plan was saved; ``None``: there is none."""
         with self._working("read") as tx:
-            return tx.execute(sa.select(_plans.c.revision).where(_plans.c.id == plan)).scalar()
+            return tx.execute(sa.select(t.plans.c.revision).where(t.plans.c.id == plan)).scalar()
 
     def body(self, plan: str) -> str:
         """Return a plan."""
         with self._working("read") as tx:
-            return str(tx.execute(sa.select(_plans.c.body).where(_plans.c.id == plan)).scalar_one())
+            return str(tx.execute(sa.select(t.plans.c.body).where(t.plans.c.id == plan)).scalar_one())
 
     def trials(self, plan: str, *, whole: bool = True) -> list[Trial]:
         """Return the trials of a plan.
@@ -224,13 +119,13 @@ class Store:
             plan: Its id.
             whole: Whether with their results and changes, which may be large.
         """
-        columns = list(_trials.c) if whole else _SUMMARY
-        totals = sa.select(*_spent_sums(), _attempts.c.input, _attempts.c.agent, _attempts.c.repeat)
-        totals = totals.where(_attempts.c.plan == plan)
-        totals = totals.group_by(_attempts.c.input, _attempts.c.agent, _attempts.c.repeat)
+        columns = list(t.trials.c) if whole else t.SUMMARY
+        totals = sa.select(*_spent_sums(), t.attempts.c.input, t.attempts.c.agent, t.attempts.c.repeat)
+        totals = totals.where(t.attempts.c.plan == plan)
+        totals = totals.group_by(t.attempts.c.input, t.attempts.c.agent, t.attempts.c.repeat)
         with self._working("read") as tx:
             spent = {(row.input, row.agent, row.repeat): _spent_of(row) for row in tx.execute(totals)}
-            rows = tx.execute(sa.select(*columns).where(_trials.c.plan == plan)).all()
+            rows = tx.execute(sa.select(*columns).where(t.trials.c.plan == plan)).all()
         return [_trial_of(row, spent.get((row.input, row.agent, row.repeat), Spent())) for row in rows]
 
     def spent(self, plan: str, *, but: str | None = None) -> Spent:
@@ -240,9 +135,9 @@ class Store:
             plan: Its id.
             but: A worker whose attempts do not count.
         """
-        sums = sa.select(*_spent_sums()).where(_attempts.c.plan == plan)
+        sums = sa.select(*_spent_sums()).where(t.attempts.c.plan == plan)
         if but is not None:
-            sums = sums.where(_attempts.c.worker != but)
+            sums = sums.where(t.attempts.c.worker != but)
         with self._working("read") as tx:
             return _spent_of(tx.execute(sums).one())
 
@@ -257,23 +152,23 @@ class Store:
         return self._open(dispatched=False)
 
     def _open(self, *, dispatched: bool) -> list[tuple[str, Name, int]]:
-        rows = sa.select(_trials.c.plan, *_NAME, _trials.c.dispatch)
+        rows = sa.select(t.trials.c.plan, *_NAME, t.trials.c.dispatch)
         with self._working("read") as tx:
-            found = tx.execute(rows.where(_OPEN, _trials.c.dispatched == dispatched)).all()
+            found = tx.execute(rows.where(_OPEN, t.trials.c.dispatched == dispatched)).all()
         return [(row.plan, (row.input, row.agent, row.repeat), row.dispatch) for row in found]
 
     def dispatched(self, trials: Iterable[tuple[str, Name, int]]) -> None:
         """Note that these are in a queue."""
         with self._working("written") as tx:
             for plan, name, dispatch in trials:
-                where = (*_is(_trials, plan, name), _trials.c.dispatch == dispatch)
-                tx.execute(_trials.update().where(*where).values(dispatched=True))
+                where = (*_is(t.trials, plan, name), t.trials.c.dispatch == dispatch)
+                tx.execute(t.trials.update().where(*where).values(dispatched=True))
 
     def dispatch_again(self, plan: str, name: Name, dispatch: int) -> None:
         """Note that a trial is in no queue any more, though it has not ended."""
         with self._working("written") as tx:
-            where = (*_is(_trials, plan, name), _OPEN, _trials.c.dispatch == dispatch)
-            tx.execute(_trials.update().where(*where).values(**_DISPATCH_AGAIN))
+            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
+            tx.execute(t.trials.update().where(*where).values(**_DISPATCH_AGAIN))
 
     # Attempts
 
@@ -287,24 +182,24 @@ class Store:
         with self._working("written") as tx:
             if not _alive(tx, worker):
                 raise LeaseLost
-            where = (*_is(_trials, plan, name), _OPEN, _trials.c.dispatch == dispatch)
+            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
             more = tx.execute(
-                _trials.update()
+                t.trials.update()
                 .where(*where)
-                .values(attempt=_trials.c.attempt + 1, status="running", phase="")
-                .returning(_trials.c.attempt)
+                .values(attempt=t.trials.c.attempt + 1, status="running", phase="")
+                .returning(t.trials.c.attempt)
             ).one_or_none()
             if more is None:
                 return None
             if more.attempt > MAX_ATTEMPTS:
                 why = f"it was begun {MAX_ATTEMPTS} times, and its worker died each time; see what it does"
                 tx.execute(
-                    _trials.update().where(*where).values(status="error", error=why, attempt=MAX_ATTEMPTS)
+                    t.trials.update().where(*where).values(status="error", error=why, attempt=MAX_ATTEMPTS)
                 )
                 return None
             attempt = Attempt(plan, name, more.attempt, worker)
             tx.execute(
-                _attempts.insert().values(**_attempt_key(attempt), worker=worker, tool_calls=0, tokens=0)
+                t.attempts.insert().values(**_attempt_key(attempt), worker=worker, tool_calls=0, tokens=0)
             )
         return attempt
 
@@ -312,7 +207,9 @@ class Store:
         """Note what attempts have come to so far, those that are the newest."""
         with self._working("written") as tx:
             for attempt, now in running:
-                changed = tx.execute(_trials.update().where(*_newest(attempt)).values(phase=_text(now.phase)))
+                changed = tx.execute(
+                    t.trials.update().where(*_newest(attempt)).values(phase=_text(now.phase))
+                )
                 if changed.rowcount:
                     self._charge(tx, attempt, now.spent)
 
@@ -339,7 +236,7 @@ class Store:
             "recording": ended.recording,
         }
         with self._working("written") as tx:
-            changed = tx.execute(_trials.update().where(*_newest(attempt)).values(**values))
+            changed = tx.execute(t.trials.update().where(*_newest(attempt)).values(**values))
             if changed.rowcount:
                 self._charge(tx, attempt, ended.spent)
         return bool(changed.rowcount)
@@ -347,14 +244,16 @@ class Store:
     def give_back(self, attempt: Attempt, spent: Spent) -> None:
         """Let a trial wait again, as its worker leaves."""
         with self._working("written") as tx:
-            changed = tx.execute(_trials.update().where(*_newest(attempt)).values(status="waiting", phase=""))
+            changed = tx.execute(
+                t.trials.update().where(*_newest(attempt)).values(status="waiting", phase="")
+            )
             if changed.rowcount:
                 self._charge(tx, attempt, spent)
 
     def _charge(self, tx: sa.Connection, attempt: Attempt, spent: Spent) -> None:
-        where = [_attempts.c[name] == value for name, value in _attempt_key(attempt).items()]
+        where = [t.attempts.c[name] == value for name, value in _attempt_key(attempt).items()]
         values = {"tool_calls": spent.tool_calls, "tokens": spent.tokens, "cost": spent.cost}
-        tx.execute(_attempts.update().where(*where).values(**values))
+        tx.execute(t.attempts.update().where(*where).values(**values))
 
     # Workers
 
@@ -368,23 +267,23 @@ class Store:
             "beat": self._now,
         }
         with self._working("written") as tx:
-            tx.execute(_workers.insert().values(**row))
+            tx.execute(t.workers.insert().values(**row))
 
     def beat(self, tx: sa.Connection, worker: str) -> bool:
         """Say that a worker lives; return whether it still has its lease."""
-        alive = _workers.update().where(_workers.c.id == worker).values(beat=self._now)
+        alive = t.workers.update().where(t.workers.c.id == worker).values(beat=self._now)
         return bool(tx.execute(alive).rowcount)
 
     def leave(self, worker: str) -> None:
         """Remove a worker: it has left, or is dead."""
         with self._working("written") as tx:
-            tx.execute(_workers.delete().where(_workers.c.id == worker))
+            tx.execute(t.workers.delete().where(t.workers.c.id == worker))
 
     def workers(self) -> list[WorkerRow]:
         """Return the workers."""
-        late = (_workers.c.beat + _workers.c.lease < self._now).label("late")
+        late = (t.workers.c.beat + t.workers.c.lease < self._now).label("late")
         with self._working("read") as tx:
-            rows = tx.execute(sa.select(_workers, late)).all()
+            rows = tx.execute(sa.select(t.workers, late)).all()
         return [
             WorkerRow(
                 id=row.id,
@@ -408,15 +307,15 @@ class Store:
         """Make the tables, or check that they are of this version."""
         if not self.embedded:  # of several that find it empty, one makes the tables
             tx.execute(sa.select(sa.func.pg_advisory_xact_lock(0x74776B74)))
-        elif not sa.inspect(tx).has_table(_version.name):
+        elif not sa.inspect(tx).has_table(t.versions.name):
             tx.exec_driver_sql("BEGIN IMMEDIATE")
-        if not sa.inspect(tx).has_table(_version.name):
+        if not sa.inspect(tx).has_table(t.versions.name):
             if self.embedded and sa.inspect(tx).get_table_names():
                 raise self.error("it is another program's database; name another file")
-            _metadata.create_all(tx)
-            tx.execute(_version.insert().values(version=VERSION))
+            t.metadata.create_all(tx)
+            tx.execute(t.versions.insert().values(version=VERSION))
             return
-        found = tx.execute(sa.select(_version.c.version)).scalar_one()
+        found = tx.execute(sa.select(t.versions.c.version)).scalar_one()
         if found != VERSION:
             newer = f"its tables have version {found}, and this thinkwell knows {VERSION}"
             raise self.error(f"{newer}; use the version of thinkwell that made it, or a newer one")
@@ -435,9 +334,9 @@ class LeaseLost(Exception):  # noqa: N818 - the name says what happened
     """A worker's lease has run out, and others have taken over what it ran."""
 
 
-_NAME: Final = (_trials.c.input, _trials.c.agent, _trials.c.repeat)
-_OPEN: Final = _trials.c.status.in_(("waiting", "running"))
-_DISPATCH_AGAIN: Final[dict[str, Any]] = {"dispatched": False, "dispatch": _trials.c.dispatch + 1}
+_NAME: Final = (t.trials.c.input, t.trials.c.agent, t.trials.c.repeat)
+_OPEN: Final = t.trials.c.status.in_(("waiting", "running"))
+_DISPATCH_AGAIN: Final[dict[str, Any]] = {"dispatched": False, "dispatch": t.trials.c.dispatch + 1}
 
 
 def shown(url: sa.URL) -> str:
@@ -467,7 +366,6 @@ def _engine(url: sa.URL) -> sa.Engine:
         return sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     engine = sa.create_engine(url, connect_args={"check_same_thread": False}, pool_size=20)
 
-    @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
         connection.isolation_level = "IMMEDIATE"
         connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
@@ -476,6 +374,7 @@ def _engine(url: sa.URL) -> sa.Engine:
         # DBOS asks for fractions of a second, which SQLite has only since 3.42.
         connection.create_function("unixepoch", -1, _unixepoch)
 
+    event.listen(engine, "connect", connected)
     return engine
 
 
@@ -498,14 +397,14 @@ def _reason(exc: SQLAlchemyError, what: str) -> str:
 def _write(
     tx: sa.Connection, table: sa.Table, key: dict[str, Any], values: dict[str, Any], first: dict[str, Any]
 ) -> None:
-    """Write a row, whether or not it is there.
+    """Write a row: change it, or add it.
 
     Args:
         tx: The transaction.
         table: The table.
         key: The columns that name the row.
         values: What to write.
-        first: What to write besides, if it is not there.
+        first: What to write besides, if it is new.
     """
     where = [table.c[name] == value for name, value in key.items()]
     if not tx.execute(table.update().where(*where).values(**values)).rowcount:
@@ -547,17 +446,17 @@ def _attempt_key(attempt: Attempt) -> dict[str, Any]:
 
 def _newest(attempt: Attempt) -> tuple[sa.ColumnElement[bool], ...]:
     """Select a trial if this attempt is its newest, still wanted, and of a worker with a lease."""
-    holds = sa.exists().where(_workers.c.id == attempt.worker)
-    running = _trials.c.status == "running"
-    return (*_is(_trials, attempt.plan, attempt.name), _trials.c.attempt == attempt.number, running, holds)
+    holds = sa.exists().where(t.workers.c.id == attempt.worker)
+    running = t.trials.c.status == "running"
+    return (*_is(t.trials, attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
 
 
 def _alive(tx: sa.Connection, worker: str) -> bool:
-    return bool(tx.execute(sa.select(sa.exists().where(_workers.c.id == worker))).scalar())
+    return bool(tx.execute(sa.select(sa.exists().where(t.workers.c.id == worker))).scalar())
 
 
 def _spent_sums() -> tuple[sa.ColumnElement[Any], ...]:
-    return tuple(sa.func.sum(_attempts.c[name]).label(name) for name in ("tool_calls", "tokens", "cost"))
+    return tuple(sa.func.sum(t.attempts.c[name]).label(name) for name in ("tool_calls", "tokens", "cost"))
 
 
 def _spent_of(row: Any) -> Spent:

@@ -16,10 +16,10 @@ from thinkwell._display.diffs import Kept
 from thinkwell._display.items import panels, rows
 from thinkwell._display.items.html import LEAST, to_html
 from thinkwell._display.items.nodes import element
-from thinkwell._display.patches import LONGEST, changes_in
 from thinkwell._display.text import clean, line
-from thinkwell.trials._report_style import PAGE_STYLE
-from thinkwell.trials._words import money, spent_words, totals
+from thinkwell.trials._files.patches import LONGEST, changes_in
+from thinkwell.trials._files.style import PAGE_STYLE
+from thinkwell.trials._files.words import money, spent_words, totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
