@@ -38,7 +38,7 @@ def test_a_plan_is_run_and_not_run_again(plan: Path) -> None:
 
     done = run_command("trials", str(plan))
     assert done.code == 0, done.err
-    assert "[2/2] " in done.err
+    assert "2/2 done" in done.err
     assert done.out.splitlines()[1].split()[:2] == ["builtin", "2/2"]
 
     done = run_command("trials", str(plan))

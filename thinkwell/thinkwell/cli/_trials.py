@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,13 +17,13 @@ from thinkwell._display.text import line
 from thinkwell._display.urls import without_password
 from thinkwell.cli._database import DatabaseFileOption, DatabaseOption, database
 from thinkwell.cli._errors import LIMIT, NO_RESULT, OK, needing, told
-from thinkwell.cli._options import JsonOption, QuietOption
-from thinkwell.cli._process import Ending, log_to_stderr, say
+from thinkwell.cli._options import JsonOption, QuietOption, file_option
+from thinkwell.cli._process import Ending, log_to_stderr
 
 if TYPE_CHECKING:
     from thinkwell.trials import Forecast, PlanFile, Report, Trial
 
-EXTRAS: Final = {"sqlalchemy": "trials", "dbos": "trials", "scipy": "trials"}
+EXTRAS: Final = {"sqlalchemy": "trials", "dbos": "trials", "scipy": "trials", "pygal": "trials"}
 """The extra that installs each missing package."""
 
 
@@ -44,6 +45,9 @@ def trials(
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Leave the work to those of `thinkwell worker`.")
     ] = False,
+    report: Annotated[
+        Path | None, file_option("--report", "Write a report there, as a page of HTML, for a browser.")
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -56,7 +60,7 @@ def trials(
     \b
     Examples:
       thinkwell trials plan.toml --dry-run
-      thinkwell trials plan.toml
+      thinkwell trials plan.toml --report report.html
       thinkwell trials plan.toml --resume --json > report.json
 
     \b
@@ -79,7 +83,7 @@ def trials(
             typer.echo(msgspec.json.encode(forecast).decode() if as_json else str(forecast))
             return
         _check_resume(forecast, file, resume=resume)
-        raise typer.Exit(anyio.run(_run, file, not no_worker, as_json, quiet))
+        raise typer.Exit(anyio.run(_run, file, not no_worker, report, as_json, quiet))
 
 
 def _check_resume(forecast: Forecast, file: PlanFile, *, resume: bool) -> None:
@@ -89,16 +93,21 @@ def _check_resume(forecast: Forecast, file: PlanFile, *, resume: bool) -> None:
     if forecast.kept and not resume:
         raise typer.BadParameter(
             f"{store} has {plural(forecast.kept, 'trial')} of this plan ({forecast.ended} have ended); "
-            "go on with --resume, or begin anew elsewhere with --db",
+            "go on with --resume, or use another store with --db",
             param_hint="PLAN",
         )
 
 
-async def _run(file: PlanFile, worker: bool, as_json: bool, quiet: bool) -> int:
+async def _run(file: PlanFile, worker: bool, report_file: Path | None, as_json: bool, quiet: bool) -> int:
+    from thinkwell.trials import Table
+
     log_to_stderr()
-    ending = Ending()
+    ending, seen = Ending(), _Seen()
     with ending.signals(), ending.scope:
-        report = await file.run(worker=worker, on_change=_Lines(quiet))
+        async with nullcontext() if quiet else Table(seen.read):
+            report = await file.run(worker=worker, on_change=seen)
+        if report_file is not None:
+            await report.save(report_file)
         typer.echo(report.to_json() if as_json else _summary(report))
         statuses = {trial.status for trial in report.trials}
         return LIMIT if "cancelled" in statuses else NO_RESULT if "error" in statuses else OK
@@ -106,29 +115,18 @@ async def _run(file: PlanFile, worker: bool, as_json: bool, quiet: bool) -> int:
     return 128 + ending.signal
 
 
-class _Lines:
-    """Writes a line for each trial that has ended.
+class _Seen:
+    """The trials as they are now."""
 
-    Args:
-        quiet: Whether to write none.
-    """
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._told = set[tuple[str, str, int]]()
+    def __init__(self) -> None:
+        self._trials: Sequence[Trial] = ()
 
     def __call__(self, trials: Sequence[Trial]) -> None:
-        for trial in trials:
-            if trial.ended and trial.name not in self._told:
-                self._told.add(trial.name)
-                if not self._quiet:
-                    say(f"[{len(self._told)}/{len(trials)}] {_words(trial)}")
+        self._trials = trials
 
-
-def _words(trial: Trial) -> str:
-    name = f"{line(trial.input)}, {line(trial.agent)}, {trial.repeat}"
-    why = f": {line(trial.error)}" if trial.error else ""
-    return f"{name}: {trial.status} after {seconds(trial.seconds)}{why}"
+    async def read(self) -> Sequence[Trial]:
+        """Return them."""
+        return self._trials
 
 
 def _summary(report: Report) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from thinkwell.trials._errors import ChangesConflict, WorktreeError
-from thinkwell.trials._files import read_file
+from thinkwell.trials._remote_files import read_file
 from thinkwell.trials._git import Git, paths
 
 if TYPE_CHECKING:

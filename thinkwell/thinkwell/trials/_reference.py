@@ -14,15 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from inspect import ismodule
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from types import ModuleType
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from thinkwell._core.exit import where
 from thinkwell.trials._errors import PlanError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 __all__ = ("Reference", "check_guard", "refer")
 
@@ -44,7 +42,7 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
     """Its name there, with dots for what is in a class."""
     of: Literal["module", "script"] = "module"
     folder: str = ""
-    """The folder to import the module from, where it is not found without."""
+    """The folder that the module, or the script, is in."""
 
     def __str__(self) -> str:
         return f"{self.module}:{self.name}"
@@ -69,15 +67,10 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         return found
 
     def _import(self) -> ModuleType:
+        if self.folder not in ("", *sys.path):
+            sys.path.insert(0, self.folder)
         try:
-            try:
-                return importlib.import_module(self.module)
-            except ModuleNotFoundError as exc:
-                # In the module itself, what else is missing is not in that folder either.
-                if self.folder in ("", *sys.path) or not f"{self.module}.".startswith(f"{exc.name}."):
-                    raise
-                sys.path.append(self.folder)
-                return importlib.import_module(self.module)
+            return importlib.import_module(self.module)
         except (Exception, SystemExit) as exc:  # whatever the module raises
             raise PlanError(
                 str(self),
@@ -94,7 +87,7 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
                 "there is no such file on this machine; put the function in a module that is installed for "
                 "each worker, and import it from there",
             )
-        module = type(sys)(SCRIPT)
+        module = ModuleType(SCRIPT)
         module.__file__ = self.module
         if self.folder not in sys.path:
             sys.path.insert(0, self.folder)
@@ -103,8 +96,7 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         _loading.append(self.module)
         try:
             with ThreadPoolExecutor(1) as pool:  # without a guard, it starts an event loop
-                names = cast("dict[str, Any]", vars(module))
-                pool.submit(exec, code, names).result()
+                pool.submit(exec, code, vars(module)).result()
         except PlanError:
             raise
         except (Exception, SystemExit) as exc:

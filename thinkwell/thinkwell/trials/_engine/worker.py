@@ -388,7 +388,7 @@ def _end(exit_code: int) -> NoReturn:
 def main() -> None:
     """Run a worker with the settings on standard input."""
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
-    sys.path += [entry for entry in settings.path if entry not in sys.path]
+    sys.path[:] = dict.fromkeys((*settings.path, *sys.path))
     try:
         anyio.run(_main, settings)
     except* StoreError as errors:
