@@ -219,7 +219,7 @@ class _Worker:
         """Work until it is time to leave."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._every, TICK, self._note)
-            tasks.start_soon(self._every, SWEEP, partial(to_thread.run_sync, self._sweep, dispatcher))
+            tasks.start_soon(self._every, SWEEP, lambda: to_thread.run_sync(self._sweep, dispatcher))
             await self._over.wait()
             tasks.cancel_scope.cancel()
 
