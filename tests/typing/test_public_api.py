@@ -59,7 +59,12 @@ TELEGRAM = """
     TelegramChannel TelegramConflict TelegramError TelegramForbidden TelegramNetworkError TelegramRefused
     TelegramServerError TelegramThrottled TelegramUnauthorized Update serve
 """
-TRIALS = "ChangeStat Changes ChangesConflict DirtyTree OpenWorktree Worktree WorktreeError"
+TRIALS = """
+    AgentSummary Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Estimate
+    Forecast Input Judge NonePassed OpenWorktree Pace PlanError PlanFile Ready Report Repository Spent
+    Status StoreError Table Trial Verdict WorkerFailed Worktree WorktreeError pass_at_k read_plan
+    run_check serve_worker trials
+"""
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer
     ToolSpec

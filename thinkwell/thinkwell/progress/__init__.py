@@ -7,6 +7,8 @@
 All displays draw `ThoughtStream.view`, and yours can do the same.
 """
 
+from thinkwell.progress._board import Board, BoardStyle
+from thinkwell.progress._board_state import BoardRow, BoardState, RowStatus
 from thinkwell.progress._live import Live, Style, show
 
-__all__ = ("Live", "Style", "show")
+__all__ = ("Board", "BoardRow", "BoardState", "BoardStyle", "Live", "RowStatus", "Style", "show")

@@ -27,6 +27,9 @@ LABEL: Final = 24
 RESULT: Final = 200
 """Characters of a result that are shown."""
 
+MARKS: Final = {"done": ("✔", "green"), "failed": ("✘", "bold red"), "cancelled": ("⊘", "yellow")}
+"""The mark and the style of a row that has ended."""
+
 
 def labels_width(runs: Sequence[Shown]) -> int:
     """Return the columns that the names take."""
@@ -44,12 +47,7 @@ def run_bar(run: Shown, width: int) -> Bar:
     status = status_of(view)
     label = Text(line(run.label), "bold")
     label.truncate(width, overflow="ellipsis", pad=True)
-    mark, style = {
-        "done": ("✔", "green"),
-        "failed": ("✘", "bold red"),
-        "cancelled": ("⊘", "yellow"),
-        "running": (spinner(run.now), "cyan"),
-    }[status]
+    mark, style = MARKS.get(status, (spinner(run.now), "cyan"))
     told = phases.words(view, cancelling=run.cancelling)
     if view.error is not None and status == "failed":
         told = line(error_words(view.error).what)

@@ -1,4 +1,4 @@
-"""What can go wrong with worktrees and their changes."""
+"""What can go wrong with worktrees, their changes, and trials."""
 
 # ruff: noqa: N818 - the names say what happened
 
@@ -9,12 +9,56 @@ from typing import TYPE_CHECKING, Final
 from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ("ChangesConflict", "DirtyTree", "WorktreeError")
+__all__ = (
+    "ChangesConflict",
+    "CheckError",
+    "DirtyTree",
+    "NonePassed",
+    "PlanError",
+    "StoreError",
+    "WorkerFailed",
+    "WorktreeError",
+)
 
 NAMED: Final = 10
 """How many files an error names. All of them are in its attribute."""
+
+
+class CheckError(ThinkwellError):
+    """A check does not work, so that it says nothing of the trial.
+
+    Attributes:
+        check: The command, or the name of the function.
+        reason: What happened.
+    """
+
+    def __init__(self, check: str, reason: str) -> None:
+        super().__init__(check, reason)
+        self.check = check
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the check {self.check} does not work: {self.reason}"
+
+
+class NonePassed(ThinkwellError):
+    """No trial of an input has passed.
+
+    Attributes:
+        input: The key of the input.
+        statuses: What its trials have come to, each with their number.
+    """
+
+    def __init__(self, input: str, statuses: Mapping[str, int]) -> None:  # noqa: A002 - as in `Trial`
+        super().__init__(input, dict(statuses))
+        self.input = input
+        self.statuses: dict[str, int] = dict(statuses)
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{number} {status}" for status, number in self.statuses.items())
+        return f"no trial of {self.input!r} has passed ({told}); report.trials has them, with their errors"
 
 
 class WorktreeError(ThinkwellError):
@@ -69,6 +113,60 @@ class ChangesConflict(WorktreeError):
         )
         self.args: tuple[object, ...] = (repository, tuple(files), detail)
         self.files: tuple[str, ...] = tuple(files)
+
+
+class PlanError(ThinkwellError):
+    """Trials cannot be run as they were planned.
+
+    Attributes:
+        source: The file of the plan, or what of the plan it is about.
+        reason: What is wrong, and what to do.
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+        self.source = source
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
+
+
+class StoreError(ThinkwellError):
+    """The store of trials cannot be used. What has ended is kept in it.
+
+    Attributes:
+        store: Its file, or its address without the password.
+        reason: What happened, and what to do.
+    """
+
+    def __init__(self, store: str, reason: str) -> None:
+        super().__init__(store, reason)
+        self.store = store
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.reason}"
+
+
+class WorkerFailed(ThinkwellError):
+    """The process that runs trials has ended by itself, and again after each restart.
+
+    Attributes:
+        exit_code: Its exit code; negative: the signal that killed it.
+        stderr_tail: The last of what it wrote to standard error.
+    """
+
+    def __init__(self, exit_code: int, stderr_tail: str) -> None:
+        super().__init__(exit_code, stderr_tail)
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+    def __str__(self) -> str:
+        return (
+            f"the worker process ended with exit code {self.exit_code}, several times; see what it wrote, "
+            f"and start again: what has ended is kept\n{self.stderr_tail}"
+        ).rstrip()
 
 
 def _some(files: Sequence[str]) -> str:

@@ -1,0 +1,1 @@
+"""Reports as files: a page, replays, trajectories."""
