@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -21,7 +20,7 @@ from thinkwell.cli._options import JsonOption, QuietOption, file_option
 from thinkwell.cli._process import Ending, log_to_stderr
 
 if TYPE_CHECKING:
-    from thinkwell.trials import Forecast, PlanFile, Report, Trial
+    from thinkwell.trials import Forecast, PlanFile, Report
 
 EXTRAS: Final = {"sqlalchemy": "trials", "dbos": "trials", "scipy": "trials", "pygal": "trials"}
 """The extra that installs each missing package."""
@@ -102,10 +101,10 @@ async def _run(file: PlanFile, worker: bool, report_file: Path | None, as_json: 
     from thinkwell.trials import Table
 
     log_to_stderr()
-    ending, seen = Ending(), _Seen()
+    ending, table = Ending(), Table()
     with ending.signals(), ending.scope:
-        async with nullcontext() if quiet else Table(seen.read):
-            report = await file.run(worker=worker, on_change=seen)
+        async with nullcontext() if quiet else table:
+            report = await file.run(worker=worker, on_change=table)
         if report_file is not None:
             await report.save(report_file)
         typer.echo(report.to_json() if as_json else _summary(report))
@@ -113,20 +112,6 @@ async def _run(file: PlanFile, worker: bool, report_file: Path | None, as_json: 
         return LIMIT if "cancelled" in statuses else NO_RESULT if "error" in statuses else OK
     assert ending.signal is not None
     return 128 + ending.signal
-
-
-class _Seen:
-    """The trials as they are now."""
-
-    def __init__(self) -> None:
-        self._trials: Sequence[Trial] = ()
-
-    def __call__(self, trials: Sequence[Trial]) -> None:
-        self._trials = trials
-
-    async def read(self) -> Sequence[Trial]:
-        """Return them."""
-        return self._trials
 
 
 def _summary(report: Report) -> str:
