@@ -1,4 +1,4 @@
-"""Values of the store: attempts, what they come to, and workers."""
+"""Values of the store: attempts, their outcomes, and workers."""
 
 from __future__ import annotations
 
