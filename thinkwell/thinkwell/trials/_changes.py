@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from thinkwell.trials._errors import ChangesConflict, WorktreeError
-from thinkwell.trials._remote_files import read_file
 from thinkwell.trials._git import Git, paths
+from thinkwell.trials._remote_files import read_file
 
 if TYPE_CHECKING:
     import os

@@ -29,8 +29,8 @@ from thinkwell._display.urls import without_password
 from thinkwell.agents import state_folder
 from thinkwell.trials._changes import Changes, Part, object_format
 from thinkwell.trials._errors import PlanError
-from thinkwell.trials._remote_files import check_files, read_file, write_file
 from thinkwell.trials._git import Git
+from thinkwell.trials._remote_files import check_files, read_file, write_file
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 if TYPE_CHECKING:
