@@ -108,9 +108,9 @@ class Store:
             return tx.execute(sa.select(t.plans.c.revision).where(t.plans.c.id == plan)).scalar()
 
     def body(self, plan: str) -> str:
-        """Return a plan."""
+        """Return a plan; nothing where there is none."""
         with self._working("read") as tx:
-            return str(tx.execute(sa.select(t.plans.c.body).where(t.plans.c.id == plan)).scalar_one())
+            return tx.execute(sa.select(t.plans.c.body).where(t.plans.c.id == plan)).scalar() or ""
 
     def trials(self, plan: str, *, whole: bool = True) -> list[Trial]:
         """Return the trials of a plan.

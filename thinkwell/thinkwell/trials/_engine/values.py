@@ -1,4 +1,4 @@
-"""What the store is told of an attempt, and what it says of workers."""
+"""Values of the store: attempts, their outcomes, and workers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from thinkwell.trials._plan import Plan
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from thinkwell import Budget
     from thinkwell.trials._engine.dispatcher import Dispatcher
@@ -76,7 +76,7 @@ class _Live:
 class _Kept:
     """A plan, with what may still be spent on it."""
 
-    def __init__(self, revision: int, plan: Plan) -> None:
+    def __init__(self, revision: int | None, plan: Plan) -> None:
         self.revision = revision
         self.plan = plan
         self.total: Budget = total_budget(plan.budget)
@@ -119,6 +119,8 @@ class _Worker:
         self._slots = anyio.CapacityLimiter(settings.limit)
         self._live = dict[Attempt, _Live]()
         self._plans = dict[str, _Kept]()
+        self._mutex = threading.Lock()
+        """For the plans, of which each has one budget."""
         self._leaving = False
         self._over = anyio.Event()
 
@@ -147,37 +149,40 @@ class _Worker:
             dispatcher.revive()
         dispatcher.dispatch()
 
-    def _note(self) -> None:
-        live = list(self._live.items())
-        for attempt in self._store.unwanted([attempt for attempt, _ in live]):
-            self._portal.start_task_soon(self._cancel, attempt)
-        changed = [
-            (attempt, each, now) for attempt, each in live if (now := each.progress.now()) != each.noted
-        ]
+    def _write(self, changed: list[tuple[Attempt, Running]], live: list[Attempt]) -> list[Attempt]:
+        """Note what has changed; return the attempts that are no longer wanted."""
         if changed:
-            self._store.note([(attempt, now) for attempt, _, now in changed])
-        for _, each, now in changed:
-            each.noted = now
-        for plan in {attempt.plan for attempt, _ in live}:
-            self._settle(plan, self._plans[plan])
+            self._store.note(changed)
+        for plan in {attempt.plan for attempt in live}:
+            with self._mutex:
+                self._settle(plan, self._plans[plan])
+        return self._store.unwanted(live)
 
     def _begin(self, plan: str, name: Name, dispatch: int) -> tuple[Attempt, _Kept] | None:
         """Begin an attempt; ``None`` where the trial has ended, or may not begin."""
+        with self._mutex:
+            try:
+                kept = self._keep(plan)
+            except msgspec.MsgspecError as exc:
+                self._store.cancel(plan, f"this plan cannot be read here ({exc}); update this thinkwell")
+                return None
+            self._settle(plan, kept)
+            if why := kept.used_up():
+                self._store.cancel(plan, why)
+                return None
+        attempt = self._store.begin(plan, name, dispatch, self.id)
+        return None if attempt is None else (attempt, kept)
+
+    def _keep(self, plan: str) -> _Kept:
+        """Read a plan, unless its newest revision is known."""
         revision = self._store.revision(plan)
-        if revision is None:
-            return None
         kept = self._plans.get(plan)
         if kept is None or kept.revision != revision:
             kept = _Kept(revision, msgspec.json.decode(self._store.body(plan), type=Plan))
             kept.charge(self._store.spent(plan))
             kept.elsewhere = self._store.spent(plan, but=self.id)
             self._plans[plan] = kept
-        self._settle(plan, kept)
-        if why := kept.used_up():
-            self._store.cancel(plan, why)
-            return None
-        attempt = self._store.begin(plan, name, dispatch, self.id)
-        return None if attempt is None else (attempt, kept)
+        return kept
 
     def _settle(self, plan: str, kept: _Kept) -> None:
         """Charge a plan's budget with what other workers have spent since."""
@@ -214,21 +219,28 @@ class _Worker:
         """Work until it is time to leave."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._every, TICK, self._note)
-            tasks.start_soon(self._every, SWEEP, partial(self._sweep, dispatcher))
+            tasks.start_soon(self._every, SWEEP, lambda: to_thread.run_sync(self._sweep, dispatcher))
             await self._over.wait()
             tasks.cancel_scope.cancel()
 
-    async def _every(self, seconds: float, do: Callable[[], None]) -> None:
+    async def _every(self, seconds: float, do: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
-                await to_thread.run_sync(do)
+                await do()
             except StoreError as exc:  # the lease knows when that has lasted too long
                 print(exc, file=sys.stderr, flush=True)  # noqa: T201
             await anyio.sleep(seconds)
 
-    async def _cancel(self, attempt: Attempt) -> None:
-        if attempt in self._live:
-            self._live[attempt].scope.cancel()
+    async def _note(self) -> None:
+        """Note what attempts have come to so far, and end those that are no longer wanted."""
+        live = list(self._live.items())
+        now = [(attempt, each, each.progress.now()) for attempt, each in live]
+        changed = [(attempt, new) for attempt, each, new in now if new != each.noted]
+        for attempt in await to_thread.run_sync(self._write, changed, [attempt for attempt, _ in live]):
+            if attempt in self._live:
+                self._live[attempt].scope.cancel()
+        for _, each, new in now:
+            each.noted = new
 
     async def _trial(self, plan: str, name: Name, dispatch: int) -> None:
         async with self._slots:
