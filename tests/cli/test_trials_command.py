@@ -200,6 +200,11 @@ def test_where_the_trials_are_kept(plan: Path, monkeypatch: pytest.MonkeyPatch) 
         assert "me:***@127.0.0.1:1/trials" in done.err
         assert "secret" not in done.err
         monkeypatch.setenv("THINKWELL_DB", secret)
+    monkeypatch.delenv("THINKWELL_DB")
+    plan.write_text(PLAN + 'store = "postgresql://me@127.0.0.1:1/trials"')
+    assert (
+        "me@127.0.0.1:1/trials: it could not be opened" in run_command("trials", str(plan), "--dry-run").err
+    )
     other = plan.parent / "other.sqlite"
     with sqlite3.connect(other) as file:
         file.execute("CREATE TABLE songs (name TEXT)")

@@ -61,7 +61,9 @@ async def test_a_repository_is_fetched_from_its_url(repository: Git, tmp_path: P
         assert (tree.path / "app.py").read_text() == "later\n"
     for ref in ("v1", tagged):
         there = Repository(url, ref=ref)
+        assert repr(there) == f"Repository({url!r})"
         async with there as tree:
+            assert not there.changes
             assert (tree.path / "app.py").read_text() == "one\ntwo\nthree\n"
             (tree.path / "lib" / "lib.py").write_text("better\n")
         assert there.changes.repository == url

@@ -55,7 +55,7 @@ async def test_a_task_comes_whole_to_the_worker(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: greeting\ndescription: Greets.\n---\nSay hello.\n")
     task = (
-        think(list[Word | Literal["none", 3]])
+        think(list[Word | Literal["none", 3] | None])
         .system("Be brief.", fallback="prompt")
         .tool(tool(upper, name="capitals", readonly=True))
         .skill(load_skill(folder))
@@ -186,6 +186,12 @@ async def main():
     report = await trials(greet, inputs=["Ada"], agents=["builtin"], check=check)
     print(report, *[trial.error for trial in report.trials])
 """
+
+
+def test_a_function_of_an_interactive_session() -> None:
+    code = SCRIPT.replace("from helper import language", "language = ''") + "anyio.run(main)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "task: greet is defined in an interactive session" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def worker(
 
     \b
     Examples:
-      THINKWELL_DB=postgresql://me@db/trials thinkwell worker -a claude -a codex
-      thinkwell worker -a claude --db-file db.txt --at-once claude=2 --rate claude=30/60
+      thinkwell worker -a claude -a codex --db postgresql://me@db/trials
+      thinkwell worker -a claude --at-once claude=2 --rate claude=30/60
 
     \b
     Exit codes:
