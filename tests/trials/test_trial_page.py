@@ -187,3 +187,20 @@ async def test_changes_are_shown_as_git_has_made_them(tmp_path: Path, repository
     ):
         assert re.sub(r"\s", "", told) in re.sub(r"\s", "", text), told
     assert "… 1,201 more lines" in text
+
+
+@pytest.mark.parametrize(
+    ("patch", "told"),
+    [
+        ("no patch at all", "Changes"),
+        ("no patch\ndiff --git a/x b/x\n@@ -0,0 +1 @@\n+y\n", "x+1−0   1 + y"),
+        (
+            "diff --git a/x b/x\n@@ -0,0 +1,900000 @@\n" + "+y\n" * 200_000,
+            "… the rest is too long to be shown",
+        ),
+    ],
+    ids=["none", "some", "long"],
+)
+def test_malformed_and_long_patches(tmp_path: Path, patch: str, told: str) -> None:
+    trial = Trial(input="a", agent="b", repeat=1, status="passed", changes=changes(patch))
+    assert told in Page(saved(tmp_path / "report.html", trial)).text

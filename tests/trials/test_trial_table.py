@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import time
 from typing import TYPE_CHECKING
 
 import anyio
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from progress.terminal import Terminal, controls
 from rich.console import Console
 
-from thinkwell.progress import Board, BoardState
+from thinkwell.progress import Board, BoardRow, BoardState
 from thinkwell.trials import Spent, Table, Trial
 
 if TYPE_CHECKING:
@@ -114,6 +115,22 @@ async def test_trials_that_had_ended_before_say_nothing_of_the_time_left() -> No
         await until(lambda: re.search(r" 1/3 done .* waiting +00:\d\d$", terminal.rows[-1]) is not None)
         trials.change(1, status="cancelled")
         await until(lambda: "2/3" in terminal.rows[-1] and terminal.rows[-1].endswith(" left"))
+
+
+async def test_lines_say_how_far_all_is_if_nothing_ends_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, reads = io.StringIO(), list[None]()
+
+    def read() -> BoardState:
+        reads.append(None)
+        return BoardState(title="Work", text="half of it", rows=[BoardRow(label="x")])
+
+    async with Board(read, console=Console(file=out)):
+        await until(lambda: len(reads) > 1)
+        assert out.getvalue() == ""
+        real = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: real() + 31)
+        await until(lambda: out.getvalue() == "[all] Work half of it\n")
+    assert out.getvalue() == 2 * "[all] Work half of it\n"
 
 
 async def test_nothing_told_is_no_trial() -> None:

@@ -16,6 +16,7 @@ import anyio
 import pytest
 from atif import Trajectory
 
+from thinkwell.events import Message
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell.trials import Report, Trial
 
@@ -91,6 +92,26 @@ async def test_a_recorded_run_is_a_trajectory(tmp_path: Path) -> None:
         {"step_id": 2, "source": "agent", "message": "I read it.", "reasoning_content": "Let me look."},
         {"step_id": 3, "source": "agent", "message": "", "reasoning_content": "Hm.Aha."},
         {"step_id": 4, "source": "agent", "message": "Done."},
+    ]
+
+
+async def test_what_was_told_to_the_agent_meanwhile_is_a_step(tmp_path: Path) -> None:
+    echo = {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "Fix it."}}
+    played = script.updates(echo).says("Well.").hears("Faster.").says("Done.").stops()
+    async with ScriptedAgent(played, steering=True).open(record=tmp_path / "run.ndjson") as agent:
+        stream = agent.think().text("Fix it.").stream()
+        async for event in stream:
+            if isinstance(event, Message) and event.text == "Well.":
+                await stream.steer("Faster.")
+    trial = Trial(input="a", agent="b", repeat=1, recording=str(tmp_path / "run.ndjson"))
+    await Report([trial]).save_trajectories(tmp_path)
+    told = json.loads((tmp_path / "1.json").read_text("utf-8"))
+    Trajectory.model_validate(told)
+    assert [(step["source"], step["message"]) for step in told["steps"]] == [
+        ("user", "Fix it."),
+        ("agent", "Well."),
+        ("user", "Faster."),
+        ("agent", "Done."),
     ]
 
 

@@ -85,17 +85,15 @@ class _Steps:
         for item in view.timeline:
             match item.kind:
                 case "turn":
-                    if waiting:
-                        self._add("user", item.at)["message"] = waiting.pop(0)
-                case "user" if item.steered:
-                    self._add("user", item.at)["message"] = view.user_messages[item.index]
+                    self._add("user", item.at)["message"] = waiting.pop(0) if waiting else ""
                 case "user":
-                    pass  # an echo of the prompt
+                    if item.steered:  # else an echo of the prompt
+                        self._add("user", item.at)["message"] = view.user_messages[item.index]
                 case "thought":
                     self._say("reasoning_content", view.thought_blocks[item.index], item.at)
                 case "message":
                     self._say("message", view.messages[item.index], item.at)
-                case "tool":
+                case _:
                     self._call(view.tools[item.id or ""], item.at)
 
     def _add(self, source: str, at: float) -> dict[str, Any]:

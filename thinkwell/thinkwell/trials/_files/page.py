@@ -236,17 +236,20 @@ def _facts(trial: Trial) -> Iterator[str]:
 
 def _shown(trial: Trial, room: int) -> str:
     """Return what a trial has to show, in so many bytes."""
-    html = ""
-    for limit in (room * 19 // 20, room // 4):  # a character takes four bytes at most
-        html = ""
-        for node in _nodes(trial, limit):
-            if limit - len(html) < LEAST:
-                html = html.removesuffix(_CUT) + _CUT
-                break
-            html += to_html(node, limit - len(html))
-        if len(html.encode()) <= room:
-            break
+    html = _filled(trial, room * 19 // 20)
+    if len(html.encode()) > room:
+        html = _filled(trial, room // 4)  # a character takes four bytes at most
     return f'<div class="thinkwell-run">{html}</div>'
+
+
+def _filled(trial: Trial, limit: int) -> str:
+    """Return what a trial has to show, in so many characters."""
+    html = ""
+    for node in _nodes(trial, limit):
+        if limit - len(html) < LEAST:
+            return html.removesuffix(_CUT) + _CUT
+        html += to_html(node, limit - len(html))
+    return html
 
 
 def _nodes(trial: Trial, limit: int) -> Iterator[Node]:
