@@ -88,7 +88,7 @@ async def test_a_run_plans_reads_tells_and_returns_a_result_of_facts(builtin: Op
         todos=1,
     )
     first = next(event for event in events if isinstance(event, Thought))
-    assert "built into thinkwell" in thoughts(events)
+    assert "built-in agent" in thoughts(events)
     assert events.index(first) < next(i for i, event in enumerate(events) if isinstance(event, ToolStart))
     plans = [[entry.status for entry in event.entries] for event in events if isinstance(event, PlanUpdate)]
     assert plans == [
@@ -128,7 +128,7 @@ async def test_the_agent_says_that_it_holds_no_model(builtin: OpenBuiltin) -> No
         assert "no model" in agent.info.title
         stream = agent.think().text("Hello.").stream()
         await stream.result
-        assert "I hold no model" in stream.view.thoughts
+        assert "I have no model" in stream.view.thoughts
 
 
 async def test_the_texts_come_in_small_chunks_grouped_by_message(builtin: OpenBuiltin) -> None:
@@ -375,7 +375,7 @@ async def test_a_session_remembers_what_was_read(builtin: OpenBuiltin) -> None:
         assert await second.result == Count(todos=1)
         await second.wait()
         assert "I go by what I have read before: shapes.py" in second.view.thoughts
-        assert "I hold no model" not in second.view.thoughts
+        assert "I have no model" not in second.view.thoughts
         assert await session.think(list[str]).text("Which files?").run() == ["shapes.py"]
 
 

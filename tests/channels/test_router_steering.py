@@ -154,9 +154,8 @@ async def test_what_the_agent_may_have_read_is_not_sent_again() -> None:
             await wire.write(say("Done, and the login."), end_turn(prompt))
 
         tasks.start_soon(begin)
-        shown = await room.hold("login")
-    assert shown == ["Done, and the login.", UNCLEAR]
-    assert room.deliveries.count(None) == 1
+        assert await room.hold("login") == ["Done, and the login.", UNCLEAR]
+        assert room.deliveries.count(None) == 1
 
 
 async def test_the_sender_cannot_be_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,21 @@ from cli.command import run_command
 
 PATHS: tuple[tuple[str, ...], ...] = (
     (),
-    *((name,) for name in ("demo", "run", "chat", "replay", "agents", "doctor", "login", "sessions")),
+    *(
+        (name,)
+        for name in (
+            "demo",
+            "run",
+            "chat",
+            "trials",
+            "worker",
+            "replay",
+            "agents",
+            "doctor",
+            "login",
+            "sessions",
+        )
+    ),
     *((name,) for name in ("serve", "telegram", "middleware", "new", "version")),
     *(("agents", name) for name in ("list", "show", "update")),
 )

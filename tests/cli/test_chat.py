@@ -209,7 +209,7 @@ def test_an_old_session_is_gone_on_with() -> None:
 def test_an_old_session_of_another_folder() -> None:
     code, _, err = chat("Hello.\n", "--load", "other")
     assert code == 2
-    assert "begun in another folder" in err
+    assert "belongs to another folder" in err
     assert "--cwd /elsewhere" in err
 
 

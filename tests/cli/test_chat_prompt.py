@@ -69,7 +69,7 @@ def test_a_turn_and_its_end() -> None:
         seen = person.sees("done in")
         assert "> Hello.\n You said: 'Hello.'\n ✔ done in " in seen
         person.type(CTRL_D)
-        person.sees("To go on another time, type: thinkwell chat --command ")
+        person.sees("To continue later, type: thinkwell chat --command ")
     assert person.code == 0
 
 
@@ -340,7 +340,7 @@ def test_an_agent_that_dies() -> None:
         person.type(f"die{ENTER}")
         person.sees("exited with code 3")
         person.sees("It was too much")
-        person.sees("To go on another time, type: thinkwell chat")
+        person.sees("To continue later, type: thinkwell chat")
     assert person.code == 3
 
 

@@ -79,7 +79,7 @@ def test_a_chat(chat: Chat) -> None:
         shown.expect(r"You said: 'Hello\.'")
         shown.expect("done in")
         shown.type(CTRL_D)
-        shown.expect(r"To go on another time, type: thinkwell chat --command ")
+        shown.expect(r"To continue later, type: thinkwell chat --command ")
         assert not is_raw(shown.settings())
     assert shown.process.returncode == 0
 
@@ -98,7 +98,7 @@ def test_what_is_typed_while_the_agent_starts_is_done_line_by_line(chat: Chat, t
         shown.expect(r"You said: 'And you\?'")
         shown.expect("done in")
         shown.type(CTRL_D)
-        shown.expect("To go on another time")
+        shown.expect("To continue later")
 
 
 @pytest.mark.parametrize(("signal_", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])

@@ -90,7 +90,7 @@ def test_an_agent_that_wants_a_login(home: Path) -> None:
         (["--timeout", "0"], "give seconds above 0"),
         (["--idle-timeout", "nan"], "give seconds above 0"),
         (["--max-cost", "-1"], "give a number above 0"),
-        (["--permissions", "perhaps"], "none of deny, ask, allow"),
+        (["--permissions", "perhaps"], "not deny, ask, allow or a file of rules"),
         (["--permissions", "parser.py"], "parser.py"),
         (["--mcp", "nowhere.json"], "nowhere.json"),
         (["--protocol", "ndjson"], "ndjson: give --command too"),

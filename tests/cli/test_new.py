@@ -64,7 +64,7 @@ def test_it_requires_thinkwell_from_where_it_was_installed(
     (installed / "METADATA").write_text(f"Name: thinkwell\nVersion: {__version__}\n")
     if source is not None:
         (installed / "direct_url.json").write_text(json.dumps(source))
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert run_command("new", str(tmp_path / "shop")).code == 0
     settings = tomllib.loads((tmp_path / "shop" / "pyproject.toml").read_text("utf-8"))
     assert settings["project"]["dependencies"] == [requirement]
@@ -98,7 +98,7 @@ def test_a_file_in_place_of_a_folder(name: str, tmp_path: Path) -> None:
     (place / name).write_text("mine", "utf-8")
     done = run_command("new", str(place))
     assert done.code == 2
-    assert "is no folder" in done.err
+    assert "is not a folder" in done.err
     assert (place / name).read_text("utf-8") == "mine"
 
 

@@ -97,7 +97,7 @@ def test_a_file_that_is_none_starts_nothing(name: str, home: Path) -> None:
     os.mkfifo("pipe")
     wrong = run_command("run", "hi", "--file", name)
     assert (wrong.code, wrong.out) == (2, "")
-    assert f"{name} is no regular file" in wrong.err
+    assert f"{name} is not a regular file" in wrong.err
 
 
 def test_an_image_is_shown_as_one_where_the_agent_takes_images(home: Path) -> None:

@@ -86,8 +86,8 @@ def test_a_recording_that_is_cut(recording: Path) -> None:
     [
         ("", (), 6, "is no recording"),
         (None, (), 2, "does not exist"),
-        ("", ("--speed", "-1"), 2, "no number from 0 on"),
-        ("", ("--speed", "nan"), 2, "no number from 0 on"),
+        ("", ("--speed", "-1"), 2, "not a number from 0 on"),
+        ("", ("--speed", "nan"), 2, "not a number from 0 on"),
         ("", ("--json", "--quiet"), 2, "not both"),
         ("", ("--html", "run.html"), 6, "is no recording"),
         (None, ("--html", "run.html"), 2, "does not exist"),
@@ -128,7 +128,7 @@ def test_a_recorded_run_is_written_as_one_page(recording: Path, home: Path) -> N
     }
     again = run_command("replay", str(recording), "--run", second, "--html", "run.html")
     assert again.code == 2
-    assert "is there already" in again.err
+    assert "exists already" in again.err
     assert (home / "run.html").read_text("utf-8") == page
     for target, code, problem in (
         ("nowhere/run.html", 2, "there is no folder nowhere"),

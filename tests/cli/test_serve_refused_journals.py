@@ -26,7 +26,7 @@ def refused(where: str) -> str:
 def test_a_file_that_is_no_journal(home: Path) -> None:
     Path("README.md").write_text("# Hello\n" * 100, "utf-8")
     told = refused("README.md")
-    assert f"Error: the journal {home}/README.md: it is no database" in told
+    assert f"Error: the journal {home}/README.md: it is not a database" in told
     assert "Next: give the journal another file" in told
 
 
@@ -64,7 +64,7 @@ def test_a_file_in_a_file(home: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="a device of POSIX systems")
 def test_a_device(home: Path) -> None:
     told = refused("/dev/null")
-    assert "the journal /dev/null: it is a device, and no file" in told
+    assert "the journal /dev/null: it is a device, not a file" in told
     assert not Path("/dev/null-lock").exists()
 
 

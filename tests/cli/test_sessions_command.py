@@ -120,4 +120,4 @@ def test_a_terminal_is_told_how_to_go_on(known: Path, can: list[str], advice: st
         assert "a-1  " in table
         assert "…" in table
         if advice:
-            shown.expect(f"\r\nGo on with one, in its folder: thinkwell chat --command '.*' {advice}\r\n")
+            shown.expect(f"\r\nContinue one, in its folder: thinkwell chat --command '.*' {advice}\r\n")

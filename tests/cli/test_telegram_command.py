@@ -393,8 +393,8 @@ def wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
         ('token_file = "~nobody-of-that-name/token"', "token_file: ~nobody-of-that-name/token: "),
         ('permissions = "nowhere.toml"', "permissions: "),
         ('base_url = "ftp://x"', "base_url"),
-        ("allow = [", "bot.toml: it is no TOML: "),
-        (b"greeting = '\xff'", "it is no TOML: its text is not UTF-8"),
+        ("allow = [", "bot.toml: it is not TOML: "),
+        (b"greeting = '\xff'", "it is not TOML: its text is not UTF-8"),
         ("#" * 1_000_001, "it is larger than 1,000,000 bytes"),
         ('token_file = "nowhere"', "token_file: "),
         ('token_file = "."', "token_file: "),
@@ -433,10 +433,10 @@ def test_a_file_of_the_folder_is_not_read_unless_it_is_named(wrong: Callable[...
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--allow", "0"], "0 is no person's number; those are above 0"),
+        (["--allow", "0"], "0 is not a user's number; those are above 0"),
         (["--allow", "@ada"], "Invalid value for '--allow'"),
         (["--agent", "claude@1", "--command", "x"], "the command says which version; leave @… out"),
-        (["--permissions", "perhaps"], "it is none of deny, ask, allow, and no file of rules"),
+        (["--permissions", "perhaps"], "it is not deny, ask, allow or a file of rules"),
         (["--cwd", "nowhere"], "does not exist"),
     ],
 )

@@ -56,7 +56,7 @@ def test_the_file_can_be_used(tmp_path: Path) -> None:
     """Nothing is wrong with it but that the files and folders which it names are not here."""
     shown = files(PAGE)["serve.toml"]
     careful = tmp_path / "careful.toml"
-    missing = f"agents.claude: permissions: careful: {careful}: it is none of deny, ask, allow, and no file"
+    missing = f"agents.claude: permissions: careful: {careful}: it is not deny, ask, allow or a file"
     assert missing in refused("serve", tmp_path / "serve.toml", shown)
     careful.write_text(files(DOCS / "howto" / "permissions.md").get("careful.toml", ""), "utf-8")
     assert "agents.claude.folders: there is no folder /srv/api" in refused(

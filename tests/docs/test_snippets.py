@@ -55,8 +55,8 @@ def programs(*, here: bool) -> list[object]:
 
 
 def commit_all(page: Path, project: Path) -> None:
-    """Put the folder of the page about worktrees under git."""
-    if page.name == "worktrees.md":
+    """Put the folder of the pages about worktrees under git."""
+    if page.name in ("worktrees.md", "trials.md"):
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
             subprocess.run(["git", *words], cwd=project, check=True)

@@ -47,7 +47,7 @@ def test_the_file_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Nothing is wrong with it but that the file which it names is not here."""
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", TOKEN)
     shown = files(PAGE)["bot.toml"]
-    missing = f"permissions: {tmp_path / 'rules.toml'}: it is none of deny, ask, allow, and no file of rules"
+    missing = f"permissions: {tmp_path / 'rules.toml'}: it is not deny, ask, allow or a file of rules"
     assert missing in refused("telegram", tmp_path / "bot.toml", shown)
     assert tomllib.loads(shown)["allow"] == [123456789, 987654321]
 

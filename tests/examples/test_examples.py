@@ -22,7 +22,7 @@ LOOPS = ("asyncio", "trio")
 
 EXPECTED = {
     "quickstart": r"""\[>\] Find out what to read .*
-I am the agent that is built into thinkwell\. I hold no model.*
+I am thinkwell's built-in agent\. I have no model.*
   read: Read README\.md
 .*
 The result is a Review:

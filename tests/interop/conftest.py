@@ -24,7 +24,7 @@ from interop.model_server import ModelServer
 from interop.more_agents import STAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
 __all__ = (
@@ -71,7 +71,7 @@ def next_launch(
 
 
 @contextmanager
-def _launch(recipe: AgentRecipe, models: ModelServer, home: Path) -> Iterator[Launch]:
+def _launch(recipe: AgentRecipe, models: ModelServer, home: Path) -> Generator[Launch]:
     launch = recipe.launch(home=home, model_url=models.url)
     # Short, since agents put sockets there.
     with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as temporary:

@@ -139,3 +139,28 @@ async def test_steered_at_any_moment(
                 assert await session.think().text("Next.").run() == after, number
             came.append(outcome.__name__)
     assert {Injected.__name__} <= set(came) <= {each.__name__ for each in (Injected, Refused, RunEnded)}, came
+
+
+async def test_steered_at_the_very_end(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    """codex-acp takes it then, but reads it only with the next prompt."""
+    async with (
+        open_agent(command=launch.command, env=launch.env, cwd=project) as agent,
+        agent.session() as session,
+    ):
+        for number in range(SEED, SEED + MOMENTS):
+            hold = Hold()
+            models.play(Say("I review it."), hold, EndTurn(), Say("The login is fine, too."), EndTurn())
+            with anyio.fail_after(TIMEOUT):
+                stream = session.think().text("Review it.").stream()
+                await anyio.to_thread.run_sync(hold.reached.wait, TIMEOUT)
+                hold.release()
+                await anyio.sleep(random.Random(number).random() * 0.04)
+                outcome: type[object] = RunEnded
+                with suppress(RunEnded):
+                    outcome = type(await stream.steer(f"note-{number}."))
+                await stream.wait()
+            heard = any(f"note-{number}.".encode() in request.body for request in models.requests)
+            assert heard == (outcome is Injected), (number, outcome)
+            models.skip()

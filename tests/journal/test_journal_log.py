@@ -97,9 +97,9 @@ async def test_nothing_is_added_to_a_run_that_has_ended_or_is_nowhere(journal: J
     await journal.finish("run-1", Entry(1, b"end"), "cancelled", 1.0)
     for run_id in ("run-1", "run-2", "\ud800"):
         for added in ([Entry(2, b"late")], [Entry(1, b"late")], []):
-            with pytest.raises(JournalConflict, match="has ended or is gone"):
+            with pytest.raises(JournalConflict, match="has ended or was deleted"):
                 await journal.append(run_id, added)
-        with pytest.raises(JournalConflict, match="has ended or is gone"):
+        with pytest.raises(JournalConflict, match="has ended or was deleted"):
             await journal.finish(run_id, Entry(2, b"late"), "failed", 2.0)
     found = await journal.get("run-1")
     assert found is not None

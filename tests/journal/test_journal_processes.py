@@ -276,7 +276,7 @@ async def test_nobody_answers_for_a_run_that_has_ended_or_is_nowhere(journal: Jo
     await journal.create(run_record("run-1"))
     await journal.finish("run-1", Entry(1, b"end"), "completed", 1.0)
     for run_id in ("run-1", "run-2", "\ud800"):
-        with anyio.fail_after(30), pytest.raises(JournalConflict, match="has ended or is gone"):
+        with anyio.fail_after(30), pytest.raises(JournalConflict, match="has ended or was deleted"):
             await journal.call(run_id, b"What?")
 
 

@@ -87,7 +87,7 @@ async def test_a_key_starts_one_run_only(journal: Journal) -> None:
     assert ids(await journal.runs()) == ["run-1"]
     with anyio.fail_after(30):
         await journal.wait("run-2", 0)
-    with pytest.raises(JournalConflict, match="run-2 has ended or is gone"):
+    with pytest.raises(JournalConflict, match="run-2 has ended or was deleted"):
         await journal.append("run-2", entries(1, 1))
 
 

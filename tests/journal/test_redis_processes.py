@@ -226,7 +226,7 @@ async def test_a_process_that_stood_still_for_too_long_adds_nothing(
         assert "run run-1 belongs to another server" in said
         await journal.finish("run-1", Entry(4, b"{}"), "interrupted", 9.0)
         said = await peer.ask("append run-1 5 5")
-        assert "run run-1 has ended or is gone" in said
+        assert "run run-1 has ended or was deleted" in said
         assert await peer.ask("create run-2") == "created"
         assert await peer.ask("append run-2 1 1") == "appended"
 

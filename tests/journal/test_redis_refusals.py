@@ -209,7 +209,7 @@ async def test_redis_becomes_a_replica_for_some_time(server: RedisServer, prefix
 async def test_redis_is_a_cluster(prefix: str) -> None:
     with (
         running_redis("cluster-enabled yes") as server,
-        pytest.raises(JournalError, match="it is a cluster; runs need a Redis that is none"),
+        pytest.raises(JournalError, match="it is a cluster, which cannot store runs"),
     ):
         await redis_journal(server.url, prefix=prefix).open()
 
@@ -245,7 +245,7 @@ async def test_all_is_deleted(server: RedisServer, prefix: str) -> None:
     async with redis_journal(server.url, prefix=prefix, lease=0.6) as journal:
         await journal.create(run_record("run-1"))
         server.ask("FLUSHALL")
-        with pytest.raises(JournalConflict, match="has ended or is gone"):
+        with pytest.raises(JournalConflict, match="has ended or was deleted"):
             await journal.append("run-1", entries(1, 3))
         await journal.wait("run-1", 0)
         await journal.create(run_record("run-1"))
@@ -358,7 +358,7 @@ async def test_that_is_no_redis() -> None:
 
     server = threading.Thread(target=serve)
     server.start()
-    with pytest.raises(JournalError, match="that is no Redis"):
+    with pytest.raises(JournalError, match="that is not a Redis"):
         await redis_journal(f"redis://127.0.0.1:{listener.getsockname()[1]}").open()
     await anyio.to_thread.run_sync(server.join)
 

@@ -180,7 +180,7 @@ async def test_a_lock_that_was_removed_is_none(path: Path, monkeypatch: pytest.M
 
 async def test_what_is_no_database_is_left_alone(path: Path) -> None:
     path.write_bytes(b"Dear diary, " * 1000)
-    assert "it is no database; give the journal another file" in await reason(path)
+    assert "it is not a database; give the journal another file" in await reason(path)
     assert path.read_bytes() == b"Dear diary, " * 1000
     path.unlink()
     async with SqliteJournal(path):
@@ -229,7 +229,7 @@ async def test_what_is_no_file(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes with names")
 async def test_what_is_a_file_by_name_only_is_left_alone(path: Path) -> None:
     os.mkfifo(path)
-    assert "it is a device, and no file; give the journal a file of its own" in await reason(path)
+    assert "it is a device, not a file; give the journal a file of its own" in await reason(path)
     assert list(path.parent.iterdir()) == [path]
 
 

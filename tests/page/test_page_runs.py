@@ -307,7 +307,7 @@ def test_a_schema_that_is_none_is_refused_where_it_was_written(browser: Browser)
         tab.click("#schema-box summary")
         tab.type("#schema", "{nonsense")
         tab.click("#go")
-        assert "no JSON Schema" in tab.text("#start-problem")
+        assert "not a JSON Schema" in tab.text("#start-problem")
         tab.type("#schema", '{"type": "nonsense"}')
         tab.click("#go")
         tab.see("#start-problem:has-text('output')")
@@ -373,7 +373,7 @@ def test_what_the_agent_does_not_take_stays_in_the_field(browser: Browser) -> No
             assert tab.do("inputValue", "#more") == "Two."
             tab.click("#more-go")
             if thread is None:
-                tab.see("#more-problem:has-text('no other can go on with it')")
+                tab.see("#more-problem:has-text('its conversation cannot be continued')")
         tab.see(".text:has-text('You said: Two.')")
 
 
@@ -399,7 +399,7 @@ def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, s
         tab.type("#more", "Two.")
         tab.click("#more-go")
         if several:
-            tab.see("#more-problem:has-text('Choose the folder that the conversation has')")
+            tab.see("#more-problem:has-text('Choose the folder of the conversation')")
             assert tab.count("#pick-more-permissions:not([hidden])") == 0
             tab.choose("#more-folder", "api")
             tab.click("#more-go")
@@ -413,7 +413,7 @@ def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, s
         assert len(handler.sent.sessions) == 1
         tab.click("#conversation a:text-is('1')")
         tab.see(".text:has-text('You said: One.')")
-        assert tab.do("getAttribute", "#more", "placeholder") == "Go on with this conversation, after turn 3"
+        assert tab.do("getAttribute", "#more", "placeholder") == "Continue this conversation, after turn 3"
         assert faults(tab) == []
 
 
@@ -423,7 +423,7 @@ def test_a_run_by_itself_cannot_be_gone_on_with(browser: Browser) -> None:
         tab.see(".final")
         tab.miss("#further")
         tab.click("#tab-usage")
-        tab.see("#panel dd:text-is('none: it cannot be gone on with')")
+        tab.see("#panel dd:text-is('none: it cannot be continued')")
 
 
 def test_what_is_waited_for_is_said_and_for_how_long(browser: Browser) -> None:
@@ -545,7 +545,7 @@ def test_nothing_of_another_run_is_shown_while_one_is_loaded(browser: Browser) -
 def test_a_list_that_is_not_there_yet_has_no_frame(browser: Browser) -> None:
     with served_page(works) as stage, cable(stage.port) as line, browser.tab(clean=False) as tab:
         tab.go(line.url)
-        tab.see("#runs .empty:has-text('Nothing was run so far.')")
+        tab.see("#runs .empty:has-text('There are no runs so far.')")
         tab.value("document.querySelector('#runs').replaceChildren()")
         tab.miss("#runs")
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 from progress.ptys import program
-from progress.stage import kept, stream_of
+from progress.stage import Pty, kept, stream_of
 from rich.console import Console
 from scripted import Turn, scripted
 
@@ -106,6 +106,17 @@ async def test_a_program_that_ignores_it_goes_on_ignoring_it() -> None:
             async with live(stream_of(agent)) as showing:
                 assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert showing.presses == 0
+
+
+async def test_a_program_that_handles_sigterm_goes_on_handling_it() -> None:
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with Pty() as pty, anyio.fail_after(30):
+            async with scripted(for_ever) as agent, kept(stream_of(agent), out=pty.out):
+                assert signal.getsignal(signal.SIGTERM) is interrupt
+                assert signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_other_threads_receive_nothing(anyio_backend: str, before: Any) -> None:

@@ -100,7 +100,7 @@ async def test_clients_of_letta_are_told_in_their_way() -> None:
     reply = await Guarded().ask(path="/v1/agents/")
     assert reply.status == 401
     assert reply.json() == {
-        "detail": "it is not known who asks; give a token (Authorization: Bearer …), or log in"
+        "detail": "the caller is unknown; give a token (Authorization: Bearer …), or log in"
     }
     mounted = await Guarded().ask(path="/think/v1/agents", root_path="/think")
     assert "detail" in mounted.json()

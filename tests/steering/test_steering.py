@@ -298,6 +298,23 @@ async def test_an_agent_without_marks_is_done_when_it_is_quiet() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_what_an_agent_without_marks_takes_and_does_not_answer_is_its_next_prompt() -> None:
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream()
+        prompt = await wire.begin()
+        for text, said in (("First", say("I see. ", messageId="1")), ("Second", None), ("Third", None)):
+            tasks.start_soon(stream.steer, text)
+            request = await wire.expect("_session/steering")
+            await wire.write(answer(request, {"outcome": "injected"}), *([said] if said else []))
+        await wire.write(end_turn(prompt))
+        prompt = await wire.expect("session/prompt")
+        assert [block["text"] for block in prompt["params"]["prompt"]] == ["Second", "Third"]
+        await wire.write(say("Both are fine.", messageId="2"), end_turn(prompt))
+        assert await stream.result == "Both are fine."
+        assert "session/prompt" not in wire.unread
+
+
+@pytest.mark.virtual_time
 async def test_it_waits_no_longer_than_it_is_told() -> None:
     async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
         stream = agent.think().text("Review").stream(background_wait=5)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from stream.wire_agent import answer, update, wire_agent
+from stream.wire_agent import answer, say, update, wire_agent
 
 from thinkwell import Injected
 from thinkwell import events as ev
@@ -156,6 +156,6 @@ async def test_steered_twice__injected_each_time() -> None:
         for text in ("a", "b"):
             tasks.start_soon(steer, text)
             await wire.write(answer(await wire.expect("_session/steering"), {"outcome": "injected"}))
-        await wire.write(answer(prompt, {"stopReason": "end_turn"}))
+        await wire.write(say("Both."), answer(prompt, {"stopReason": "end_turn"}))
         await stream.wait()
         assert came_to == [Injected(), Injected()]

@@ -174,7 +174,7 @@ async def test_a_client_that_chooses_no_option_and_one_that_answers_nonsense() -
             with pytest.raises(RpcError, match=why):
                 await connection.request("session/prompt", {"sessionId": session_id, "prompt": []})
     one, other = played.failures
-    assert "the client chose 'mine', which is none of the options" in one
+    assert "the client chose 'mine', which is not one of the options" in one
     assert "ReadTextFileResponse" in other
     assert [(given.choice, given.option_id) for given in played.sent.answers] == [("selected", "mine")]
 

@@ -94,7 +94,7 @@ ANY: Any = script
         (lambda: ANY.fails("x"), TypeError, "fails(code='x'): give a whole number, not str"),
         (lambda: ANY.hangs(deaf=1), TypeError, "hangs(deaf=1): give True or False, not int"),
         (lambda: ANY.stops(3), TypeError, "stops(reason=3): give a str, not int"),
-        (lambda: ANY.stops(late="x"), TypeError, "stops(late=…): 'x' is no script"),
+        (lambda: ANY.stops(late="x"), TypeError, "stops(late=…): 'x' is not a script"),
         (lambda: ANY + "x", TypeError, "unsupported operand"),
         (
             lambda: ScriptedAgent(cast("Script", "x")),

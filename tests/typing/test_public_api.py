@@ -61,8 +61,9 @@ TELEGRAM = """
 """
 TRIALS = """
     AgentSummary Candidate ChangeStat Changes ChangesConflict Check CheckError Command DirtyTree Estimate
-    Judge NonePassed OpenWorktree Report Spent Status Table Trial Verdict Worktree WorktreeError pass_at_k
-    run_check
+    Forecast Input Judge NonePassed OpenWorktree Pace PlanError PlanFile Ready Report Repository Spent
+    Status StoreError Table Trial Verdict WorkerFailed Worktree WorktreeError pass_at_k read_plan
+    run_check serve_worker trials
 """
 MCP = """
     AcpToolHost CallContext CallTool HttpLimits HttpToolHost McpError ShimToolHost ToolOutput ToolServer

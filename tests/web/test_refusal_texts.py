@@ -81,11 +81,11 @@ STARTED: Final[tuple[tuple[JsonValue, str], ...]] = (
     ({"prompt": [{"type": "image", "data": 5}]}, "prompt[0].data: it is an integer; give a string of base64"),
     (
         {"prompt": [{"type": "image", "data": "%"}]},
-        "prompt[0].data: it is no base64; send the bytes of the file in that",
+        "prompt[0].data: it is not base64; send the bytes of the file in that",
     ),
     (
         {"prompt": [{"type": "image", "data": JPEG}, {"type": "image", "data": "AAAA"}]},
-        "prompt[1].data: it is no PNG, JPEG, GIF or WebP; send one of these",
+        "prompt[1].data: it is not a PNG, JPEG, GIF or WebP; send one of these",
     ),
     # What can be chosen
     *(
@@ -317,9 +317,9 @@ async def test_answers_that_do_not_fit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"", "the body of the request is no JSON: it is empty; send an object"),
-        (b"{", "the body of the request is no JSON: input data was truncated; send an object"),
-        (b"\xff", "the body of the request is no JSON: invalid character (byte 0); send an object"),
+        (b"", "the body of the request is not JSON: it is empty; send an object"),
+        (b"{", "the body of the request is not JSON: input data was truncated; send an object"),
+        (b"\xff", "the body of the request is not JSON: invalid character (byte 0); send an object"),
     ],
 )
 async def test_bodies_that_are_no_json(content: bytes, text: str, tmp_path: Path) -> None:

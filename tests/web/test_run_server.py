@@ -189,7 +189,7 @@ async def test_no_more_runs_than_may_be() -> None:
     async with served(wait, limits=limits) as stage:
         await stage.start()
         await stage.start()
-        with pytest.raises(TooManyRuns, match="2 of your runs go on"):
+        with pytest.raises(TooManyRuns, match="2 of your runs are running"):
             await stage.start()
         await stage.start(caller="bob")
         with pytest.raises(TooManyRuns, match="the server has as many"):

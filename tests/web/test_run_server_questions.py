@@ -86,7 +86,7 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_open() -> None:
             await stage.server.answer(run.id, question.id, ChooseOption("zzz"), caller=ADA)
         with pytest.raises(AnswerRefused):
             await stage.server.answer(run.id, question.id, {"a": "b"}, caller=ADA)
-        with pytest.raises(RequestInvalid, match="is no answer; say one of allow"):
+        with pytest.raises(RequestInvalid, match="is not an answer; send one of allow"):
             await stage.server.answer(run.id, question.id, "perhaps", caller=ADA)  # type: ignore[arg-type]
         with pytest.raises(QuestionClosed, match=r"there is no .other. that is open"):
             await stage.server.answer(run.id, "other", "allow", caller=ADA)

@@ -149,7 +149,7 @@ class Conversation:
         """Have the agent read what a turn says in the one that runs, if nothing else comes between them.
 
         Returns:
-            Whether the agent took it; ``None``: it was not asked, and the turn keeps its place.
+            Whether the agent reads it; ``None``: no, and the turn keeps its place.
         """
         async with self._steering:  # in the order in which they were asked for
             running = self._turn
@@ -328,7 +328,7 @@ class Turn:
             prompt: Makes the prompt, where the agent can be told.
 
         Returns:
-            Whether the agent took it; ``None``: it was not asked, and the turn can begin.
+            Whether the agent reads it; ``None``: no, and the turn can begin.
         """
         return await self._conversation.steer(self, prompt)
 

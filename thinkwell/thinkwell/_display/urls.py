@@ -1,4 +1,4 @@
-"""The host of an address."""
+"""The host of an address, and the password in one."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ def url_host(url: str) -> str:
         return host
     labels = [_ascii_label(label) for label in host.split(".")] if len(host) <= HOST_LENGTH else [None]
     return "" if None in labels else ".".join(map(str, labels))
+
+
+def without_password(url: str) -> str:
+    """Return an address with ``***`` in place of a password, as in ``postgresql://me:***@host/db``."""
+    hidden = re.sub(r"(?<=://)([^/?#]*?):[^/?#]*@", r"\1:***@", url)
+    return re.sub(r"(?i)((?:^|[\s?&])(?:ssl)?password=)[^&#\s]+", r"\1***", hidden)
 
 
 def _ascii_label(label: str) -> str | None:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 """The tool that accepts the result of a task."""
 
-CONFESSION: Final = (
-    "I am the agent that is built into thinkwell. I hold no model: all this is computed from files."
-)
+CONFESSION: Final = "I am thinkwell's built-in agent. I have no model: all this is computed from files."
 
 _SHOWN: Final = 4
 """Most names that a sentence lists."""

@@ -20,6 +20,8 @@ COMMANDS: Final = {
     "demo": ("_demo", "Watch a run; needs no key and no network."),
     "run": ("_run", "Let an agent do one task."),
     "chat": ("chat._command", "Talk with an agent."),
+    "trials": ("_trials", "Run a task over many inputs, with several agents."),
+    "worker": ("_worker", "Run trials for other machines."),
     "replay": ("_replay", "Show a recorded run again."),
     "agents": ("_programs", "Show which agents can be used."),
     "doctor": ("_programs", "Check whether an agent works."),

@@ -55,9 +55,9 @@ def _read_table(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise ValueError("it is no TOML: its text is not UTF-8") from None
+        raise ValueError("it is not TOML: its text is not UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as exc:
-        raise ValueError(f"it is no TOML: {exc}") from None
+        raise ValueError(f"it is not TOML: {exc}") from None
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:

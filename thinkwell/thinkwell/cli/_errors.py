@@ -178,7 +178,7 @@ def advice(error: BaseException) -> str:
             option = "--idle-timeout" if error.idle else "--timeout"
             return f"Next: give a longer {option} where it needs that"
         case errors.BudgetExceeded():
-            return "Next: give a larger --max-tokens or --max-cost to go on"
+            return "Next: give a larger --max-tokens or --max-cost to continue"
         case errors.ResultMissing() if error.denied:
             return "Next: allow what it needs by --permissions"
         case _:

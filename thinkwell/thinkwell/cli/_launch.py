@@ -66,7 +66,7 @@ def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | Pe
     except PolicyError as exc:
         raise typer.BadParameter(str(exc), param_hint=hint) from None
     except OSError as exc:
-        words = "it is none of deny, ask, allow, and no file of rules"
+        words = "it is not deny, ask, allow or a file of rules"
         raise typer.BadParameter(f"{given}: {words} ({exc.strerror})", param_hint=hint) from None
 
 

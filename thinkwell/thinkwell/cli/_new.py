@@ -217,7 +217,7 @@ def _check_free(folder: Path, texts: dict[str, str]) -> None:
     for name in texts:
         for parent in [folder, *(folder / part for part in Path(name).parents)]:
             if os.path.lexists(parent) and not parent.is_dir():
-                raise NewProjectError(f"{parent} is there and is no folder: choose another folder")
+                raise NewProjectError(f"{parent} exists and is not a folder: choose another folder")
 
 
 def _make_folder(folder: Path, made: list[Path]) -> None:

@@ -101,7 +101,7 @@ def _runs(file: Path, wanted: str | None, speed: float) -> list[rec.RunBegun]:
     try:
         check_speed(speed, "replay")
     except ValueError:
-        raise typer.BadParameter(f"{speed:g} is no number from 0 on", param_hint="--speed") from None
+        raise typer.BadParameter(f"{speed:g} is not a number from 0 on", param_hint="--speed") from None
     recording = read_recording(file)
     runs = {record.run: record for record in recording.records if isinstance(record, rec.RunBegun)}
     if not runs:
@@ -132,7 +132,5 @@ def _write_page(file: Path, runs: list[rec.RunBegun], target: Path) -> None:
         with target.open("x", encoding="utf-8") as written:
             written.write(page)
     except FileExistsError:
-        raise typer.BadParameter(
-            f"{target} is there already: give another name", param_hint="--html"
-        ) from None
+        raise typer.BadParameter(f"{target} exists already: give another name", param_hint="--html") from None
     typer.echo(f"Written to {target}", err=True)

@@ -160,7 +160,7 @@ def run(
         how = How(as_json=as_json, quiet=quiet, verbose=verbose, style=style)
         for file in files or ():
             if not file.is_file():  # a pipe would block, or never end
-                raise typer.BadParameter(f"{file} is no regular file", param_hint="--file")
+                raise typer.BadParameter(f"{file} is not a regular file", param_hint="--file")
         _check_protocol(protocol, command, mcp=mcp, model=model)
         profile = chosen_agent(agent, command)
         policy = read_permissions(permissions, can_ask=how.can_ask)

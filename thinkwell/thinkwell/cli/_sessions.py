@@ -139,7 +139,7 @@ def _how_to_go_on(agent: Agent, given: Sequence[str]) -> str:
     option = "--load" if agent.capabilities.load_session else "--resume"
     if option == "--resume" and agent.capabilities.session_capabilities.resume is None:
         return ""
-    return f"Go on with one, in its folder: {shlex.join(['thinkwell', 'chat', *given, option, 'ID'])}"
+    return f"Continue one, in its folder: {shlex.join(['thinkwell', 'chat', *given, option, 'ID'])}"
 
 
 def _write_table(sessions: Sequence[SessionInfo], out: TextIO) -> None:

@@ -108,7 +108,7 @@ class LocalJournal(Journal):
         await checkpoint()
         live = self._live.get(run_id)
         if live is None:
-            raise JournalConflict(self._where, f"run {run_id} has ended or is gone; it cannot be asked")
+            raise JournalConflict(self._where, f"run {run_id} has ended or was deleted; it cannot be asked")
         if not live.owned or self._handler is None:
             raise JournalConflict(
                 self._where, f"the process that had run {run_id} has ended; try again later"

@@ -78,7 +78,7 @@ class MemoryJournal(LocalJournal):
         kept = self._runs.get(run_id)
         if kept is None or kept.record.status != "running":
             raise JournalConflict(
-                self._where, f"run {run_id} has ended or is gone; nothing can be added to it"
+                self._where, f"run {run_id} has ended or was deleted; nothing can be added to it"
             )
         first, last = kept.record.last_seq + 1, kept.record.last_seq + len(entries)
         if [entry.seq for entry in entries] != list(range(first, last + 1)):

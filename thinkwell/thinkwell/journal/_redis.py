@@ -166,7 +166,7 @@ class RedisJournal(Journal):
             raise JournalConflict(self._where, _lost(run_id))
         else:
             process.lose(run_id)
-            about = f"run {run_id} has ended or is gone; nothing can be added to it"
+            about = f"run {run_id} has ended or was deleted; nothing can be added to it"
             raise JournalConflict(self._where, about)
 
     async def get(self, run_id: str) -> RunRecord | None:
@@ -254,7 +254,7 @@ class RedisJournal(Journal):
         process = self._opened()
         owner, alive = cast("tuple[bytes, int]", await process.asker.read(scripts.FIND, run_id))
         if not owner:
-            raise JournalConflict(self._where, f"run {run_id} has ended or is gone; it cannot be asked")
+            raise JournalConflict(self._where, f"run {run_id} has ended or was deleted; it cannot be asked")
         dead = f"the process that had run {run_id} has ended; try again later"
         if not alive and owner.decode() != process.owner:
             raise JournalConflict(self._where, dead)

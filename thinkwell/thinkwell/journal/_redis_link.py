@@ -159,7 +159,7 @@ class RedisLink:
             self._pool.disconnect(inuse_connections=False)
             return RedisAway(self.where, f"it can store nothing now: {said}")
         if isinstance(error, AskError | ClusterError | ClusterCrossSlotError) or said.startswith(CLUSTER):
-            return JournalError(self.where, f"it is a cluster; runs need a Redis that is none: {said}")
+            return JournalError(self.where, f"it is a cluster, which cannot store runs: {said}")
         if isinstance(error, OutOfMemoryError) or "-OOM " in said:
             about = "its memory is full; raise its maxmemory, or forget more runs (Retention)"
             return JournalUnwritable(self.where, f"{about}: {said}", "the memory of Redis is full")
@@ -173,7 +173,7 @@ class RedisLink:
         if isinstance(error, RedisConnectionError | RedisTimeoutError | OSError):
             about = "it cannot be reached; is it running, and is the URL right?"
             return RedisAway(self.where, f"{about} {said}")
-        return JournalError(self.where, f"that is no Redis, or its name cannot be read: {said}")
+        return JournalError(self.where, f"that is not a Redis, or its name cannot be read: {said}")
 
 
 def as_bytes(text: str) -> bytes:

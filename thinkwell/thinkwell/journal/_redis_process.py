@@ -88,7 +88,7 @@ class RedisProcess:
         with suppress(JournalError):
             policy = cast("bytes | None", await self.asker.read(scripts.POLICY, patience=0))
             if policy is not None and policy.startswith(b"allkeys"):
-                about = "%s: its maxmemory-policy is %s, so it may forget what it keeps; set noeviction"
+                about = "%s: its maxmemory-policy is %s, so it may delete runs; set noeviction"
                 logger.warning(about, self._link.where, policy.decode())
 
     async def close(self) -> None:

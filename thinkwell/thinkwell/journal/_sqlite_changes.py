@@ -206,7 +206,7 @@ class Changes:
     def _add(self, run_id: str, entries: Sequence[Entry]) -> Running:
         run = self._known(run_id)
         if run is None:
-            gone = f"run {run_id} has ended or is gone; nothing can be added to it"
+            gone = f"run {run_id} has ended or was deleted; nothing can be added to it"
             raise JournalConflict(self._where, gone)
         record, number = run.record, run.number
         first, last = record.last_seq + 1, record.last_seq + len(entries)

@@ -92,7 +92,7 @@ REASONS: Final = {
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check whether it is a file, and whose",
     sqlite3.SQLITE_PERM: "it cannot be opened; check whose the file and its folder are",
     sqlite3.SQLITE_IOERR: "the disk failed; look at it, then try again",
-    sqlite3.SQLITE_NOTADB: "it is no database; give the journal another file",
+    sqlite3.SQLITE_NOTADB: "it is not a database; give the journal another file",
     sqlite3.SQLITE_CORRUPT: (
         "it is damaged; put a copy from before in its place, or move it away together with the files "
         "beside it that begin with its name"
@@ -290,7 +290,7 @@ def _make(path: Path, where: str) -> None:
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # the files that SQLite adds get its mode
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise JournalError(where, "it is a device, and no file; give the journal a file of its own")
+            raise JournalError(where, "it is a device, not a file; give the journal a file of its own")
     finally:
         os.close(file)
 

@@ -55,10 +55,15 @@ async def showing(
                 signals.enter_context(drawing.ctrl_c.received())
             if sys.platform != "win32" and out.isatty() and not isinstance(out, SharedTerminal):
                 stops = Stops(drawing, asking)
-                for number in (signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP):
-                    if number == signal.SIGTSTP or signal.getsignal(number) is signal.SIG_DFL:
-                        hear = signal_received(number, partial(tasks.start_soon, stops.stop, number))
-                        signals.enter_context(hear)
+
+                def receive(number: signal.Signals) -> None:
+                    stop = signal_received(number, lambda: tasks.start_soon(stops.stop, number))
+                    signals.enter_context(stop)
+
+                receive(signal.SIGTSTP)
+                for number in (signal.SIGTERM, signal.SIGHUP):
+                    if signal.getsignal(number) is signal.SIG_DFL:
+                        receive(number)
             tasks.start_soon(_attend, drawing, asking)
             try:
                 yield

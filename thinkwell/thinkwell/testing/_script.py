@@ -402,7 +402,7 @@ def telling(told: Script, where: str) -> tuple[st.Telling, ...]:
         ValueError: It has other steps.
     """
     if not isinstance(cast("object", told), Script):
-        raise TypeError(f"{where}: {told!r:.100} is no script; begin with thinkwell.testing.script")
+        raise TypeError(f"{where}: {told!r:.100} is not a script; begin with thinkwell.testing.script")
     for step in told.steps:
         if not isinstance(step, get_args(st.Telling)):
             raise ValueError(f"{where}: {step} needs a turn; what stands here can only tell")

@@ -269,7 +269,7 @@ class Turn:
         elif outcome.option_id in kinds:
             chosen = kinds[outcome.option_id]
         else:
-            raise Unexpected(f"the client chose {outcome.option_id!r}, which is none of the options")
+            raise Unexpected(f"the client chose {outcome.option_id!r}, which is not one of the options")
         if step.expect not in (None, chosen):
             raise Unexpected(f"the client answered {chosen}")
         if chosen == "cancelled":

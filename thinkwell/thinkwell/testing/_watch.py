@@ -156,7 +156,7 @@ class Watch:
             rising = all(one < two for one, two in pairwise(seen))
             check("no gap and no repeat", rising, f"{run}: {seen}")
             check(
-                "buffers lose no text that they do not tell of",
+                "buffers report all text that they lose",
                 self._amount(whole) == self._amount(self.seen),
                 f"{run}: {self._amount(whole)} is not {self._amount(self.seen)}",
             )

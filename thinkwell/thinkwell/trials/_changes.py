@@ -7,10 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import Struct
 
 from thinkwell.trials._errors import ChangesConflict, WorktreeError
 from thinkwell.trials._git import Git, paths
+from thinkwell.trials._remote_files import read_file
 
 if TYPE_CHECKING:
     import os
@@ -52,14 +54,16 @@ class Changes(Struct, frozen=True, kw_only=True):
     _parts: tuple[Part, ...]
     left_out: tuple[str, ...] = ()
     """Repositories that were made in the worktree, as by ``git clone``: they are not part of the changes."""
+    _stored: str = ""
+    """The URL of the parts, where they are too large for a store."""
 
     def __bool__(self) -> bool:
-        return bool(self.diff)
+        return bool(self.stat.files)
 
     @property
     def diff(self) -> str:
         """The patch, as ``git diff --binary`` writes one. It has new and deleted files, modes and commits."""
-        return "".join(part.diff for part in self._parts)
+        return "".join(part.diff for part in self._whole())
 
     @property
     def stat(self) -> ChangeStat:
@@ -80,8 +84,8 @@ class Changes(Struct, frozen=True, kw_only=True):
         """
         if not self:
             return
-        root = Path(self.repository)
-        git = Git(root)
+        self._check_here()
+        git = Git(Path(self.repository))
         with tempfile.TemporaryDirectory(prefix="thinkwell-") as own:
             words = ("--git-dir", own, "--work-tree", self.repository)
             git(*words, "init", "--quiet", "--template=", object_format(self._parts[0].commit))
@@ -106,9 +110,10 @@ class Changes(Struct, frozen=True, kw_only=True):
         Raises:
             WorktreeError: There is such a branch, the name cannot be one, or git failed.
         """
+        self._check_here()
         tips = list[tuple[Git, str]]()
         links = dict[str, str]()
-        for part in reversed(self._parts):  # a submodule before what it is in, which gets its commit
+        for part in reversed(self._whole()):  # a submodule before what it is in, which gets its commit
             git = Git(Path(part.root))
             _check_branch(git, name)
             inner = {
@@ -130,6 +135,20 @@ class Changes(Struct, frozen=True, kw_only=True):
             OSError: The file cannot be written.
         """
         Path(path).write_bytes(self.diff.encode())
+
+    def _whole(self) -> tuple[Part, ...]:
+        """Return the parts with their patches."""
+        if not self._stored:
+            return self._parts
+        return msgspec.json.decode(read_file(self._stored), type=tuple[Part, ...])
+
+    def _check_here(self) -> None:
+        if not Path(self.repository).is_dir():
+            raise WorktreeError(
+                self.repository,
+                "it is no folder of this machine; write the patch to a file with changes.save(…), and use "
+                "`git apply` in a clone",
+            )
 
 
 NO_CHANGES: Final = Changes(repository="", _parts=())

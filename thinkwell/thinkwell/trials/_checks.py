@@ -66,7 +66,7 @@ class Candidate:
     """What it has changed there; empty without a worktree."""
 
 
-class Command(Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+class Command(Struct, frozen=True, tag_field="kind", tag="command", forbid_unknown_fields=True):
     """A check that runs a command in the folder of the trial: it passes if its exit code is 0.
 
     The verdict's detail is the end of what it wrote. What it has started ends with it, and at the time limit.
@@ -127,7 +127,7 @@ class _Judged:
     passed: bool
 
 
-class Judge(Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+class Judge(Struct, frozen=True, tag_field="kind", tag="judge", forbid_unknown_fields=True):
     """A check by another agent, which returns a typed verdict: passed or not, a score from 0 to 1, a reason.
 
     It sees the input, the result and the changes, and works in the folder of the trial, where it may not do

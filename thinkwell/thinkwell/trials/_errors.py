@@ -11,7 +11,16 @@ from thinkwell.errors import ThinkwellError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ("ChangesConflict", "CheckError", "DirtyTree", "NonePassed", "WorktreeError")
+__all__ = (
+    "ChangesConflict",
+    "CheckError",
+    "DirtyTree",
+    "NonePassed",
+    "PlanError",
+    "StoreError",
+    "WorkerFailed",
+    "WorktreeError",
+)
 
 NAMED: Final = 10
 """How many files an error names. All of them are in its attribute."""
@@ -104,6 +113,60 @@ class ChangesConflict(WorktreeError):
         )
         self.args: tuple[object, ...] = (repository, tuple(files), detail)
         self.files: tuple[str, ...] = tuple(files)
+
+
+class PlanError(ThinkwellError):
+    """Trials cannot be run as they were planned.
+
+    Attributes:
+        source: The file of the plan, or what of the plan it is about.
+        reason: What is wrong, and what to do.
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+        self.source = source
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
+
+
+class StoreError(ThinkwellError):
+    """The store of trials cannot be used. What has ended is kept in it.
+
+    Attributes:
+        store: Its file, or its address without the password.
+        reason: What happened, and what to do.
+    """
+
+    def __init__(self, store: str, reason: str) -> None:
+        super().__init__(store, reason)
+        self.store = store
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.reason}"
+
+
+class WorkerFailed(ThinkwellError):
+    """The process that runs trials has ended by itself, and again after each restart.
+
+    Attributes:
+        exit_code: Its exit code; negative: the signal that killed it.
+        stderr_tail: The last of what it wrote to standard error.
+    """
+
+    def __init__(self, exit_code: int, stderr_tail: str) -> None:
+        super().__init__(exit_code, stderr_tail)
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+    def __str__(self) -> str:
+        return (
+            f"the worker process ended with exit code {self.exit_code}, several times; see what it wrote, "
+            f"and start again: what has ended is kept\n{self.stderr_tail}"
+        ).rstrip()
 
 
 def _some(files: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Final
@@ -100,22 +101,26 @@ class Git:
             for name, value in os.environ.items()
             if not name.startswith("GIT_") or name.startswith(KEPT)
         }
-        try:
-            process = subprocess.Popen(
-                [program, *settings, *words],
-                cwd=cwd or self.repository,
-                env=kept | VARIABLES | dict(env or {}),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=() if sys.platform == "win32" else self.locks,
-                start_new_session=True,  # Ctrl-C is for the program, which breaks it off
-            )
-        except OSError as exc:
-            raise self.failure(f"git could not be started there: {exc}") from exc
+        # Not a pipe: where communicate() gives up for a moment, it never writes the rest.
+        with tempfile.TemporaryFile() as given:
+            try:
+                given.write(stdin.encode(errors="surrogateescape"))
+                given.seek(0)
+                process = subprocess.Popen(
+                    [program, *settings, *words],
+                    cwd=cwd or self.repository,
+                    env=kept | VARIABLES | dict(env or {}),
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=() if sys.platform == "win32" else self.locks,
+                    start_new_session=True,  # Ctrl-C is for the program, which breaks it off
+                )
+            except OSError as exc:
+                raise self.failure(f"git could not be started there: {exc}") from exc
         with process:
             try:
-                out, err = self._read(process, stdin.encode(errors="surrogateescape"))
+                out, err = self._read(process)
             except BaseException:
                 _kill(process)
                 raise
@@ -130,13 +135,12 @@ class Git:
         """Return an error of this repository."""
         return WorktreeError(str(self.repository), reason, detail)
 
-    def _read(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
-        until, given = time.monotonic() + LIMIT, stdin or None
+    def _read(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+        until = time.monotonic() + LIMIT
         while True:
             try:
-                return process.communicate(given, timeout=POLL)
+                return process.communicate(timeout=POLL)
             except subprocess.TimeoutExpired:
-                given = None  # the first call has it
                 if self._stop.is_set() or time.monotonic() > until:
                     raise self.failure(f"git was broken off; it may take {LIMIT:.0f} seconds") from None
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ("alone", "claim", "new_name", "remove", "sweep")
+__all__ = ("alone", "claim", "new_name", "remove", "sweep", "take")
 
 logger = logging.getLogger("thinkwell")
 
@@ -44,7 +44,7 @@ def claim(mark: Path, folder: Path) -> int:
     """Make a mark for a folder, and return the lock: an open file."""
     mark.mkdir()
     lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    _take(lock, wait=True)
+    take(lock, wait=True)
     os.write(lock, os.fsencode(folder))
     return lock
 
@@ -62,7 +62,7 @@ def alone(common: Path) -> Generator[list[int]]:
     lock = os.open(common, os.O_RDONLY)
     try:
         for _ in range(TRIES):  # pragma: no branch - a stopped process holds nothing up forever
-            if _take(lock, wait=False):
+            if take(lock, wait=False):
                 break
             time.sleep(0.01)
         yield [lock]
@@ -85,7 +85,7 @@ def sweep(common: Path) -> None:
 def _remove_dead(mark: Path) -> None:
     lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if _take(lock, wait=False):
+        if take(lock, wait=False):
             folder = Path(os.fsdecode(os.read(lock, 1 << 16)))
             if folder.name == mark.name:
                 remove(mark, folder)
@@ -122,7 +122,7 @@ def _remove_tree(folder: Path) -> None:
         logger.warning("%s could not be removed; the next worktree of that repository tries it again", folder)
 
 
-def _take(lock: int, *, wait: bool) -> bool:
+def take(lock: int, *, wait: bool) -> bool:
     """Take a lock, if it is free or `wait` says so. The system gives it back when the process dies."""
     if sys.platform == "win32":
         import msvcrt

@@ -30,10 +30,11 @@ __all__ = ("OpenWorktree", "Worktree")
 class OpenWorktree(os.PathLike[str]):
     """A worktree that is open, or was: what a `Worktree` gives in its block. It can be used as a path."""
 
-    def __init__(self, source: Path, taken: Taken, stop: threading.Event) -> None:
+    def __init__(self, source: Path, taken: Taken, stop: threading.Event, home: Callable[[str], str]) -> None:
         self._source = source
         self._taken = taken
         self._stop = stop
+        self._home = home
         self._folder = Path(tempfile.gettempdir()).resolve() / _marks.new_name()
         self._checkouts: list[Checkout] = []
         self._changes: Changes | None = None
@@ -96,8 +97,8 @@ class OpenWorktree(os.PathLike[str]):
             raise WorktreeError(str(self._source), "its changes could not be read; its block said why")
         parts = [checkout.changes() for checkout in self._checkouts]
         return Changes(
-            repository=parts[0][0].root,
-            _parts=tuple(part for part, _ in parts),
+            repository=self._home(parts[0][0].root),
+            _parts=tuple(replace(part, root=self._home(part.root)) for part, _ in parts),
             left_out=tuple(path for _, nested in parts for path in nested),
         )
 
@@ -161,6 +162,8 @@ class Worktree(AbstractAsyncContextManager[OpenWorktree]):
             )
         self._path = Path(path)
         self._taken = Taken(ref=ref, dirty=dirty, untracked=untracked, ignored=ignored)
+        self._home: Callable[[str], str] = str
+        """Returns the repository that changes name, for the folder of one."""
         self._tree: OpenWorktree | None = None
         self._is_open = False
 
@@ -193,7 +196,7 @@ class Worktree(AbstractAsyncContextManager[OpenWorktree]):
             raise RuntimeError(f"{self!r} is open already; make another Worktree for another run")
         source = Path(existing_folder(self._path.expanduser(), "Worktree(…)"))
         stop = threading.Event()
-        tree = OpenWorktree(source, self._taken, stop)
+        tree = OpenWorktree(source, self._taken, stop, self._home)
         self._is_open = True
         try:
             await _in_thread(tree._open)

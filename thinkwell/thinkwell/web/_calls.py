@@ -72,7 +72,7 @@ class Replied(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def by(cls, refusal: AnswerRefused | MessageNotTaken | QuestionClosed | ServerUnavailable) -> Replied:
         """Return that it was refused."""
-        (kind,) = (kind for kind, known in _REFUSALS.items() if known is type(refusal))
+        kind: _Kind = next(each for each, known in _REFUSALS.items() if known is type(refusal))
         return cls(refused=kind, message=refusal.message)
 
     def raise_refusal(self) -> None:
@@ -109,4 +109,4 @@ def asked_answer(question_id: str, answer: Answer, by: str) -> Asked:
         return replace(asked, verdict=cast("Verdict", said))
     if isinstance(said, Mapping):
         return replace(asked, form=dict(said))
-    raise RequestInvalid(f"{said!r:.100} is no answer; say one of {', '.join(VERDICTS)}")
+    raise RequestInvalid(f"{said!r:.100} is not an answer; send one of {', '.join(VERDICTS)}")

@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from thinkwell.journal import JournalError
 from thinkwell.web._refusals import (
-    Busy,
     Refusal,
     Refused,
     RequestInvalid,
@@ -65,8 +64,8 @@ def refusal_answer(refusal: Refusal, scope: Scope) -> Response:
 
     Below ``/v1`` it is ``{"detail": …}``, which clients of Letta show.
     """
-    more = {"run_id": refusal.run_id} if isinstance(refusal, Busy) else {}
-    return _error(scope, refusal.status, refusal.code, refusal.message, refusal.headers, **more)
+    run_id: str | None = getattr(refusal, "run_id", None)  # of a conversation that is busy
+    return _error(scope, refusal.status, refusal.code, refusal.message, refusal.headers, run_id=run_id)
 
 
 def _error(
@@ -76,11 +75,11 @@ def _error(
     message: str,
     headers: Mapping[str, str] | None = None,
     incident: str | None = None,
-    **more: str,
+    run_id: str | None = None,
 ) -> Response:
     body: object = Refused(error=WhyRefused(code=code, message=message, incident=incident))
     if path_below(scope).startswith("/v1/"):
-        body = {"detail": message, **more}
+        body = {"detail": message} | ({} if run_id is None else {"run_id": run_id})
     return json_answer(body, status, headers)
 
 
@@ -161,7 +160,7 @@ def decode_body(body: bytes, kind: type[X]) -> X:
     except ValueError as exc:  # not JSON, or not UTF-8
         why = str(exc) if body else "it is empty"
         why = f"{why[:1].lower()}{why[1:]}".removeprefix("jSON is malformed: ")
-        raise RequestMalformed(f"the body of the request is no JSON: {why}; send an object") from None
+        raise RequestMalformed(f"the body of the request is not JSON: {why}; send an object") from None
 
 
 def read_query(request: Request, kind: type[X]) -> X:
@@ -308,7 +307,7 @@ async def http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = error.detail
     if error.status_code == 404 and message == "Not Found":
-        message = "there is nothing at this path; GET /api/openapi.json tells what there is"
+        message = "there is nothing at this path; GET /api/openapi.json lists what there is"
     code = CODES.get(error.status_code, "refused")
     return _error(request.scope, error.status_code, code, message, error.headers)
 

@@ -123,9 +123,7 @@ class RunNotFound(Refusal):
     code = "run_not_found"
 
     def __init__(self, *, in_memory: bool = False) -> None:
-        super().__init__(
-            f"there is no such run; GET the list of runs to see which there are{in_memory * _OF_ONE}"
-        )
+        super().__init__(f"there is no such run; GET the list of runs to see yours{in_memory * _OF_ONE}")
 
 
 class QuestionClosed(Refusal):
@@ -148,25 +146,6 @@ class MessageNotTaken(Refusal):
     code = "not_taken"
 
 
-NO_RETRY: Final = {"x-should-retry": "false"}
-"""Without it, Letta's clients send a request three times that has met a conflict or a failure of ours."""
-
-
-class Busy(Refusal):
-    """The conversation has a run that goes on, or waits.
-
-    Attributes:
-        run_id: Which.
-    """
-
-    status = 409
-    code = "busy"
-
-    def __init__(self, message: str, run_id: str) -> None:
-        super().__init__(message, NO_RETRY)
-        self.run_id = run_id
-
-
 class RunStillRunning(Refusal):
     """This is only possible with runs that have ended."""
 
@@ -174,7 +153,7 @@ class RunStillRunning(Refusal):
     code = "run_still_running"
 
     def __init__(self) -> None:
-        super().__init__("the run goes on; cancel it, and try again when it has ended")
+        super().__init__("the run is still running; cancel it, and try again when it has ended")
 
 
 class TooManyRuns(Refusal):

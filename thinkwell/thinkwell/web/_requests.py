@@ -269,7 +269,9 @@ def _has_image(request: StartRun) -> bool:
     images = [(place, part) for place, part in enumerate(parts) if isinstance(part, ImagePart)]
     for place, part in images:
         if image_type(part.data) is None:
-            raise RequestInvalid(f"prompt[{place}].data: it is no PNG, JPEG, GIF or WebP; send one of these")
+            raise RequestInvalid(
+                f"prompt[{place}].data: it is not a PNG, JPEG, GIF or WebP; send one of these"
+            )
     return bool(images)
 
 
@@ -310,6 +312,6 @@ def check_room(limits: Limits, running: Counter[str], caller: str) -> None:
         TooManyRuns: The maximum number is reached.
     """
     if running[caller] >= limits.max_runs_per_caller:
-        raise TooManyRuns(f"{running[caller]} of your runs go on, and no more may; wait, or cancel one")
+        raise TooManyRuns(f"{running[caller]} of your runs are running, and no more may; wait, or cancel one")
     if running.total() >= limits.max_runs:
         raise TooManyRuns("the server has as many runs as it may; try again later")

@@ -81,7 +81,7 @@ def _words(error: Exception) -> str:
             return _no_result(error)
         case _:
             words = (words for kind, words in _WORDS if isinstance(error, kind))
-            return next(words, f"the run could not go on; {_MORE}")
+            return next(words, f"the run could not continue; {_MORE}")
 
 
 def _no_result(error: errors.ResultError) -> str:

@@ -71,7 +71,7 @@ _UNITS: Final = {"str": "character", "array": "item"}
 """The units of lengths."""
 
 _OTHERS: Final = {
-    "Invalid base64 encoded string": "it is no base64; send the bytes of the file in that",
+    "Invalid base64 encoded string": "it is not base64; send the bytes of the file in that",
     "Number out of range": "the number is too large; give a smaller one",
 }
 

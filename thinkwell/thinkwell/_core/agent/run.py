@@ -289,6 +289,7 @@ class Run(Generic[T]):
             await self._run_turn(blocks, reminds=reminds)
             if self.life is RunLife.LINGERING:
                 await record.after_work.wait(self._options.background_wait)
+                self._turns.interrupt(*record.after_work.take_unanswered())
                 self._turn_over()
             blocks, reminds = self._turns.next(record.results.refused)
 

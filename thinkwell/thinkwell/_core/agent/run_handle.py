@@ -162,7 +162,7 @@ class RunHandle(Generic[T]):
             # In order among the messages: the answer to the prompt may follow directly.
             answers.append(refusal(response))
             if answers[0] is None:
-                run.record.after_work.steered()
+                run.record.after_work.steered(text)
                 self._steered(text, Injected())
 
         if not run.in_turn or run.session.id is None:

@@ -50,9 +50,9 @@ class RunTurns:
         self._reminders_left = reminders
         self._interruption: tuple[s.ContentBlock, ...] = ()
 
-    def interrupt(self, text: str) -> None:
-        """Set the prompt of the next turn, for which this one is ended."""
-        self._interruption += (s.TextContent(text=text),)
+    def interrupt(self, *texts: str) -> None:
+        """Add to the prompt of the next turn, for which this one is ended."""
+        self._interruption += tuple(s.TextContent(text=text) for text in texts)
 
     @property
     def interrupted(self) -> bool:

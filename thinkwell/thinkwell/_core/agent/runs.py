@@ -66,7 +66,7 @@ class Runs:
 
         Args:
             open_questions: The number of open questions, those of agents that have taken over, too.
-            tried: The runs that may be tried again: each counts once, whichever agent works on it.
+            tried: The runs that may be tried again: each counts once.
         """
         logs = {each.id: each.log for each in tried}
         for run in self:

@@ -63,8 +63,13 @@ class _Try(RunObserver):
         """When it began, in seconds since the first did."""
 
     def begun(self, facts: RunFacts, /) -> None:
-        """Pass on what is known."""
-        self._tries.begun(facts)
+        """Have all tries observed as one run, of which the first says what there is to know."""
+        tries = self._tries
+        if facts.attempt == 1:
+            whole = structs.replace(facts, include=tries._options.include)
+            tries.observers = tries._agent.host.observers.whole(whole)
+            for listener in tries.observers.listeners:
+                tries.log.listen(listener)
 
     def session(self, session_id: str, /) -> None:
         """Pass on the session."""
@@ -146,7 +151,10 @@ class Tries(Generic[T]):
         self.observers: RunObservers = RunObservers(())
         """They observe all tries as one run."""
         self._outcome: Settlement[T] = Settlement(
-            self.id, self._settled, lines=LogLines(agent=name, run=self.id), owner=owner
+            self.id,
+            lambda raw, error: self.observers.settled(raw, error),
+            lines=LogLines(agent=name, run=self.id),
+            owner=owner,
         )
         self.effects: Effects = Effects(spec.tools, lambda id_: self._current.is_own(id_))
         self._spare: Spare | None = None
@@ -184,14 +192,6 @@ class Tries(Generic[T]):
         self._tries_now = True
 
     # What a try tells
-
-    def begun(self, facts: RunFacts) -> None:
-        """Take what is known of a try: the first one says what there is to know of all."""
-        if facts.attempt == 1:
-            whole = structs.replace(facts, include=self._options.include)
-            self.observers = self._agent.host.observers.whole(whole)
-            for listener in self.observers.listeners:
-                self.log.listen(listener)
 
     def take(self, event: ev.ThoughtEvent, at: float) -> None:
         """Append an event of a try."""
@@ -352,9 +352,6 @@ class Tries(Generic[T]):
         self.log.add(ev.PhaseChanged, phase=phase, cut=cut)
         self.log.end(final)
         self.observers.ended(final, cut)
-
-    def _settled(self, raw: ev.JsonValue, error: Exception | None) -> None:
-        self.observers.settled(raw, error)
 
     # What the stream asks
 

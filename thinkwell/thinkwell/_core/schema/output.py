@@ -79,6 +79,8 @@ class Output(Generic[T]):
     """Whether the value cannot have keys that the schema does not name."""
     adapter: TypeAdapter[T] | None = None
     """Validates the value, if pydantic knows its type."""
+    type: object = None
+    """The type as it was given, unless it is a JSON Schema."""
 
     @property
     def wrapped(self) -> bool:
@@ -262,7 +264,7 @@ def _of_type(type_: Any) -> Output[Any]:
         except ValidationError as exc:
             raise OutputInvalid(_describe(exc)) from None
 
-    return Output(name=name, schema=schema, check=check, drops_unknown=True, adapter=adapter)
+    return Output(name=name, schema=schema, check=check, drops_unknown=True, adapter=adapter, type=type_)
 
 
 def _describe(error: ValidationError) -> tuple[str, ...]:

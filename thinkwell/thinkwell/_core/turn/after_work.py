@@ -40,6 +40,10 @@ class AfterWork:
         self._marks = False
         """Whether the agent marks the end of its work."""
         self._steered = False
+        self._unanswered: list[str] = []
+        """What the agent was told last, as long as it says and does nothing."""
+        self._said: tuple[int, ...] = ()
+        """How much it had said and done when it was told that."""
         self._asking = 0
         self._changed = anyio.Event()
 
@@ -62,9 +66,24 @@ class AfterWork:
             self._asking -= 1
             self._change()
 
-    def steered(self) -> None:
+    def steered(self, text: str) -> None:
         """Record that the agent took the message."""
         self._steered = True
+        self._unanswered = [*self.take_unanswered(), text]
+        self._said = self._content()
+
+    def take_unanswered(self) -> list[str]:
+        """Return, once, the messages after which an agent that does not mark its end has done nothing.
+
+        codex-acp takes a message at the very end of a turn, and does not read it before the next one.
+        """
+        texts, self._unanswered = self._unanswered, []
+        return texts if self._waits_for_silence and self._said == self._content() else []
+
+    def _content(self) -> tuple[int, ...]:
+        """Return how much the agent has said and done."""
+        view = self._log.view()
+        return len(view.text), len(view.thoughts), len(view.tools)
 
     def note_call(self, update: s.ToolCallStart | s.ToolCallProgress) -> None:
         """Record from an update of a tool call what continues in the background."""

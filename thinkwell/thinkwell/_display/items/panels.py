@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._display import numbers, phases, summary, usage
@@ -313,7 +313,7 @@ def kind_of(value: ev.JsonValue) -> str:
     """Return the kind of a JSON value."""
     if is_array(value):
         return f"list of {len(value)}" if value else "empty list"
-    return _KINDS.get(type(value), "object")
+    return _KINDS.get(type(cast("object", value)), "object")
 
 
 # The end

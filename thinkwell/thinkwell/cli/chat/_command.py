@@ -36,7 +36,7 @@ def chat(
     system: SystemOption = None,
     load: Annotated[
         str | None,
-        typer.Option("--load", metavar="ID", help="Go on with an old session: see `thinkwell sessions`."),
+        typer.Option("--load", metavar="ID", help="Continue an old session: see `thinkwell sessions`."),
     ] = None,
     resume: Annotated[
         str | None,

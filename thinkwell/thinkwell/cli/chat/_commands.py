@@ -200,7 +200,7 @@ class ChatCommands:
         if hidden:
             lines.append(f"  (the agent's own /{line(hidden[0])} is //{line(hidden[0])} here)")
         about = [
-            'A line that ends with \\ goes on in the next one. Lines between two lines of """ are one text.',
+            'A line that ends with \\ continues in the next. Lines between two lines of """ are one text.',
             "Ctrl-C cancels what the agent does; a second one kills it.",
         ]
         if columns is not None:

@@ -150,8 +150,8 @@ async def _check_folder(agent: Agent, options: ChatOptions) -> None:
         for info in await agent.list_sessions():
             if info.id == wanted and not _is_here(info.cwd):
                 raise typer.BadParameter(
-                    f"the session {line(wanted)!r} was begun in another folder; "
-                    f"go on there: --cwd {shlex.quote(line(info.cwd))}"
+                    f"the session {line(wanted)!r} belongs to another folder; "
+                    f"continue there: --cwd {shlex.quote(line(info.cwd))}"
                 )
 
 
@@ -372,7 +372,7 @@ class _Chat:
             taken_over = self.agent.name != self._options.profile.name
             named = ("--agent", self.agent.name) if taken_over else self._options.agent
             again = ["thinkwell", "chat", *named, "--load", line(self.session.id)]
-            self.tell(f"To go on another time, type: {shlex.join(again)}")
+            self.tell(f"To continue later, type: {shlex.join(again)}")
 
     def tell(self, text: str) -> None:
         """Print a text for the user, if there is one."""

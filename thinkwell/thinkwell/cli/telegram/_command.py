@@ -32,7 +32,7 @@ def _people(numbers: list[int] | None) -> list[int] | None:
     for number in numbers or ():
         if number <= 0:
             raise typer.BadParameter(
-                f"{number} is no person's number; those are above 0", param_hint="--allow"
+                f"{number} is not a user's number; those are above 0", param_hint="--allow"
             )
     return numbers
 

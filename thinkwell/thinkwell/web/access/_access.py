@@ -102,7 +102,7 @@ def _host(text: str) -> Authority:
     authority = read_authority(text)
     if authority is None:
         raise ValueError(
-            f"hosts: {text!r:.100} is no name; give one such as think.example.org or [::1]:8283, "
+            f"hosts: {text!r:.100} is not a name; give one such as think.example.org or [::1]:8283, "
             "without https:// and without a path, and other letters as xn--"
         )
     return authority
@@ -112,8 +112,8 @@ def _origin(text: str) -> Origin:
     origin = read_origin(text.removesuffix("/"))
     if origin is None:
         raise ValueError(
-            f"origins: {text!r:.100} is no place of pages; give each as https://app.example.org, with its "
-            "port where it has one, and without a path. There is no word for all of them"
+            f"origins: {text!r:.100} is not an origin; give each as https://app.example.org, with its "
+            "port where it has one, and without a path. There is no wildcard"
         )
     return origin
 
@@ -123,5 +123,5 @@ def _network(text: str) -> Network:
         return ip_network(text)
     except ValueError:
         raise ValueError(
-            f"proxies: {text!r:.100} is no address; give one such as 127.0.0.1, or a network: 10.0.0.0/8"
+            f"proxies: {text!r:.100} is not an address; give one such as 127.0.0.1, or a network: 10.0.0.0/8"
         ) from None

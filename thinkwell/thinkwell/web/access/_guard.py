@@ -161,7 +161,7 @@ class AccessGuard:
             if caller is not None:
                 _check_browser(asked)
                 return caller
-        raise _unauthorized("it is not known who asks; give a token (Authorization: Bearer …), or log in")
+        raise _unauthorized("the caller is unknown; give a token (Authorization: Bearer …), or log in")
 
     def _wrong(self, asked: Asked, message: str) -> Refusal:
         """Return the answer to a wrong secret."""

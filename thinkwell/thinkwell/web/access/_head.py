@@ -223,7 +223,7 @@ def one_header(headers: Mapping[bytes, list[str]], name: bytes) -> str | None:
     """
     values = headers.get(name, [])
     if len(values) > 1:
-        raise RequestMalformed(f"the header {name.decode().title()} is there more than once")
+        raise RequestMalformed(f"the header {name.decode().title()} occurs more than once")
     return values[0] if values else None
 
 

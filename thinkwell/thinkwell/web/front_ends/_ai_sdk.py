@@ -196,7 +196,7 @@ class AiSdkFormat(FrontEndFormat):
 
     def _show_input(self, call: Call) -> None:
         call.shown = "input"
-        given = {} if call.view.input is None else call.view.input
+        given: ev.JsonValue = {} if call.view.input is None else call.view.input
         title = clipped(call.view.title)
         self._send_of(call, "tool-input-available", toolName=call.name, input=given, title=title)
 

@@ -128,4 +128,4 @@ def end_error(end: RunEnded) -> ShownError | None:
         return ShownError(name="Interrupted", message="the server has ended in the middle of the run")
     if end.status != "failed":
         return None
-    return end.error or ShownError(name="ServerError", message="the run could not go on")
+    return end.error or ShownError(name="ServerError", message="the run could not continue")

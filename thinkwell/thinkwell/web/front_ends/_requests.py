@@ -100,7 +100,7 @@ def read_base64(data: str, where: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except ValueError:
-        raise RequestInvalid(f"{where}: it is no base64") from None
+        raise RequestInvalid(f"{where}: it is not base64") from None
 
 
 def file_part(media_type: str, data: bytes, name: str, where: str) -> TextPart | ImagePart:

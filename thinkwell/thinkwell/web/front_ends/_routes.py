@@ -118,7 +118,7 @@ class _AiSdk(_FrontEnd):
             return self._stream(run, caller)
         if said is None or record is None:
             raise RequestInvalid(
-                "messages: the last one is neither the user's nor a run of this chat that could go on"
+                "messages: the last one is neither the user's nor a run of this chat that could continue"
             )
         return self._stream(record, caller, said.cuts(record.last_seq), answered)
 

@@ -79,7 +79,7 @@ class Panels:
     def __init__(self, schema: JsonValue, prompt: str, *, alone: bool) -> None:
         self._schema = schema
         self._prompt = rows.prompt(prompt) if prompt else None
-        self._conversation = "none: it cannot be gone on with" if alone else ""
+        self._conversation = "none: it cannot be continued" if alone else ""
         self._docked: set[Question] = set()
         """The open questions."""
         self._plans: set[str] = set()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from thinkwell.web._refusals import NO_RETRY, Refusal
+from typing import Final
+
+from thinkwell.web._refusals import Refusal
+
+NO_RETRY: Final = {"x-should-retry": "false"}
+"""Without it, clients send a request three times that has met a conflict or a failure of the server's."""
 
 
 class BadRequest(Refusal):
@@ -17,6 +22,21 @@ class NotKnown(Refusal):
 
     status = 404
     code = "not_found"
+
+
+class Busy(Refusal):
+    """The conversation has a run that goes on, or waits.
+
+    Attributes:
+        run_id: Which.
+    """
+
+    status = 409
+    code = "busy"
+
+    def __init__(self, message: str, run_id: str) -> None:
+        super().__init__(message, NO_RETRY)
+        self.run_id = run_id
 
 
 class NothingToCancel(Refusal):

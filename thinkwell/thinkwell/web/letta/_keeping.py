@@ -141,7 +141,7 @@ class Keeping(Endpoints):
         body = await self._body(request, CreateConversation)
         agent_id = request.query_params.get("agent_id")
         if agent_id is None:
-            raise RequestInvalid("agent_id: say with whom, in the query")
+            raise RequestInvalid("agent_id: name the agent in the query")
         return json_answer((await self._store(request).make_conversation(agent_id, body)).state)
 
     async def conversations(self, request: Request) -> ASGIApp:

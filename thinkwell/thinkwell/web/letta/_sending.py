@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from thinkwell._display.text import line
 from thinkwell.web._http import check_depth
-from thinkwell.web._refusals import AnswerRefused, Busy, QuestionClosed
+from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import ImagePart, StartRun, TextPart, check_request
 from thinkwell.web.front_ends._tools import front_end_tools
 from thinkwell.web.letta._deciding import answer_of, matched
-from thinkwell.web.letta._failures import BadRequest
+from thinkwell.web.letta._failures import BadRequest, Busy
 from thinkwell.web.letta._history import pending_calls, running_in
 from thinkwell.web.letta._incoming import read_incoming
 from thinkwell.web.letta._mapping import Asked

@@ -115,7 +115,7 @@ class _Api:
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
             raise RequestInvalid(
-                "Idempotency-Key: it is no name; give 1 to 200 characters of ASCII that can be seen"
+                "Idempotency-Key: it is not valid; give 1 to 200 visible characters of ASCII"
             )
         now = time.time()
         record = await self._server.start(wanted, caller=caller_of(request.scope), key=key)

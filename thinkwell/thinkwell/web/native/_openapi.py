@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
 
 ABOUT: Final = (
-    "Runs of agents: started by one request, watched by any number of others. A run goes on whether or not "
-    "anybody watches; only cancelling ends it."
+    "Runs of agents: started by one request, watched by any number of others. A run continues with or "
+    "without watchers; only cancelling ends it."
 )
 
 _NAMES: Final = re.compile(r"\bShown(Run|Agent|Limits|Error)\b")

@@ -95,7 +95,7 @@ def _post_chat() -> Json:
     links = {"resumeChat": {"operationId": "resumeChat", "parameters": same}}
     answers = {200: {**_stream("The answer, as it comes.", _CHAT_EVENTS, "ai-sdk"), "links": links}}
     refused = (400, 404, 408, 413, 422, 429, 507)
-    summary = "Have a chat of the Vercel AI SDK go on"
+    summary = "Continue a chat of the Vercel AI SDK"
     made = operation("postChat", summary, answers, refused=refused, text=_CHAT, body="ChatRequest")
     return _with_example(made, _CHAT_BODY)
 
@@ -103,7 +103,7 @@ def _post_chat() -> Json:
 def _resume_chat() -> Json:
     answers: dict[int, Json] = {
         200: _stream("The whole answer, as it comes.", _CHAT_EVENTS, "ai-sdk"),
-        204: {"description": "There is none to come back to: the last one ended more than a minute ago."},
+        204: {"description": "There is no run to resume: the last one ended more than a minute ago."},
     }
     run = "Id of the run to come back to, whenever it was. By default the last one of the chat."
     summary = "Come back to a chat of the Vercel AI SDK"
@@ -114,7 +114,7 @@ def _resume_chat() -> Json:
 def _run_agent() -> Json:
     answers = {200: _stream("The events, as they come.", _AG_UI_EVENTS, "ag-ui")}
     refused = (400, 404, 408, 413, 422, 429, 507)
-    summary = "Have a conversation of AG-UI go on"
+    summary = "Continue a conversation of AG-UI"
     made = operation("runAgent", summary, answers, refused=refused, text=_AG_UI, body="RunInput")
     return _with_example(made, _AG_UI_BODY)
 

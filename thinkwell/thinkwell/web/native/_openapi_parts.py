@@ -9,17 +9,20 @@ Json: TypeAlias = dict[str, Any]
 REF: Final = "#/components/schemas/"
 
 _REFUSALS: Final[dict[int, tuple[str, str]]] = {
-    400: ("Malformed", "The body is no JSON, or the head of the request cannot be understood."),
-    401: ("Unauthorized", "It is not known who asks."),
+    400: ("Malformed", "The body is not JSON, or the head of the request is malformed."),
+    401: ("Unauthorized", "The caller is unknown."),
     403: ("Forbidden", "A page of another place has sent it, or it is not said which."),
     404: ("NotFound", "There is no such run, agent or open question, or it is another caller's."),
     408: ("TooSlow", "The body has not come in time."),
-    409: ("Conflict", "The run goes on; or the agent has not taken the message."),
+    409: ("Conflict", "The run is still running; or the agent has not taken the message."),
     413: ("TooLarge", "The body is longer than the server takes; see `limits.max_request`."),
     415: ("NotJson", "It has come from a browser, and does not say that it is JSON."),
     421: ("WrongHost", "The server does not go by the name in `Host`."),
     422: ("Invalid", "It can be read and means nothing here. The message says what, and where."),
-    429: ("TooMany", "As many runs go on, or as many streams are open, as may be; or secrets were guessed."),
+    429: (
+        "TooMany",
+        "The maximum number of runs or of open streams is reached; or there were too many wrong secrets.",
+    ),
     500: ("Failed", "There is a mistake in the server, whose log has more under the incident."),
     503: ("Unavailable", "The server starts or closes, or cannot reach its log of runs."),
     507: ("StorageFull", "There is no room to store it, on the disk of the server or in its Redis."),

@@ -100,7 +100,7 @@ def _state() -> Json:
 
 
 def _delete() -> Json:
-    answers = {204: {"description": "It is gone."}}
+    answers = {204: {"description": "It was deleted."}}
     return operation("deleteRun", "Forget a run that has ended", answers, refused=(404, 409, 507))
 
 
@@ -165,7 +165,7 @@ def _html() -> Json:
 
 
 def _answer() -> Json:
-    answers = {204: {"description": "The agent is told."}}
+    answers = {204: {"description": "The agent gets it."}}
     refused = (400, 404, 408, 413, 422)
     return operation(
         "answerQuestion", "Answer an open question", answers, refused=refused, body="AnswerQuestion"
@@ -196,8 +196,8 @@ def _itself() -> Json:
 
 
 def _health() -> Json:
-    answers = {200: answered("It is there.", "Health")}
-    return {**operation("health", "Tell whether the server is there", answers), "security": []}
+    answers = {200: answered("It is running.", "Health")}
+    return {**operation("health", "Check whether the server is running", answers), "security": []}
 
 
 def session() -> Json:

@@ -82,8 +82,8 @@ export class Conversation {
     const turns = this.turns.length;
     const isLast = !turns || this.turns[turns - 1].id === this.view.id;
     const label = isLast
-      ? "Go on with this conversation"
-      : `Go on with this conversation, after turn ${turns}`;
+      ? "Continue this conversation"
+      : `Continue this conversation, after turn ${turns}`;
     this.label(label);
     const known = this.choices();
     for (const name of /** @type {const} */ (["folder", "permissions"])) {
@@ -111,13 +111,13 @@ export class Conversation {
   async further(prompt) {
     const { id, record, log } = this.view;
     if (!log.over) return request("POST", runPath(id, "/steer"), { body: { text: prompt } });
-    if (!record.thread) throw new Error("The run has ended, and no other can go on with it.");
+    if (!record.thread) throw new Error("The run has ended, and its conversation cannot be continued.");
     const picks = ["folder", "permissions"].filter((name) => !byId(`pick-more-${name}`).hidden);
     const open = picks.filter((name) => !byId(`more-${name}`).value);
     if (open.length) {
       byId(`more-${open[0]}`).focus();
       throw new Error(
-        `Choose the ${open.join(" and the ")} that the conversation has: with others it begins anew.`,
+        `Choose the ${open.join(" and the ")} of the conversation: with others, a new one begins.`,
       );
     }
     const picked = Object.fromEntries(picks.map((name) => [name, byId(`more-${name}`).value]));

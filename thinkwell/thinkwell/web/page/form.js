@@ -84,7 +84,7 @@ export async function start() {
     output = schema.value.trim() ? JSON.parse(schema.value) : null;
     if (output !== null && !isObject(output)) throw new Error("it has to be an object");
   } catch (error) {
-    return showProblem(new Error(`The schema is no JSON Schema: ${messageOf(error)}`));
+    return showProblem(new Error(`The schema is not a JSON Schema: ${messageOf(error)}`));
   }
   go.disabled = true;
   const picked = Object.fromEntries(

@@ -101,7 +101,7 @@ export class Home {
     const focused = document.activeElement?.closest("li")?.dataset.run;
     const empty = byId("filter").value
       ? "There are no such runs."
-      : "Nothing was run so far. Describe a task above.";
+      : "There are no runs so far. Describe a task above.";
     const all = this.runs.map((run) => this.row(run, now));
     byId("runs").replaceChildren(...(all.length ? all : [el("li.empty", empty)]));
     all

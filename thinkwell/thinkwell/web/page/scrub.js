@@ -60,7 +60,7 @@ export class Playback {
     if (this.moment === null || !this.sources.changed("replaying", [!log.over])) return;
     const label = log.over ? "Back to the end" : "Back to now";
     host.replaceChildren(
-      el("span.grow", "This is how it was; nothing here is happening now."),
+      el("span.grow", "This is an earlier moment of the run."),
       button("button.small", label, { onclick: () => this.seek(null) }),
     );
   }

@@ -74,6 +74,6 @@ export async function send(method, path, body, headers = {}) {
       body: sent,
     });
   } catch {
-    throw new Refused(0, "The server cannot be reached: see whether it runs, and try again");
+    throw new Refused(0, "The server cannot be reached: check that it is running, and try again");
   }
 }

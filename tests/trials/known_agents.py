@@ -1,0 +1,33 @@
+"""Agents that play scripts, known by name to every process of a test."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+    from thinkwell.testing import Script
+
+__all__ = ("know",)
+
+
+def know(patch: pytest.MonkeyPatch, folder: Path, **scripts: Script) -> None:
+    """Make agents known by the names of their scripts.
+
+    Args:
+        patch: Takes that back.
+        folder: Where to put their profiles.
+        scripts: What each plays, in every process from the beginning.
+    """
+    profiles = folder / "config" / "thinkwell" / "agents"
+    profiles.mkdir(parents=True, exist_ok=True)
+    patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    for name, script in scripts.items():
+        file = profiles / f"{name}.script"
+        script.save(file)
+        command = [sys.executable, "-m", "thinkwell.testing", str(file)]
+        Path(profiles, f"{name}.toml").write_text(f"[program]\ncommand = {json.dumps(command)}\n")

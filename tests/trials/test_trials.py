@@ -1,0 +1,335 @@
+"""Trials in a file: what they come to, and that nothing is lost, run twice or left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from trials.kills import kill_programs
+from trials.known_agents import know
+from trials.repositories import Repository, left_of_worktrees
+
+from thinkwell import Budget, ThinkBuilder, think
+from thinkwell.testing import script
+from thinkwell.trials import Candidate, Input, StoreError, WorkerFailed, Worktree, trials
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from thinkwell.trials import Report, Trial
+
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("trials")]
+
+QUESTION = think(int).text("How many lines has `app.py`? Input: ")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The built-in agent speaks without pauses, and programs see the folder for temporary files."""
+    monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.chdir(tmp_path)
+
+
+def counted() -> str:
+    """Count a call."""
+    with Path("calls").open("a") as file:
+        file.write("x")
+    return "counted"
+
+
+def with_a_tool(given: str) -> ThinkBuilder[int]:
+    """Return a task whose agent calls a tool."""
+    return think(int).tool(counted).text(f"How many files are there? {given}")
+
+
+def improve() -> str:
+    """Change a file in the worktrees that are open: that of the only trial under way."""
+    for file in Path(os.environ["TMPDIR"]).glob("thinkwell-*/api/app.py"):
+        file.write_text("better\n")
+    return "improved"
+
+
+def improving(given: str) -> ThinkBuilder[int]:
+    """Return a task whose agent changes a file."""
+    return think(int).tool(improve).text(f"How many lines has app.py? {given}")
+
+
+def is_short(candidate: Candidate) -> bool:
+    """Check an answer."""
+    assert candidate.folder.joinpath("app.py").exists()
+    return bool(candidate.input == "short")
+
+
+def children(word: bytes) -> list[int]:
+    """Return the child processes whose command has a word."""
+    found = list[int]()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and word in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def statuses(report: Report) -> list[tuple[str, int, str, int]]:
+    """Return what each trial has come to: its input, its repeat, its status and how often it was begun."""
+    return [(trial.input, trial.repeat, trial.status, trial.attempts) for trial in report.trials]
+
+
+async def test_each_input_is_tried_by_each_agent(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path, breaker=script.fails(message="out of order"))
+    before = repository.state()
+    seen: list[Sequence[Trial]] = []
+    report = await trials(
+        improving,
+        inputs={"a": "short", "b": "long"},
+        agents=["builtin", "breaker"],
+        limit=1,
+        workspace=Worktree(repository.path),
+        check=is_short,
+        store=tmp_path / "trials.sqlite",
+        recordings=tmp_path / "recordings",
+        on_change=seen.append,
+    )
+    first, broken, second, _ = report.trials
+    assert [trial.name for trial in report.trials] == [
+        (given, agent, 1) for given in "ab" for agent in ("builtin", "breaker")
+    ]
+    assert (first.status, second.status) == ("passed", "failed"), first
+    assert isinstance(first.result, int)
+    assert "+better" in first.changes.diff
+    report.best("a").changes.apply()
+    assert (repository.path / "app.py").read_text() == "better\n"
+    repository.git("checkout", "app.py")
+    assert broken.status == "error"
+    assert broken.error is not None
+    assert "out of order" in broken.error
+    assert first.recording is not None
+    assert "How many lines has app.py? short" in Path(first.recording).read_text()
+    assert [trial.status for trial in seen[-1]] == [trial.status for trial in report.trials]
+    assert repository.state() == before
+    assert not left_of_worktrees(repository)
+
+
+async def test_what_has_ended_is_not_run_again(tmp_path: Path) -> None:
+    async def run(*inputs: object, repeat: int) -> Report:
+        return await trials(
+            with_a_tool, inputs=inputs, agents=["builtin"], repeat=repeat, store=tmp_path / "trials.sqlite"
+        )
+
+    first = await run(Input("one", key="1"), repeat=1)
+    assert statuses(first) == [("1", 1, "passed", 1)], first.trials
+    assert first.trials[0].spent.tool_calls
+    assert statuses(await run(Input("one", key="1"), repeat=1)) == statuses(first)
+    assert (tmp_path / "calls").read_text() == "x"
+    again = await run(Input("one", key="1"), Input("two", key="2"), repeat=2)
+    assert statuses(again) == [(key, n, "passed", 1) for n in (1, 2) for key in "12"]
+    assert (tmp_path / "calls").read_text() == "xxxx"
+    assert sorted(path.name for path in tmp_path.glob("trials.*")) == ["trials.sqlite"]
+
+
+async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
+    async def run(calls: int) -> Report:
+        return await trials(
+            with_a_tool,
+            inputs=list("abcdef"),
+            agents=["builtin"],
+            store=tmp_path / "trials.sqlite",
+            limit=1,
+            budget=Budget(max_tool_calls=calls),
+        )
+
+    def spent(report: Report) -> int:
+        return sum(trial.spent.tool_calls for trial in report.trials)
+
+    report = await run(5)
+    over = [trial for trial in report.trials if trial.status == "cancelled"]
+    assert 0 < len(over) < 6
+    assert all(trial.error and "budget" in trial.error.lower() for trial in over)
+    assert spent(report) in (5, 6)
+    report = await run(1000)
+    assert {trial.status for trial in report.trials} == {"passed"}
+    assert spent(report) > 6
+
+
+async def test_cancelled_trials_end_their_agents_and_run_again(
+    tmp_path: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path, stubborn=script.says("I begin.").hangs(deaf=True))
+    running = anyio.Event()
+
+    def look(now: Sequence[Trial]) -> None:
+        if all(trial.phase for trial in now):
+            running.set()
+
+    async def run() -> Report:
+        return await trials(
+            think().text("Go: "),
+            inputs=["a"],
+            agents=["stubborn"],
+            workspace=Worktree(repository.path),
+            store=tmp_path / "trials.sqlite",
+            on_change=look,
+        )
+
+    began = 0.0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        with anyio.fail_after(60):
+            await running.wait()
+        began = time.monotonic()
+        tasks.cancel_scope.cancel()
+    assert time.monotonic() - began < 15
+    assert not left_of_worktrees(repository)
+    know(monkeypatch, tmp_path, stubborn=script.says("Done."))
+    report = await run()
+    assert statuses(report) == [(report.trials[0].input, 1, "passed", 2)]
+
+
+async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill(now: Sequence[Trial]) -> None:
+        if not killed and now[0].status == "running":
+            killed.extend(children(b"thinkwell.trials._engine.worker"))
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    report = await trials(
+        QUESTION, inputs=["a"], agents=["builtin"], store=tmp_path / "trials.sqlite", on_change=kill
+    )
+    assert killed
+    assert statuses(report) == [(report.trials[0].input, 1, "passed", 2)]
+
+
+async def test_a_worker_that_cannot_start_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('broken')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(WorkerFailed, match=r"exit code 1, several times(.|\n)*broken"):
+        await trials(QUESTION, inputs=["a"], agents=["builtin"])
+
+
+def another_program(store: Path) -> subprocess.Popen[str]:
+    """Start a program that runs trials in a store, and return it when it does."""
+    code = (
+        "import anyio; from thinkwell import think; from thinkwell.trials import trials\n"
+        "anyio.run(lambda: trials(think().text('Go'), inputs=['a'], agents=['waiter'], "
+        f"store={str(store)!r}, on_change=lambda _: print('on', flush=True)))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "on\n"
+    return process
+
+
+async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    know(monkeypatch, tmp_path, waiter=script.hangs())
+    store = tmp_path / "trials.sqlite"
+    with another_program(store) as process:
+        try:
+            with pytest.raises(StoreError, match="one owner at a time; wait for that, name another"):
+                await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
+        finally:
+            process.kill()
+            assert process.stdout is not None
+            process.stdout.close()
+    report = await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
+    assert report.trials[0].status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        ("CREATE TABLE theirs (x)", "another program's database; name another file"),
+        ("CREATE TABLE thinkwell_store (version INTEGER)", "version 99, and this thinkwell knows 1; use"),
+    ],
+)
+async def test_stores_that_are_refused(tmp_path: Path, make: str, said: str) -> None:
+    store = tmp_path / "trials.sqlite"
+    with closing(sqlite3.connect(store)) as file, file:
+        file.execute(make)
+        if "thinkwell" in make:
+            file.execute("INSERT INTO thinkwell_store VALUES (99)")
+    with pytest.raises(StoreError, match=said):
+        await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
+
+
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ("mysql://ada:secret@host/x", r"mysql://…: a store is a path of an SQLite file, or postgresql://"),
+        ("postgresql://ada:secret@127.0.0.1:1/x", r"ada:\*\*\*@127.0.0.1:1/x: it could not be opened"),
+        ("README", "README: it is no SQLite file; name another file"),
+        (".", "it could not be opened"),
+    ],
+)
+async def test_addresses_that_are_refused(tmp_path: Path, store: str, said: str) -> None:
+    Path("README").write_text("Read me, and read me again: this is a text and no database.\n" * 20)
+    with pytest.raises(StoreError, match=said) as caught:
+        await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of its own with half a megabyte."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", str(folder)]
+    if not sys.platform.startswith("linux") or subprocess.run(mount, check=False).returncode:
+        pytest.skip("a small disk takes a root user on Linux")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+async def test_a_full_disk_loses_nothing_that_has_ended(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, small_disk.parent, talker=script.says("long " * 20_000))
+    store = small_disk / "trials.sqlite"
+
+    async def run(count: int) -> Report:
+        return await trials(
+            think().text("Go: "),
+            inputs=[str(n) for n in range(count)],
+            agents=["talker"],
+            store=store,
+            limit=1,
+        )
+
+    with pytest.raises(StoreError, match="disk is full; make room, and start again"):
+        await run(20)
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    report = await run(3)
+    assert {trial.status for trial in report.trials} == {"passed"}
+
+
+@pytest.mark.long
+def test_kills_lose_nothing(tmp_path: Path) -> None:
+    found = kill_programs(
+        tmp_path / "work",
+        trials=20,
+        kills=5,
+        calls=1000,
+        seed=1,
+        env={**os.environ, "COVERAGE_PROCESS_START": ""},
+    )
+    assert len({row.input for row in found.rows}) == len(found.rows) == 20
+    assert {row.status for row in found.rows} == {"passed"}
+    assert (found.again, found.left) == (0, [])
+    assert found.lived_on < 15

@@ -1,0 +1,191 @@
+"""One attempt of a trial: a worktree, an agent in it, the task, the check, and what has changed."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio import to_thread
+from msgspec.structs import replace
+from pydantic_core import to_jsonable_python
+
+from thinkwell import Budget, open_agent
+from thinkwell._display import phases
+from thinkwell._display.summary import error_words
+from thinkwell.errors import BudgetExceeded
+from thinkwell.trials._checks import run_check
+from thinkwell.trials._engine.values import NO_CHANGES, Ended, Running
+from thinkwell.trials._trial import Spent
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from thinkwell import ThoughtStream
+    from thinkwell.events import JsonValue
+    from thinkwell.trials._checks import Check
+    from thinkwell.trials._engine.values import Name
+    from thinkwell.trials._plan import Limits, Plan
+
+__all__ = ("Progress", "Purse", "run_attempt", "total_budget", "words_of")
+
+UNLIMITED: Final = 2**62
+"""Of tool calls: such a budget only counts."""
+
+
+class Purse(Budget):
+    """Counts what one attempt spends, against a budget that it shares with others.
+
+    Args:
+        total: That budget.
+    """
+
+    def __init__(self, total: Budget) -> None:
+        super().__init__(max_tool_calls=UNLIMITED, currency=total.currency)
+        self._total = total
+
+    @property
+    def counted(self) -> Spent:
+        """What was spent so far."""
+        spent = self.spent
+        return Spent(tool_calls=spent.tool_calls, tokens=spent.tokens, cost=spent.cost or None)
+
+    def exceeded(self, *, wants_more: bool = False) -> BudgetExceeded | None:
+        """Return the error for an exceeded limit of the shared budget, or ``None``."""
+        return self._total.exceeded(wants_more=wants_more)
+
+    @contextmanager
+    def shared_by(self, meter: Any) -> Generator[float | None]:
+        """Include a run during a block, which gets the seconds left of the time limit."""
+        with self._total.shared_by(meter) as seconds:
+            yield seconds
+
+    def run_out(self) -> BudgetExceeded:
+        """Return the error for the exceeded time limit."""
+        return self._total.run_out()
+
+    def charge(self, *, tokens: int = 0, cost: float = 0.0, tool_calls: int = 0) -> None:
+        """Count a run's usage, and stop all runs of the shared budget if it is too much."""
+        super().charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
+        self._total.charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
+
+
+class Progress:
+    """What an attempt has come to so far.
+
+    Args:
+        purse: What it may spend.
+    """
+
+    def __init__(self, purse: Purse) -> None:
+        self.purse = purse
+        self._run: ThoughtStream[object] | None = None
+
+    def begin(self, _input: object, run: ThoughtStream[object]) -> None:
+        """Note the run."""
+        self._run = run
+
+    def now(self) -> Running:
+        """Return it."""
+        words = "preparing" if self._run is None else phases.words(self._run.view)
+        return Running(phase=words, spent=self.purse.counted)
+
+    def kill(self) -> None:
+        """Kill the agent."""
+        if self._run is not None:
+            self._run.kill()
+
+
+def total_budget(limits: Limits | None) -> Budget:
+    """Return a budget for all trials of a plan that run in this process."""
+    if limits is None:
+        return Budget(max_tool_calls=UNLIMITED)
+    return Budget(
+        max_tokens=limits.max_tokens,
+        max_cost=limits.max_cost,
+        max_tool_calls=limits.max_tool_calls,
+        max_seconds=limits.max_seconds,
+        currency=limits.currency,
+    )
+
+
+async def run_attempt(
+    plan: Plan,
+    name: Name,
+    progress: Progress,
+    *,
+    recording: str | None = None,
+) -> Ended:
+    """Run a trial once, and return what it has come to. Cancelling this ends its agent.
+
+    Args:
+        plan: The plan.
+        name: The trial.
+        progress: What it has come to so far, and what it may spend.
+        recording: The file for a recording of the run.
+    """
+    began = time.monotonic()
+    try:
+        ended = await _run(plan, name, progress, recording)
+    except Exception as exc:  # whatever it is, the other trials go on
+        ended = _failed(exc)
+    kept = recording if recording is not None and await to_thread.run_sync(Path(recording).exists) else None
+    return replace(ended, spent=progress.purse.counted, seconds=time.monotonic() - began, recording=kept)
+
+
+async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None) -> Ended:
+    given, agent_name, _ = name
+    builder = plan.builder(given)
+    async with AsyncExitStack() as stack:
+        tree = None if plan.workspace is None else await to_thread.run_sync(plan.workspace.worktree)
+        folder = Path.cwd() if tree is None else Path(await stack.enter_async_context(tree))
+        opened = open_agent(agent_name, cwd=folder, permissions=plan.permissions, record=recording)
+        async with opened as agent:
+            outcomes = agent.map(
+                lambda _: builder,
+                [given],
+                budget=progress.purse,
+                timeout=plan.timeout,
+                idle_timeout=plan.idle_timeout,
+            )
+            outcomes._follow(progress.begin)
+            (outcome,) = await outcomes.results()
+        changes = NO_CHANGES
+        if plan.workspace is not None and tree is not None:
+            changed = await to_thread.run_sync(lambda: tree.changes)
+            changes = await to_thread.run_sync(plan.workspace.delivered, changed)
+        if outcome.error is not None:
+            return replace(_failed(outcome.error), changes=changes)
+        result = to_jsonable_python(outcome.result)
+        ended = Ended(status="passed", result=result, changes=changes)
+        check = plan.checker()
+        return (
+            ended
+            if check is None
+            else await _checked(check, plan.value(given), ended, folder, progress.purse)
+        )
+
+
+async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, purse: Purse) -> Ended:
+    try:
+        verdict = await run_check(
+            check, input=given, result=ended.result, folder=folder, changes=ended.changes
+        )
+    except Exception as exc:  # the result is there, but not what it is worth
+        return replace(ended, status="error", error=_failed(exc).error)
+    spent = verdict.spent
+    purse.charge(tokens=spent.tokens, cost=spent.cost or 0.0, tool_calls=spent.tool_calls)
+    status = "passed" if verdict.passed else "failed"
+    return replace(ended, status=status, score=verdict.score, detail=verdict.detail)
+
+
+def _failed(exc: Exception) -> Ended:
+    # What the budget has stopped may run again, with a larger one.
+    return Ended(status="cancelled" if isinstance(exc, BudgetExceeded) else "error", error=words_of(exc))
+
+
+def words_of(exc: Exception) -> str:
+    """Return what happened, and what to do."""
+    words = error_words(exc)
+    return f"{words.what}\n{words.next}".rstrip()

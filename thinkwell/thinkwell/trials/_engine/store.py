@@ -1,0 +1,495 @@
+"""The store: tables with the plans, the trials, their attempts and the workers. What they say is the truth.
+
+DBOS keeps its own tables beside them, and only decides which worker runs what. Its methods block.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from thinkwell.trials._changes import Changes
+from thinkwell.trials._engine import tables as t
+from thinkwell.trials._engine.values import NO_CHANGES, Attempt, Ended, Name, Running, WorkerRow
+from thinkwell.trials._errors import StoreError
+from thinkwell.trials._trial import Spent, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Iterable, Sequence
+
+
+__all__ = ("MAX_ATTEMPTS", "LeaseLost", "Store", "shown")
+
+VERSION: Final = 1
+"""Of the tables. A release that changes them raises it, and brings older ones up to date."""
+
+PATIENCE: Final = 30
+"""Seconds to wait while another process writes to an SQLite file."""
+
+MAX_ATTEMPTS: Final = 25
+"""How often a trial is begun at most. One that ends its worker each time would else do so forever."""
+
+
+class Store:
+    """A store, which is made where there is none.
+
+    Args:
+        address: A path of an SQLite file, or the URL of a PostgreSQL database.
+
+    Raises:
+        StoreError: It cannot be used.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.url: Final = _url(address)
+        self.engine: Final = _engine(self.url)
+        self.path: Final = self.url.database if self.embedded else None
+        try:
+            with self._working("opened") as tx:
+                self._prepare(tx)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is a file, which one worker at a time uses."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def address(self) -> str:
+        """The address, with the password."""
+        return self.path or self.url.render_as_string(hide_password=False)
+
+    def __str__(self) -> str:
+        return shown(self.url)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+
+    def error(self, reason: str) -> StoreError:
+        """Return an error of this store."""
+        return StoreError(str(self), reason)
+
+    # Plans
+
+    def save(self, plan: str, body: str, names: Sequence[Name]) -> None:
+        """Save a plan with its trials, those that are new; let those that were cancelled wait again."""
+        with self._working("written") as tx:
+            _write(tx, t.plans, {"id": plan}, {"body": body}, {"revision": 0})
+            tx.execute(t.plans.update().where(t.plans.c.id == plan).values(revision=t.plans.c.revision + 1))
+            of_plan = t.trials.c.plan == plan
+            found = tx.execute(sa.select(*_NAME).where(of_plan))
+            known = {(row.input, row.agent, row.repeat) for row in found}
+            new = [_new_row(plan, name) for name in names if name not in known]
+            if new:
+                tx.execute(t.trials.insert(), new)
+            again = t.trials.update().where(of_plan, t.trials.c.status == "cancelled")
+            tx.execute(again.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
+
+    def cancel(self, plan: str, why: str) -> None:
+        """Cancel the trials of a plan that have not ended."""
+        open_ones = t.trials.update().where(t.trials.c.plan == plan, _OPEN)
+        with self._working("written") as tx:
+            tx.execute(open_ones.values(status="cancelled", error=why, phase=""))
+
+    def revision(self, plan: str) -> int | None:
+        """Return how often a plan was saved; ``None``: there is none."""
+        with self._working("read") as tx:
+            return tx.execute(sa.select(t.plans.c.revision).where(t.plans.c.id == plan)).scalar()
+
+    def body(self, plan: str) -> str:
+        """Return a plan; nothing where there is none."""
+        with self._working("read") as tx:
+            return tx.execute(sa.select(t.plans.c.body).where(t.plans.c.id == plan)).scalar() or ""
+
+    def trials(self, plan: str, *, whole: bool = True) -> list[Trial]:
+        """Return the trials of a plan.
+
+        Args:
+            plan: Its id.
+            whole: Whether with their results and changes, which may be large.
+        """
+        columns = list(t.trials.c) if whole else t.SUMMARY
+        totals = sa.select(*_spent_sums(), t.attempts.c.input, t.attempts.c.agent, t.attempts.c.repeat)
+        totals = totals.where(t.attempts.c.plan == plan)
+        totals = totals.group_by(t.attempts.c.input, t.attempts.c.agent, t.attempts.c.repeat)
+        with self._working("read") as tx:
+            spent = {(row.input, row.agent, row.repeat): _spent_of(row) for row in tx.execute(totals)}
+            rows = tx.execute(sa.select(*columns).where(t.trials.c.plan == plan)).all()
+        return [_trial_of(row, spent.get((row.input, row.agent, row.repeat), Spent())) for row in rows]
+
+    def spent(self, plan: str, *, but: str | None = None) -> Spent:
+        """Return what all attempts of a plan have spent, the lost ones included.
+
+        Args:
+            plan: Its id.
+            but: A worker whose attempts do not count.
+        """
+        sums = sa.select(*_spent_sums()).where(t.attempts.c.plan == plan)
+        if but is not None:
+            sums = sums.where(t.attempts.c.worker != but)
+        with self._working("read") as tx:
+            return _spent_of(tx.execute(sums).one())
+
+    # Dispatching
+
+    def in_queues(self) -> list[tuple[str, Name, int]]:
+        """Return the trials that are in a queue, or run; see `undispatched`."""
+        return self._open(dispatched=True)
+
+    def undispatched(self) -> list[tuple[str, Name, int]]:
+        """Return what waits to be put in a queue: the plan, the trial, and how often that was done."""
+        return self._open(dispatched=False)
+
+    def _open(self, *, dispatched: bool) -> list[tuple[str, Name, int]]:
+        rows = sa.select(t.trials.c.plan, *_NAME, t.trials.c.dispatch)
+        with self._working("read") as tx:
+            found = tx.execute(rows.where(_OPEN, t.trials.c.dispatched == dispatched)).all()
+        return [(row.plan, (row.input, row.agent, row.repeat), row.dispatch) for row in found]
+
+    def dispatched(self, trials: Iterable[tuple[str, Name, int]]) -> None:
+        """Note that these are in a queue."""
+        with self._working("written") as tx:
+            for plan, name, dispatch in trials:
+                where = (*_is(t.trials, plan, name), t.trials.c.dispatch == dispatch)
+                tx.execute(t.trials.update().where(*where).values(dispatched=True))
+
+    def dispatch_again(self, plan: str, name: Name, dispatch: int) -> None:
+        """Note that a trial is in no queue any more, though it has not ended."""
+        with self._working("written") as tx:
+            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
+            tx.execute(t.trials.update().where(*where).values(**_DISPATCH_AGAIN))
+
+    # Attempts
+
+    def begin(self, plan: str, name: Name, dispatch: int, worker: str) -> Attempt | None:
+        """Begin an attempt; ``None`` where the trial has ended, or was put in a queue again since.
+
+        Raises:
+            LeaseLost: Others have taken over what this worker ran.
+            StoreError: The store cannot be used.
+        """
+        with self._working("written") as tx:
+            if not _alive(tx, worker):
+                raise LeaseLost
+            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
+            more = tx.execute(
+                t.trials.update()
+                .where(*where)
+                .values(attempt=t.trials.c.attempt + 1, status="running", phase="")
+                .returning(t.trials.c.attempt)
+            ).one_or_none()
+            if more is None:
+                return None
+            if more.attempt > MAX_ATTEMPTS:
+                why = f"it was begun {MAX_ATTEMPTS} times, and its worker died each time; see what it does"
+                tx.execute(
+                    t.trials.update().where(*where).values(status="error", error=why, attempt=MAX_ATTEMPTS)
+                )
+                return None
+            attempt = Attempt(plan, name, more.attempt, worker)
+            tx.execute(
+                t.attempts.insert().values(**_attempt_key(attempt), worker=worker, tool_calls=0, tokens=0)
+            )
+        return attempt
+
+    def note(self, running: Iterable[tuple[Attempt, Running]]) -> None:
+        """Note what attempts have come to so far, those that are the newest."""
+        with self._working("written") as tx:
+            for attempt, now in running:
+                changed = tx.execute(
+                    t.trials.update().where(*_newest(attempt)).values(phase=_text(now.phase))
+                )
+                if changed.rowcount:
+                    self._charge(tx, attempt, now.spent)
+
+    def unwanted(self, attempts: Iterable[Attempt]) -> list[Attempt]:
+        """Return those attempts whose trial was cancelled, or that others have taken over."""
+        with self._working("read") as tx:
+            return [
+                attempt
+                for attempt in attempts
+                if not tx.execute(sa.select(sa.exists().where(*_newest(attempt)))).scalar()
+            ]
+
+    def end(self, attempt: Attempt, ended: Ended) -> bool:
+        """End a trial, if this attempt is the newest; return whether it is."""
+        values = {
+            "status": ended.status,
+            "phase": "",
+            "score": ended.score,
+            "detail": _text(ended.detail),
+            "seconds": ended.seconds,
+            "error": None if ended.error is None else _text(ended.error),
+            "result": _json(ended.result),
+            "changes": _json(ended.changes) if ended.changes else None,
+            "recording": ended.recording,
+        }
+        with self._working("written") as tx:
+            changed = tx.execute(t.trials.update().where(*_newest(attempt)).values(**values))
+            if changed.rowcount:
+                self._charge(tx, attempt, ended.spent)
+        return bool(changed.rowcount)
+
+    def give_back(self, attempt: Attempt, spent: Spent) -> None:
+        """Let a trial wait again, as its worker leaves."""
+        with self._working("written") as tx:
+            changed = tx.execute(
+                t.trials.update().where(*_newest(attempt)).values(status="waiting", phase="")
+            )
+            if changed.rowcount:
+                self._charge(tx, attempt, spent)
+
+    def _charge(self, tx: sa.Connection, attempt: Attempt, spent: Spent) -> None:
+        where = [t.attempts.c[name] == value for name, value in _attempt_key(attempt).items()]
+        values = {"tool_calls": spent.tool_calls, "tokens": spent.tokens, "cost": spent.cost}
+        tx.execute(t.attempts.update().where(*where).values(**values))
+
+    # Workers
+
+    def enter(self, worker: str, *, agents: Collection[str], host: str, lease: float) -> None:
+        """Add a worker."""
+        row = {
+            "id": worker,
+            "lease": lease,
+            "agents": json.dumps(sorted(agents)),
+            "host": host,
+            "beat": self._now,
+        }
+        with self._working("written") as tx:
+            tx.execute(t.workers.insert().values(**row))
+
+    def beat(self, tx: sa.Connection, worker: str) -> bool:
+        """Say that a worker lives; return whether it still has its lease."""
+        alive = t.workers.update().where(t.workers.c.id == worker).values(beat=self._now)
+        return bool(tx.execute(alive).rowcount)
+
+    def leave(self, worker: str) -> None:
+        """Remove a worker: it has left, or is dead."""
+        with self._working("written") as tx:
+            tx.execute(t.workers.delete().where(t.workers.c.id == worker))
+
+    def workers(self) -> list[WorkerRow]:
+        """Return the workers."""
+        late = (t.workers.c.beat + t.workers.c.lease < self._now).label("late")
+        with self._working("read") as tx:
+            rows = tx.execute(sa.select(t.workers, late)).all()
+        return [
+            WorkerRow(
+                id=row.id,
+                agents=tuple(json.loads(row.agents)),
+                host=row.host,
+                late=bool(row.late),
+            )
+            for row in rows
+        ]
+
+    @property
+    def _now(self) -> sa.ColumnElement[float]:
+        """The time of the database: the clocks of machines differ."""
+        if self.embedded:
+            return sa.literal(time.time())
+        return sa.cast(sa.func.extract("epoch", sa.func.clock_timestamp()), sa.Float)
+
+    # The tables
+
+    def _prepare(self, tx: sa.Connection) -> None:
+        """Make the tables, or check that they are of this version."""
+        if not self.embedded:  # of several that find it empty, one makes the tables
+            tx.execute(sa.select(sa.func.pg_advisory_xact_lock(0x74776B74)))
+        elif not sa.inspect(tx).has_table(t.versions.name):
+            tx.exec_driver_sql("BEGIN IMMEDIATE")
+        if not sa.inspect(tx).has_table(t.versions.name):
+            if self.embedded and sa.inspect(tx).get_table_names():
+                raise self.error("it is another program's database; name another file")
+            t.metadata.create_all(tx)
+            tx.execute(t.versions.insert().values(version=VERSION))
+            return
+        found = tx.execute(sa.select(t.versions.c.version)).scalar_one()
+        if found != VERSION:
+            newer = f"its tables have version {found}, and this thinkwell knows {VERSION}"
+            raise self.error(f"{newer}; use the version of thinkwell that made it, or a newer one")
+
+    @contextmanager
+    def _working(self, what: str) -> Generator[sa.Connection]:
+        """Open a transaction, and translate its errors."""
+        try:
+            with self.engine.begin() as tx:
+                yield tx
+        except SQLAlchemyError as exc:
+            raise self.error(_reason(exc, what)) from exc
+
+
+class LeaseLost(Exception):  # noqa: N818 - the name says what happened
+    """A worker's lease has run out, and others have taken over what it ran."""
+
+
+_NAME: Final = (t.trials.c.input, t.trials.c.agent, t.trials.c.repeat)
+_OPEN: Final = t.trials.c.status.in_(("waiting", "running"))
+_DISPATCH_AGAIN: Final[dict[str, Any]] = {"dispatched": False, "dispatch": t.trials.c.dispatch + 1}
+
+
+def shown(url: sa.URL) -> str:
+    """Return an address as errors and logs may have it: without its password."""
+    if url.get_backend_name() == "sqlite":
+        return url.database or ""
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
+def _url(address: str) -> sa.URL:
+    for scheme in ("postgresql://", "postgres://"):
+        if address.startswith(scheme):
+            return sa.make_url(address).set(drivername="postgresql+psycopg")
+    if address.startswith("postgresql+psycopg://"):
+        return sa.make_url(address)
+    if "://" in address:
+        scheme = address.partition("://")[0]
+        raise StoreError(
+            f"{scheme}://…", "a store is a path of an SQLite file, or postgresql://user@host/database"
+        )
+    path = os.path.abspath(os.path.expanduser(address))  # noqa: PTH100, PTH111 - nothing is looked up
+    return sa.URL.create("sqlite", database=path)
+
+
+def _engine(url: sa.URL) -> sa.Engine:
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    engine = sa.create_engine(url, connect_args={"check_same_thread": False}, pool_size=20)
+
+    def connected(connection: Any, _record: object) -> None:
+        connection.isolation_level = "IMMEDIATE"
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # what a power failure takes runs again
+        # DBOS asks for fractions of a second, which SQLite has only since 3.42.
+        connection.create_function("unixepoch", -1, _unixepoch)
+
+    event.listen(engine, "connect", connected)
+    return engine
+
+
+def _unixepoch(*_: object) -> float:
+    return time.time()
+
+
+def _reason(exc: SQLAlchemyError, what: str) -> str:
+    said = str(exc.orig if isinstance(exc, DBAPIError) else exc).strip().splitlines()
+    reason = said[0] if said else type(exc).__name__
+    if "disk is full" in reason or "No space left" in reason:
+        return (
+            f"it could not be {what}, as the disk is full; make room, and start again: what has ended is kept"
+        )
+    if isinstance(exc, DBAPIError) and "not a database" in reason:
+        return "it is no SQLite file; name another file"
+    return f"it could not be {what} ({reason}); check that it runs, and start again: what has ended is kept"
+
+
+def _write(
+    tx: sa.Connection, table: sa.Table, key: dict[str, Any], values: dict[str, Any], first: dict[str, Any]
+) -> None:
+    """Write a row: change it, or add it.
+
+    Args:
+        tx: The transaction.
+        table: The table.
+        key: The columns that name the row.
+        values: What to write.
+        first: What to write besides, if it is new.
+    """
+    where = [table.c[name] == value for name, value in key.items()]
+    if not tx.execute(table.update().where(*where).values(**values)).rowcount:
+        tx.execute(table.insert().values(**key, **values, **first))
+
+
+def _new_row(plan: str, name: Name) -> dict[str, Any]:
+    given, agent, repeat = name
+    return {
+        "plan": plan,
+        "input": given,
+        "agent": agent,
+        "repeat": repeat,
+        "status": "waiting",
+        "attempt": 0,
+        "dispatch": 0,
+        "dispatched": False,
+        "phase": "",
+        "detail": "",
+        "seconds": 0.0,
+    }
+
+
+def _is(table: sa.Table, plan: str, name: Name) -> tuple[sa.ColumnElement[bool], ...]:
+    given, agent, repeat = name
+    return table.c.plan == plan, table.c.input == given, table.c.agent == agent, table.c.repeat == repeat
+
+
+def _attempt_key(attempt: Attempt) -> dict[str, Any]:
+    given, agent, repeat = attempt.name
+    return {
+        "plan": attempt.plan,
+        "input": given,
+        "agent": agent,
+        "repeat": repeat,
+        "number": attempt.number,
+    }
+
+
+def _newest(attempt: Attempt) -> tuple[sa.ColumnElement[bool], ...]:
+    """Select a trial if this attempt is its newest, still wanted, and of a worker with a lease."""
+    holds = sa.exists().where(t.workers.c.id == attempt.worker)
+    running = t.trials.c.status == "running"
+    return (*_is(t.trials, attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
+
+
+def _alive(tx: sa.Connection, worker: str) -> bool:
+    return bool(tx.execute(sa.select(sa.exists().where(t.workers.c.id == worker))).scalar())
+
+
+def _spent_sums() -> tuple[sa.ColumnElement[Any], ...]:
+    return tuple(sa.func.sum(t.attempts.c[name]).label(name) for name in ("tool_calls", "tokens", "cost"))
+
+
+def _spent_of(row: Any) -> Spent:
+    cost = None if row.cost is None else float(row.cost)
+    return Spent(tool_calls=int(row.tool_calls or 0), tokens=int(row.tokens or 0), cost=cost)
+
+
+def _trial_of(row: Any, spent: Spent) -> Trial:
+    whole = row._mapping
+    result, changes = whole.get("result"), whole.get("changes")
+    return Trial(
+        input=row.input,
+        agent=row.agent,
+        repeat=row.repeat,
+        status=row.status,
+        phase=row.phase,
+        score=row.score,
+        detail=row.detail,
+        result=None if result is None else json.loads(result),
+        spent=spent,
+        seconds=row.seconds,
+        attempts=row.attempt,
+        error=row.error,
+        changes=NO_CHANGES if changes is None else msgspec.convert(json.loads(changes), Changes),
+        recording=row.recording,
+    )
+
+
+def _json(value: object) -> str:
+    """Return a value as JSON in ASCII: a patch of a file that is no UTF-8 has lone surrogates."""
+    return json.dumps(msgspec.to_builtins(value))
+
+
+def _text(text: str) -> str:
+    """Return a text as PostgreSQL takes it: without NUL and lone surrogates."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()

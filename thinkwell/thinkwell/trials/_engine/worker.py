@@ -1,0 +1,400 @@
+"""The worker: a process that runs trials. Only here DBOS is imported.
+
+It is started by `thinkwell.trials._engine.process`, which writes its settings on standard input and keeps
+that open: it leaves when its program leaves or dies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import secrets
+import signal
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+
+import anyio
+import anyio.from_thread
+import msgspec
+from anyio import to_thread
+
+from thinkwell import open_agent
+from thinkwell.errors import BudgetExceeded
+from thinkwell.trials._engine.attempt import Progress, Purse, run_attempt, total_budget, words_of
+from thinkwell.trials._engine.lease import Lease, bury, owned
+from thinkwell.trials._engine.settings import LEAVE, LOST, NO_STORE, Ready, Settings
+from thinkwell.trials._engine.store import Store
+from thinkwell.trials._engine.values import Attempt, Running
+from thinkwell.trials._errors import StoreError
+from thinkwell.trials._plan import Plan
+from thinkwell.trials._trial import Spent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from thinkwell import Budget
+    from thinkwell.trials._engine.dispatcher import Dispatcher
+    from thinkwell.trials._engine.values import Ended, Name
+
+T = TypeVar("T")
+
+TICK: Final = 0.2
+"""Seconds between two notes of what attempts have come to. A crash loses as much of what they have spent."""
+
+SWEEP: Final = 0.5
+"""Seconds between two looks for what dead workers have left."""
+
+RETRY: Final = 0.5
+"""Seconds until a store that did not answer is tried again."""
+
+ORPHANED: Final = 4.0
+"""Seconds to leave when the program has died."""
+
+PROBE: Final = 120.0
+"""Seconds for an agent to show that it starts and is logged in; it may be installed first."""
+
+PREDECESSOR: Final = 10.0
+"""Seconds to wait for the worker of a program that has died, which is leaving."""
+
+
+NOTHING: Final = Spent()
+
+
+class _Live:
+    """An attempt that goes on."""
+
+    def __init__(self, scope: anyio.CancelScope, total: Budget) -> None:
+        self.scope = scope
+        self.progress = Progress(Purse(total))
+        self.noted = Running()
+
+
+class _Kept:
+    """A plan, with what may still be spent on it."""
+
+    def __init__(self, revision: int | None, plan: Plan) -> None:
+        self.revision = revision
+        self.plan = plan
+        self.total: Budget = total_budget(plan.budget)
+        self.elsewhere = Spent()
+
+    def charge(self, spent: Spent, before: Spent = NOTHING) -> None:
+        """Count what was spent, and not counted before."""
+        self.total.charge(
+            tokens=spent.tokens - before.tokens,
+            cost=(spent.cost or 0.0) - (before.cost or 0.0),
+            tool_calls=spent.tool_calls - before.tool_calls,
+        )
+
+    def used_up(self) -> str | None:
+        """Return why no trial may begin; ``None``: one may."""
+        error, limits = self.total.exceeded(wants_more=True), self.plan.budget
+        if error is None and limits is not None and limits.max_tool_calls is not None:
+            used = self.total.spent.tool_calls
+            if used >= limits.max_tool_calls:
+                error = BudgetExceeded("tool_calls", limits.max_tool_calls, used)
+        return None if error is None else words_of(error)
+
+
+class _Worker:
+    """Runs trials.
+
+    Args:
+        settings: What to do.
+        store: The store.
+        portal: The way from other threads to the event loop.
+    """
+
+    def __init__(self, settings: Settings, store: Store, portal: anyio.from_thread.BlockingPortal) -> None:
+        self.id: Final = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.lease: Final = Lease(store, self.id, self._lost, settings.lease)
+        self.exit_code = 0
+        self._settings = settings
+        self._store = store
+        self._portal = portal
+        self._slots = anyio.CapacityLimiter(settings.limit)
+        self._live = dict[Attempt, _Live]()
+        self._plans = dict[str, _Kept]()
+        self._mutex = threading.Lock()
+        """For the plans, of which each has one budget."""
+        self._leaving = False
+        self._over = anyio.Event()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no attempt goes on."""
+        return not self._live
+
+    # From other threads
+
+    def run(self, plan: str, name: Name, dispatch: int) -> None:
+        """Run a trial, in the thread of its workflow."""
+        try:
+            self._portal.call(self._trial, plan, name, dispatch)
+        except BaseException:  # the worker leaves: another one goes on with what DBOS takes for running
+            threading.Event().wait()
+
+    def _lost(self, why: str) -> None:
+        end_within(LEAVE, LOST)
+        print(f"{self._store}: {why}", file=sys.stderr, flush=True)  # noqa: T201
+        self._portal.start_task_soon(self.leave, LOST)
+
+    def _sweep(self, dispatcher: Dispatcher) -> None:
+        if self.lease.settled.is_set():
+            dispatcher.take_over(bury(self._store, self.id))
+            dispatcher.revive()
+        dispatcher.dispatch()
+
+    def _write(self, changed: list[tuple[Attempt, Running]], live: list[Attempt]) -> list[Attempt]:
+        """Note what has changed; return the attempts that are no longer wanted."""
+        if changed:
+            self._store.note(changed)
+        for plan in {attempt.plan for attempt in live}:
+            with self._mutex:
+                self._settle(plan, self._plans[plan])
+        return self._store.unwanted(live)
+
+    def _begin(self, plan: str, name: Name, dispatch: int) -> tuple[Attempt, _Kept] | None:
+        """Begin an attempt; ``None`` where the trial has ended, or may not begin."""
+        with self._mutex:
+            try:
+                kept = self._keep(plan)
+            except msgspec.MsgspecError as exc:
+                self._store.cancel(plan, f"this plan cannot be read here ({exc}); update this thinkwell")
+                return None
+            self._settle(plan, kept)
+            if why := kept.used_up():
+                self._store.cancel(plan, why)
+                return None
+        attempt = self._store.begin(plan, name, dispatch, self.id)
+        return None if attempt is None else (attempt, kept)
+
+    def _keep(self, plan: str) -> _Kept:
+        """Read a plan, unless its newest revision is known."""
+        revision = self._store.revision(plan)
+        kept = self._plans.get(plan)
+        if kept is None or kept.revision != revision:
+            kept = _Kept(revision, msgspec.json.decode(self._store.body(plan), type=Plan))
+            kept.charge(self._store.spent(plan))
+            kept.elsewhere = self._store.spent(plan, but=self.id)
+            self._plans[plan] = kept
+        return kept
+
+    def _settle(self, plan: str, kept: _Kept) -> None:
+        """Charge a plan's budget with what other workers have spent since."""
+        before, kept.elsewhere = kept.elsewhere, self._store.spent(plan, but=self.id)
+        kept.charge(kept.elsewhere, before)
+
+    def _end(self, attempt: Attempt, ended: Ended) -> None:
+        self._store.end(attempt, ended)
+        if ended.status == "cancelled":
+            self._store.cancel(attempt.plan, ended.error or "cancelled")
+
+    # In the event loop
+
+    async def leave(self, exit_code: int = 0, *, hurried: bool = False) -> None:
+        """Cancel the attempts; when they have ended, the worker ends.
+
+        Args:
+            exit_code: Its exit code.
+            hurried: Whether to kill agents that have not ended after half of the time.
+        """
+        if not self._leaving:
+            self._leaving = True
+            self.exit_code = exit_code
+            for each in self._live.values():
+                each.scope.cancel()
+        if not self._live:
+            self._over.set()
+        elif hurried:
+            await anyio.sleep(ORPHANED / 2)
+            for each in self._live.values():
+                each.progress.kill()
+
+    async def serve(self, dispatcher: Dispatcher) -> None:
+        """Work until it is time to leave."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._every, TICK, self._note)
+            tasks.start_soon(self._every, SWEEP, lambda: to_thread.run_sync(self._sweep, dispatcher))
+            await self._over.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _every(self, seconds: float, do: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await do()
+            except StoreError as exc:  # the lease knows when that has lasted too long
+                print(exc, file=sys.stderr, flush=True)  # noqa: T201
+            await anyio.sleep(seconds)
+
+    async def _note(self) -> None:
+        """Note what attempts have come to so far, and end those that are no longer wanted."""
+        live = list(self._live.items())
+        now = [(attempt, each, each.progress.now()) for attempt, each in live]
+        changed = [(attempt, new) for attempt, each, new in now if new != each.noted]
+        for attempt in await to_thread.run_sync(self._write, changed, [attempt for attempt, _ in live]):
+            if attempt in self._live:
+                self._live[attempt].scope.cancel()
+        for _, each, new in now:
+            each.noted = new
+
+    async def _trial(self, plan: str, name: Name, dispatch: int) -> None:
+        async with self._slots:
+            if self._leaving:
+                await anyio.sleep_forever()
+            begun = await self._surely(lambda: self._begin(plan, name, dispatch))
+            if begun is not None:
+                await self._attempt(*begun)
+
+    async def _attempt(self, attempt: Attempt, kept: _Kept) -> None:
+        scope = anyio.CancelScope()
+        self._live[attempt] = live = _Live(scope, kept.total)
+        ended: Ended | None = None
+        with scope:
+            if self._leaving:
+                scope.cancel()
+            ended = await run_attempt(
+                kept.plan,
+                attempt.name,
+                live.progress,
+                recording=self._recording(attempt),
+            )
+        with anyio.CancelScope(shield=True):
+            if ended is not None:
+                await self._surely(partial(self._end, attempt, ended))
+            elif self._leaving:
+                await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
+        del self._live[attempt]
+        if self._leaving:
+            await self.leave()
+            await anyio.sleep_forever()
+
+    async def _surely(self, do: Callable[[], T]) -> T:
+        """Do something with the store, again and again while it does not answer."""
+        while True:
+            try:
+                return await to_thread.run_sync(do)
+            except StoreError as exc:
+                if self._leaving and self.exit_code == LOST:
+                    raise
+                print(exc, file=sys.stderr, flush=True)  # noqa: T201
+                await anyio.sleep(RETRY)
+
+    def _recording(self, attempt: Attempt) -> str | None:
+        if self._settings.recordings is None:
+            return None
+        digest = hashlib.sha256(msgspec.json.encode((attempt.plan, attempt.name))).hexdigest()[:16]
+        return str(Path(self._settings.recordings) / f"{digest}-{attempt.number}.ndjson")
+
+
+async def _refusal(agent: str) -> str | None:
+    """Return why an agent cannot be run here; ``None``: it starts, and opens a session."""
+    try:
+        with anyio.fail_after(PROBE):
+            async with open_agent(agent) as opened, opened.session():
+                return None
+    except TimeoutError:
+        return f"it was not ready within {PROBE:g} s"
+    except Exception as exc:  # whatever it is, this agent cannot be run here
+        return words_of(exc)
+
+
+async def _ready(settings: Settings, worker: str) -> Ready:
+    """Find out which agents can be run here."""
+    refused = dict[str, str]()
+
+    async def probe(agent: str) -> None:
+        if why := await _refusal(agent):
+            refused[agent] = why
+
+    if settings.probe:
+        async with anyio.create_task_group() as tasks:
+            for agent in settings.agents:
+                tasks.start_soon(probe, agent)
+    agents = tuple(agent for agent in settings.agents if agent not in refused)
+    return Ready(worker=worker, agents=agents, refused=refused)
+
+
+async def _main(settings: Settings) -> NoReturn:
+    store = await to_thread.run_sync(Store, settings.store)
+    exit_code = 0
+    with owned(store, "worker", PREDECESSOR):
+        async with anyio.from_thread.BlockingPortal() as portal:
+            worker = _Worker(settings, store, portal)
+            _leave_on_end_of_input(portal, worker)
+            ready = await _ready(settings, worker.id)
+            if not ready.agents:
+                _say(ready)
+                _end(0)
+            from thinkwell.trials._engine.dispatcher import Dispatcher  # imports DBOS
+
+            dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
+            await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
+            launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
+            await to_thread.run_sync(launch)
+            _say(ready)
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_leave_on_signal, signals, worker)
+                    await worker.serve(dispatcher)
+                    tasks.cancel_scope.cancel()
+            await to_thread.run_sync(worker.lease.end)
+            await portal.stop(cancel_remaining=True)  # trials that wait for their turn
+            exit_code = worker.exit_code
+    _end(exit_code)
+
+
+def _say(ready: Ready) -> None:
+    print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
+
+
+async def _leave_on_signal(signals: AsyncIterator[signal.Signals], worker: _Worker) -> None:
+    async for _ in signals:
+        end_within(LEAVE, 1)
+        await worker.leave()
+
+
+def _leave_on_end_of_input(portal: anyio.from_thread.BlockingPortal, worker: _Worker) -> None:
+    """Leave when the program that has started this process says so, or dies."""
+
+    def wait() -> None:
+        asked = bool(sys.stdin.buffer.readline())
+        if not asked and worker.idle:
+            _end(0)  # without having waited until DBOS is imported
+        end_within(LEAVE if asked else ORPHANED, 1)
+        portal.start_task_soon(partial(worker.leave, hurried=not asked))
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def end_within(seconds: float, exit_code: int) -> None:
+    """End the process after a time, whatever happens until then."""
+    timer = threading.Timer(seconds, _end, (exit_code,))
+    timer.daemon = True
+    timer.start()
+
+
+def _end(exit_code: int) -> NoReturn:
+    """End the process. Threads of DBOS are in trials that another worker goes on with."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def main() -> None:
+    """Run a worker with the settings on standard input."""
+    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
+    sys.path[:] = dict.fromkeys((*settings.path, *sys.path))
+    try:
+        anyio.run(_main, settings)
+    except* StoreError as errors:
+        print(*errors.exceptions, file=sys.stderr, flush=True)  # noqa: T201
+    _end(NO_STORE)
+
+
+if __name__ == "__main__":
+    main()

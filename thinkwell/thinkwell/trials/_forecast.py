@@ -1,0 +1,115 @@
+"""`Forecast`: what would run, what it may cost at most, and by how much a crash may exceed that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from thinkwell.trials._plan import Limits
+from thinkwell.trials._trial import Spent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from thinkwell.trials._plan import Plan
+    from thinkwell.trials._trial import Trial
+
+__all__ = ("Forecast", "forecast")
+
+
+class Forecast(Struct, frozen=True, kw_only=True):
+    """What would run, and what it may cost. ``str()`` says it in words."""
+
+    trials: int
+    """How many trials there are."""
+    kept: int
+    """How many of them are in the store."""
+    ended: int
+    """How many have ended, and do not run again."""
+    at_once: int
+    """How many run at a time, in one worker."""
+    budget: Limits | None
+    """The limits of all together; ``None``: there are none."""
+    spent: Spent
+    """What was spent so far, by lost attempts, too."""
+    dearest: float | None
+    """What the dearest trial so far has cost, in US dollars; ``None``: not known."""
+
+    @property
+    def waiting(self) -> int:
+        """How many would run."""
+        return self.trials - self.ended
+
+    @property
+    def overshoot(self) -> float | None:
+        """By how many US dollars the limit may be exceeded, and by how many more each crash may exceed it.
+
+        Agents report what they use during a turn or at its end. What they have not reported yet is counted
+        too late, or, if they are killed, not at all: for each trial that runs, a trial's cost at most.
+        """
+        return None if self.dearest is None else self.dearest * min(self.at_once, self.waiting)
+
+    def __str__(self) -> str:
+        done = f" {self.ended} of {self.trials} have ended." if self.ended else ""
+        told = [f"{_counted(self.waiting, 'trial')} would run, {self.at_once} at a time.{done}"]
+        if self.waiting:
+            told += [_limits(self), _excess(self)]
+        return "\n".join(told)
+
+
+def forecast(plan: Plan, kept: Iterable[Trial]) -> Forecast:
+    """Return what would run.
+
+    Args:
+        plan: The plan.
+        kept: Its trials that are in the store.
+    """
+    names = set(plan.trials())
+    known = [trial for trial in kept if trial.name in names]
+    costs = [trial.spent.cost for trial in known if trial.spent.cost is not None]
+    return Forecast(
+        trials=len(names),
+        kept=len(known),
+        ended=sum(trial.ended and trial.status != "cancelled" for trial in known),
+        at_once=plan.limit,
+        budget=plan.budget,
+        spent=Spent(
+            tool_calls=sum(trial.spent.tool_calls for trial in known),
+            tokens=sum(trial.spent.tokens for trial in known),
+            cost=sum(costs) if costs else None,
+        ),
+        dearest=max(costs, default=None),
+    )
+
+
+def _limits(of: Forecast) -> str:
+    limits, spent = of.budget or Limits(), of.spent
+    shown = [
+        f"{limit:,g} {unit} (spent: {used:,g})"
+        for limit, unit, used in (
+            (limits.max_cost, limits.currency, spent.cost or 0.0),
+            (limits.max_tokens, "tokens", spent.tokens),
+            (limits.max_tool_calls, "tool calls", spent.tool_calls),
+        )
+        if limit is not None
+    ]
+    if shown:
+        return f"All of them together may use at most {', '.join(shown)}."
+    about = (
+        "" if of.dearest is None else f" At the dearest so far, they cost {of.dearest * of.waiting:,.2f} USD."
+    )
+    return f"They have no limit: set one, such as max_cost, in [budget].{about}"
+
+
+def _excess(of: Forecast) -> str:
+    most = _counted(min(of.at_once, of.waiting), "trial")
+    about = "" if of.overshoot is None else f", about {of.overshoot:,.2f} USD at the dearest so far"
+    return (
+        "Agents report what they use late, some at the end of a turn: a limit may be exceeded by what "
+        f"{most} had not reported{about}. Each crash may add as much."
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
