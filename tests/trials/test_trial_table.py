@@ -38,6 +38,13 @@ class Changing:
             table(list(self.trials))
 
 
+@pytest.fixture(autouse=True)
+def asks_for_a_live_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what asks for lines instead: a server that runs tests sets `CI`."""
+    for name in ("CI", "NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+
+
 async def until(true: Callable[[], bool]) -> None:
     with anyio.fail_after(30):
         while not true():  # noqa: ASYNC110 - a thread draws
