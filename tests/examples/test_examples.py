@@ -46,7 +46,7 @@ $""",
 \d+ events, the last of them after the result
 $""",
     "blocking": r"^(tool: completed\n)+\d+ of 10; 4 files\n$",
-    "break_early": r"""^first thought: I am the …
+    "break_early": r"""^first thought: I am thinkwell's …
 all thoughts: \d{2,} words
 result: 1
 the second run was cancelled

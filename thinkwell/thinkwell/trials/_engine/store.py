@@ -323,9 +323,21 @@ class Store:
     @contextmanager
     def _working(self, what: str) -> Generator[sa.Connection]:
         """Open a transaction, and translate its errors."""
+        with self.translated(what), self.engine.begin() as tx:
+            yield tx
+
+    @contextmanager
+    def translated(self, what: str) -> Generator[None]:
+        """Translate the errors of the database.
+
+        Args:
+            what: What should have been done with the store, such as "read".
+
+        Raises:
+            StoreError: It could not be done.
+        """
         try:
-            with self.engine.begin() as tx:
-                yield tx
+            yield
         except SQLAlchemyError as exc:
             raise self.error(_reason(exc, what)) from exc
 

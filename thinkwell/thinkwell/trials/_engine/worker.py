@@ -14,6 +14,7 @@ import secrets
 import signal
 import sys
 import threading
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
@@ -159,10 +160,11 @@ class _Worker:
         self._portal.start_task_soon(self.leave, LOST)
 
     def _sweep(self, dispatcher: Dispatcher) -> None:
-        if self.lease.settled.is_set():
-            dispatcher.take_over(bury(self._store, self.id))
-            dispatcher.revive()
-        dispatcher.dispatch()
+        with self._store.translated("used"):  # DBOS uses it, too
+            if self.lease.settled.is_set():
+                dispatcher.take_over(bury(self._store, self.id))
+                dispatcher.revive()
+            dispatcher.dispatch()
 
     def _write(self, changed: list[tuple[Attempt, Running]], live: list[Attempt]) -> list[Attempt]:
         """Note what has changed; return the attempts that are no longer wanted."""
@@ -405,11 +407,16 @@ def main() -> None:
     """Run a worker with the settings on standard input."""
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=Settings)
     sys.path[:] = dict.fromkeys((*settings.path, *sys.path))
+    exit_code = 1
     try:
-        anyio.run(_main, settings)
-    except* StoreError as errors:
-        print(*errors.exceptions, file=sys.stderr, flush=True)  # noqa: T201
-    _end(NO_STORE)
+        try:
+            anyio.run(_main, settings)
+        except* StoreError as errors:
+            print(*errors.exceptions, file=sys.stderr, flush=True)  # noqa: T201
+            exit_code = NO_STORE
+    except BaseException:
+        traceback.print_exc()
+    _end(exit_code)  # Python would wait for the threads of DBOS
 
 
 if __name__ == "__main__":

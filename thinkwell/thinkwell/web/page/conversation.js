@@ -111,7 +111,8 @@ export class Conversation {
   async further(prompt) {
     const { id, record, log } = this.view;
     if (!log.over) return request("POST", runPath(id, "/steer"), { body: { text: prompt } });
-    if (!record.thread) throw new Error("The run has ended, and its conversation cannot be continued.");
+    if (!record.thread)
+      throw new Error("The run has ended, and its conversation cannot be continued.");
     const picks = ["folder", "permissions"].filter((name) => !byId(`pick-more-${name}`).hidden);
     const open = picks.filter((name) => !byId(`more-${name}`).value);
     if (open.length) {
