@@ -96,7 +96,7 @@ class Dispatcher:
 
     def dispatch(self) -> None:
         """Put what waits in a queue."""
-        while waiting := self._store.undispatched():
+        while waiting := self._store.open_trials(dispatched=False):
             for plan, name, dispatch in waiting:
                 DBOS.enqueue_workflow_with_options(
                     {
@@ -128,7 +128,7 @@ class Dispatcher:
         """Queue again what DBOS has given up, though the trial has not ended."""
         given_up = {found.workflow_id for found in _listed(*DEAD)}
         if given_up:
-            for plan, name, dispatch in self._store.in_queues():
+            for plan, name, dispatch in self._store.open_trials(dispatched=True):
                 if _workflow(plan, name, dispatch) in given_up:
                     self._store.dispatch_again(plan, name, dispatch)
 

@@ -143,15 +143,12 @@ class Store:
 
     # Dispatching
 
-    def in_queues(self) -> list[tuple[str, Name, int]]:
-        """Return the trials that are in a queue, or run; see `undispatched`."""
-        return self._open(dispatched=True)
+    def open_trials(self, *, dispatched: bool) -> list[tuple[str, Name, int]]:
+        """Return the trials that have not ended: the plan, the trial, and how often it was put in a queue.
 
-    def undispatched(self) -> list[tuple[str, Name, int]]:
-        """Return what waits to be put in a queue: the plan, the trial, and how often that was done."""
-        return self._open(dispatched=False)
-
-    def _open(self, *, dispatched: bool) -> list[tuple[str, Name, int]]:
+        Args:
+            dispatched: Whether those that are in a queue, or run, or else those that wait to be put in one.
+        """
         rows = sa.select(t.trials.c.plan, *_NAME, t.trials.c.dispatch)
         with self._working("read") as tx:
             found = tx.execute(rows.where(_OPEN, t.trials.c.dispatched == dispatched)).all()
