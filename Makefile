@@ -150,7 +150,7 @@ $(VENV)/.installed-%: $(VENV)/.installed
 $(LOWEST)/.installed-lowest: $(LOWEST)/.installed $(LOWEST)/.installed-uv
 	@echo "Installing the oldest versions that pyproject.toml allows"
 	@echo "opentelemetry-sdk>=1.30" | $(BIN)/uv pip compile --quiet --python $(BIN)/python --upgrade --resolution lowest-direct \
-		--all-extras pyproject.toml - --output-file $(LOWEST)/lowest.txt
+		--no-strip-extras --all-extras pyproject.toml - --output-file $(LOWEST)/lowest.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --override $(LOWEST)/lowest.txt --group test --editable ".[all]"
 	@touch $(LOWEST)/.installed-test $@
 

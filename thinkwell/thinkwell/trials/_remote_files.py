@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -44,10 +43,12 @@ def read_file(url: str) -> bytes:
 def check_files(folder: str) -> None:
     """Check once that files can be written in a folder at a URL, before work is done for them.
 
+    An empty file stays there, always the same one.
+
     Raises:
         PlanError: They cannot.
     """
-    write_file(folder, f"thinkwell-{uuid.uuid4().hex}", b"")
+    write_file(folder, "thinkwell-can-write-here", b"")
 
 
 @contextmanager

@@ -99,15 +99,7 @@ class Progress:
 
 def total_budget(limits: Limits | None) -> Budget:
     """Return a budget for all trials of a plan that run in this process."""
-    if limits is None:
-        return Budget(max_tool_calls=UNLIMITED)
-    return Budget(
-        max_tokens=limits.max_tokens,
-        max_cost=limits.max_cost,
-        max_tool_calls=limits.max_tool_calls,
-        max_seconds=limits.max_seconds,
-        currency=limits.currency,
-    )
+    return Budget(max_tool_calls=UNLIMITED) if limits is None else limits.budget()
 
 
 async def run_attempt(
