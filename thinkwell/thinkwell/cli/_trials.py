@@ -22,7 +22,7 @@ from thinkwell.cli._process import Ending, log_to_stderr
 if TYPE_CHECKING:
     from thinkwell.trials import Forecast, PlanFile, Report
 
-EXTRAS: Final = {"sqlalchemy": "trials", "dbos": "trials", "scipy": "trials", "pygal": "trials"}
+EXTRAS: Final = {"sqlalchemy": "trials", "dbos": "trials", "scipy": "trials"}
 """The extra that installs each missing package."""
 
 

@@ -7,7 +7,6 @@ that open: it leaves when its program leaves or dies.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import platform
 import secrets
@@ -56,9 +55,6 @@ RETRY: Final = 0.5
 ORPHANED: Final = 4.0
 """Seconds to leave when the program has died."""
 
-STUBBORN: Final = 10.0
-"""Seconds for an agent to end when its trial is cancelled. Then it is killed."""
-
 PROBE: Final = 120.0
 """Seconds for an agent to show that it starts and is logged in; it may be installed first."""
 
@@ -76,17 +72,6 @@ class _Live:
         self.scope = scope
         self.progress = Progress(Purse(total))
         self.noted = Running()
-        self._kill_at = math.inf
-
-    def cancel(self, patience: float) -> None:
-        """Cancel it. Its agent is killed by `kill_stubborn` unless it ends within that many seconds."""
-        self.scope.cancel()
-        self._kill_at = min(self._kill_at, anyio.current_time() + patience)
-
-    def kill_stubborn(self) -> None:
-        """Kill the agent if it had its time to end."""
-        if anyio.current_time() >= self._kill_at:
-            self.progress.kill()
 
 
 class _Kept:
@@ -218,21 +203,24 @@ class _Worker:
 
         Args:
             exit_code: Its exit code.
-            hurried: Whether there is hardly time for agents to end by themselves.
+            hurried: Whether to kill agents that have not ended after half of the time.
         """
         if not self._leaving:
             self._leaving = True
             self.exit_code = exit_code
-        for each in self._live.values():
-            each.cancel(ORPHANED / 2 if hurried else STUBBORN)
+            for each in self._live.values():
+                each.scope.cancel()
         if not self._live:
             self._over.set()
+        elif hurried:
+            await anyio.sleep(ORPHANED / 2)
+            for each in self._live.values():
+                each.progress.kill()
 
     async def serve(self, dispatcher: Dispatcher) -> None:
         """Work until it is time to leave."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._every, TICK, self._note)
-            tasks.start_soon(self._every, TICK, self._kill_stubborn)
             tasks.start_soon(self._every, SWEEP, lambda: to_thread.run_sync(self._sweep, dispatcher))
             await self._over.wait()
             tasks.cancel_scope.cancel()
@@ -245,10 +233,6 @@ class _Worker:
                 print(exc, file=sys.stderr, flush=True)  # noqa: T201
             await anyio.sleep(seconds)
 
-    async def _kill_stubborn(self) -> None:
-        for each in self._live.values():
-            each.kill_stubborn()
-
     async def _note(self) -> None:
         """Note what attempts have come to so far, and end those that are no longer wanted."""
         live = list(self._live.items())
@@ -256,7 +240,7 @@ class _Worker:
         changed = [(attempt, new) for attempt, each, new in now if new != each.noted]
         for attempt in await to_thread.run_sync(self._write, changed, [attempt for attempt, _ in live]):
             if attempt in self._live:
-                self._live[attempt].cancel(STUBBORN)
+                self._live[attempt].scope.cancel()
         for _, each, new in now:
             each.noted = new
 
