@@ -49,6 +49,10 @@ class PostgresServer:
         """Break it off, as a machine that dies does."""
         self._run("pg_ctl", "--wait", "--silent", "--mode=immediate", "stop")
 
+    def log(self) -> str:
+        """Return what it has logged."""
+        return (self._folder / "log").read_text("utf-8")
+
     def database(self) -> str:
         """Make an empty database, and return its URL."""
         self._databases += 1

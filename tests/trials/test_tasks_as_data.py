@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from thinkwell import Skill, ThinkBuilder, load_skill, open_agent, think, tool
 from thinkwell.agents import find_agent
-from thinkwell.trials import Candidate, Input, trials
+from thinkwell.trials import Candidate, Input, PlanError, read_plan, trials
 
 pytestmark = pytest.mark.anyio
 
@@ -210,3 +210,20 @@ def test_a_script_is_found_by_its_file(tmp_path: Path, end: str, how: list[str],
         [sys.executable, *how, *script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert told in done.stdout
+
+
+def test_two_plans_with_modules_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, "own_tasks", sys)
+    del sys.modules["own_tasks"]  # and again at the end
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "own_tasks.py").write_text(
+            f"from thinkwell import think\n\ndef ask(given):\n    return think().text({name!r})\n"
+        )
+        (tmp_path / name / "plan.toml").write_text(
+            'agents = ["builtin"]\ninputs = [1]\ntask = {function = "own_tasks:ask"}\n'
+        )
+    read_plan(tmp_path / "first" / "plan.toml")
+    with pytest.raises(PlanError, match=r"another own_tasks was imported before, from .*first; rename one"):
+        read_plan(tmp_path / "second" / "plan.toml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -179,6 +180,28 @@ async def test_a_database_that_comes_back_loses_nothing(
     report = await run(store, ["slow"], count=4, on_change=stop)
     assert stopped
     assert [(trial.status, trial.attempts) for trial in report.trials] == [("passed", 1)] * 4
+
+
+async def test_queues_that_cannot_be_read_for_a_while_lose_nothing(
+    own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = own_server.database()
+    know(monkeypatch, tmp_path, slow=script.pauses(4).says("Done."))
+    broken = False
+
+    def spoil(now: Sequence[Trial]) -> None:
+        nonlocal broken
+        if now[0].phase and not broken:
+            broken = True
+            own_server.ask(store, "ALTER TABLE thinkwell_dbos.workflow_status RENAME TO away")
+            until = time.monotonic() + 30
+            while not re.search(r"STATEMENT: .*status IN .*name ", own_server.log(), re.DOTALL):
+                assert time.monotonic() < until
+            own_server.ask(store, "ALTER TABLE thinkwell_dbos.away RENAME TO workflow_status")
+
+    report = await run(store, ["slow"], on_change=spoil)
+    assert broken
+    assert [(trial.status, trial.attempts) for trial in report.trials] == [("passed", 1)]
 
 
 async def test_a_database_that_is_gone_is_an_error(

@@ -11,6 +11,7 @@ import importlib
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib.machinery import PathFinder
 from inspect import ismodule
 from operator import attrgetter
 from pathlib import Path
@@ -70,13 +71,21 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         if self.folder not in ("", *sys.path):
             sys.path.insert(0, self.folder)
         try:
-            return importlib.import_module(self.module)
+            module = importlib.import_module(self.module)
         except (Exception, SystemExit) as exc:  # whatever the module raises
             raise PlanError(
                 str(self),
                 f"the module {self.module} cannot be imported here ({type(exc).__name__}: {exc}); install "
                 "it for each worker, or set PYTHONPATH",
             ) from exc
+        found = _folder(module)
+        if found and self.folder and Path(self.folder).resolve() != Path(found):
+            own = PathFinder.find_spec(self.module.partition(".")[0], [self.folder])
+            if own is not None and own.origin is not None:
+                raise PlanError(
+                    str(self), f"another {self.module} was imported before, from {found}; rename one of them"
+                )
+        return module
 
     def _run_script(self) -> ModuleType:
         if self.module in _scripts:
