@@ -509,6 +509,18 @@ async def test_a_journal_that_cannot_be_used(caplog: pytest.LogCaptureFixture) -
     assert "the disk of /home/ada: it is full" in caplog.text
 
 
+async def test_a_failure_is_shown_with_its_incident(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(MemoryJournal):
+        async def pick_all(self, kind: str) -> list[tuple[str, bytes]]:
+            raise KeyError("/home/ada")
+
+    async with letta_served(hello, journal=Broken()) as stage:
+        body = await stage.get("/v1/agents/", 500)
+    assert [*body] == ["detail"]
+    incident = body["detail"].rpartition("incident ")[2]
+    assert f"GET '/v1/agents/' failed, incident {incident}" in caplog.text
+
+
 @pytest.mark.parametrize("body", [b"{", b"\xff", b"[]", b'{"name": 1}', b"[" * 5000])
 async def test_bodies_that_cannot_be_read(body: bytes) -> None:
     async with letta_served(hello) as stage:
