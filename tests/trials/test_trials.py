@@ -168,11 +168,11 @@ async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
 async def test_cancelled_trials_end_their_agents_and_run_again(
     tmp_path: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    know(monkeypatch, tmp_path, stubborn=script.says("I begin.").hangs(deaf=True))
+    know(monkeypatch, tmp_path, stubborn=script.uses("look").hangs(deaf=True))
     running = anyio.Event()
 
     def look(now: Sequence[Trial]) -> None:
-        if all(trial.phase for trial in now):
+        if all(trial.spent.tool_calls for trial in now):  # the turn has begun
             running.set()
 
     async def run() -> Report:

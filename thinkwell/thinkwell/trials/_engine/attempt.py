@@ -142,7 +142,8 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
                 idle_timeout=plan.idle_timeout,
             )
             outcomes._follow(progress.begin)
-            (outcome,) = await outcomes.results()
+            # Not `results()`, which is patient: when the trial is cancelled, its agent is closed.
+            (outcome,) = [outcome async for outcome in outcomes]
         changes = NO_CHANGES
         if plan.workspace is not None and tree is not None:
             changed = await to_thread.run_sync(lambda: tree.changes)
@@ -180,4 +181,4 @@ def _failed(exc: Exception) -> Ended:
 def words_of(exc: Exception) -> str:
     """Return what happened, and what to do."""
     words = error_words(exc)
-    return f"{words.what}\n{words.next}".rstrip()
+    return "; ".join(filter(None, (words.what, words.next)))

@@ -12,7 +12,7 @@ LEASE: Final = 10.0
 """Seconds without a sign of life after which a worker counts as dead. A busy machine may be late by some."""
 
 LEAVE: Final = 18.0
-"""Seconds in which a worker leaves: to end an agent that does not listen takes up to 15."""
+"""Seconds in which a worker leaves, with its agents closed and its worktrees removed."""
 
 PATIENCE: Final = LEAVE + 2.0
 """Seconds after which a worker that should have left is killed."""
