@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli.command import run_command
+from trials.repositories import ON_POSIX
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ def test_a_plan_is_run_and_not_run_again(plan: Path) -> None:
 
     done = run_command("trials", str(plan))
     assert done.code == 0, done.err
-    assert "2/2 done" in done.err
+    assert "2/2 trials done" in done.err
     assert done.out.splitlines()[1].split()[:2] == ["builtin", "2/2"]
 
     done = run_command("trials", str(plan))
@@ -181,6 +182,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     assert done.code == 2
 
 
+@ON_POSIX
 def test_where_the_trials_are_kept(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "postgresql://me:secret@127.0.0.1:1/trials"
     done = run_command("trials", str(plan), "--db", secret)
