@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from daemons import ON_LINUX
 from trials.kills import kill_programs
 from trials.known_agents import know
 from trials.repositories import Repository, left_of_worktrees
@@ -199,6 +200,7 @@ async def test_cancelled_trials_end_their_agents_and_run_again(
     assert statuses(report) == [(report.trials[0].input, 1, "passed", 2)]
 
 
+@ON_LINUX
 async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
     killed: list[int] = []
 
@@ -319,6 +321,7 @@ async def test_a_full_disk_loses_nothing_that_has_ended(
     assert {trial.status for trial in report.trials} == {"passed"}
 
 
+@ON_LINUX
 @pytest.mark.long
 def test_kills_lose_nothing(tmp_path: Path) -> None:
     found = kill_programs(
