@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -112,7 +112,7 @@ def trials_under_way() -> list[Trial]:
                 phase=phase,
                 spent=Spent(tool_calls=calls),
             )
-            for each, (phase, calls) in zip_longest(whole[7:], doing, fillvalue=("", 0))
+            for each, (phase, calls) in zip(whole[7:], chain(doing, repeat(("", 0))), strict=False)
         ),
     ]
 
