@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ __all__ = ("PostgresServer", "running_postgres")
 
 PATIENCE: Final = 60.0
 """Seconds for a server to start or to end."""
+
+IS_ROOT: Final = sys.platform != "win32" and os.getuid() == 0
 
 USER: Final = "nobody"
 """Who runs it where the tests are root's: PostgreSQL refuses to be."""
@@ -69,7 +72,7 @@ class PostgresServer:
     def _run(self, program: str, *words: str, data: bool = True) -> str:
         command = [str(self._programs / program), *words]
         env = {**os.environ, "LC_ALL": "C", **({"PGDATA": str(self._data)} if data else {})}
-        if os.getuid() == 0:
+        if IS_ROOT:
             command = ["setpriv", f"--reuid={USER}", "--regid=nogroup", "--clear-groups", *command]
         done = subprocess.run(
             command,
@@ -88,11 +91,11 @@ class PostgresServer:
 
 @contextmanager
 def running_postgres() -> Generator[PostgresServer]:
-    """Run a server. Skips the test where PostgreSQL is missing."""
+    """Run a server. Skips the test where PostgreSQL is missing, and on Windows."""
     programs = _programs()
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # its socket needs a short path
     try:
-        if os.getuid() == 0:
+        if IS_ROOT:
             shutil.chown(folder, USER)
         server = PostgresServer(programs, folder)
         server.start()
@@ -106,7 +109,7 @@ def running_postgres() -> Generator[PostgresServer]:
 
 def _programs() -> Path:
     """Return the folder of its programs, of which Debian puts only some on PATH."""
-    found = shutil.which("initdb")
+    found = None if sys.platform == "win32" else shutil.which("initdb")
     folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *([Path(found).resolve().parent] if found else [])]
     for folder in folders:
         if all((folder / name).exists() for name in ("initdb", "pg_ctl", "createdb", "psql")):

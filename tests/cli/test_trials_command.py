@@ -6,8 +6,13 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from cli.command import run_command
+from msgspec.structs import replace
+from trials.repositories import ON_POSIX
+
+from thinkwell.trials import Spent, read_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,14 +36,11 @@ def test_a_plan_is_run_and_not_run_again(plan: Path) -> None:
     done = run_command("trials", str(plan), "--dry-run")
     assert done.code == 0
     assert "2 trials would run, 4 at a time.\nThey have no limit: set one, such as max_cost" in done.out
-    assert (
-        "a limit may be exceeded by what 2 trials had not reported. Each crash may add as much." in done.out
-    )
     assert not plan.with_suffix(".sqlite").exists()
 
     done = run_command("trials", str(plan))
     assert done.code == 0, done.err
-    assert "2/2 done" in done.err
+    assert "2/2 trials done" in done.err
     assert done.out.splitlines()[1].split()[:2] == ["builtin", "2/2"]
 
     done = run_command("trials", str(plan))
@@ -54,6 +56,26 @@ def test_a_plan_is_run_and_not_run_again(plan: Path) -> None:
         run_command("trials", str(plan), "--dry-run").out
         == "0 trials would run, 4 at a time. 2 of 2 have ended.\n"
     )
+
+
+def test_a_forecast_knows_what_the_dearest_trial_has_cost(plan: Path) -> None:
+    def forecast(more: str) -> list[str]:
+        plan.write_text(f"{PLAN}repeat = 5\n{more}")
+        made = anyio.run(read_plan(plan).forecast)
+        return str(replace(made, kept=4, ended=4, spent=Spent(cost=0.4), dearest=0.2)).splitlines()
+
+    unlimited = "They have no limit: set one, such as max_cost, in [budget]. At the dearest so far, they cost"
+    assert forecast("") == [
+        "6 trials would run, 4 at a time. 4 of 10 have ended.",
+        f"{unlimited} 1.20 USD.",
+    ]
+    assert forecast("budget = {max_cost = 2}")[1:] == [
+        "All of them together may use at most 2 USD (spent: 0.4).",
+        (
+            "Agents report what they use late, some at the end of a turn: a limit may be exceeded by what 4 "
+            "trials had not reported, about 0.80 USD at the dearest so far. Each crash may add as much."
+        ),
+    ]
 
 
 def test_there_is_nothing_to_resume(plan: Path) -> None:
@@ -181,6 +203,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     assert done.code == 2
 
 
+@ON_POSIX
 def test_where_the_trials_are_kept(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "postgresql://me:secret@127.0.0.1:1/trials"
     done = run_command("trials", str(plan), "--db", secret)

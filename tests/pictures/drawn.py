@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
+import pytest
 from msgspec.json import decode
 from progress.golden import recording, steps_in
-from progress.stage import LiveTerminal
+from progress.stage import LiveTerminal, draw_board
 from progress.terminal import Terminal
+from trials.reported import many_trials
 
 from pictures.stories import ALL_PROMPTS, FALLBACK, fall_back
 from pictures.terminal_svg import terminal_svg
 from thinkwell.doctor import Diagnosis
 from thinkwell.testing import virtual_backend
+from thinkwell.trials import Spent, Table, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +85,38 @@ def diagnosis() -> str:
     return terminal_svg(terminal, f"thinkwell doctor {found.agent}")
 
 
+def trials() -> str:
+    """Return trials of two agents: some have ended, some run."""
+    terminal = Terminal(COLUMNS, TALL)
+    table = Table(console=terminal.console)
+    table(())  # none has ended before
+    table(trials_under_way())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "monotonic", lambda: 312.0)
+        draw_board(terminal, table._state)
+    return terminal_svg(terminal, "thinkwell trials plan.toml")
+
+
+def trials_under_way() -> list[Trial]:
+    """Return trials of which half have ended."""
+    whole = sorted(many_trials(3, ("claude", "codex"), 3), key=lambda trial: trial.repeat)
+    doing = (("editing src/parser.py", 12), ("running pytest -q", 9), ("thinking", 4), ("starting claude", 0))
+    return [
+        *whole[:7],
+        *(
+            Trial(
+                input=each.input,
+                agent=each.agent,
+                repeat=each.repeat,
+                status="running" if phase else "waiting",
+                phase=phase,
+                spent=Spent(tool_calls=calls),
+            )
+            for each, (phase, calls) in zip(whole[7:], chain(doing, repeat(("", 0))), strict=False)
+        ),
+    ]
+
+
 def works(state: State) -> bool:
     """Whether a command that goes on has written something."""
     return any(tool.kind == "execute" and tool.content for tool in state.view.tools.values())
@@ -112,5 +149,6 @@ DRAWN: Final[dict[str, Callable[[], str]]] = {
     "fallback.svg": fallback,
     "several.svg": several,
     "doctor.svg": diagnosis,
+    "trials.svg": trials,
 }
 """What makes each of them."""

@@ -7,11 +7,13 @@ each shows, which the tests make anew, and only a picture of something else is t
 from __future__ import annotations
 
 import json
+import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -19,16 +21,17 @@ from debian_packages import find_program
 from kept_runs import keep_run
 from page.browsing import browsing
 from page.staging import served_page
+from trials.reported import many_trials
 
 from pictures.drawn import FOLDER, story
 from pictures.stories import PROMPTS
 from thinkwell import replay
 from thinkwell.journal import RunRecord
+from thinkwell.trials import Report
 from thinkwell.web import RunEnded, recording_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
-    from pathlib import Path
 
     from page.staging import PageStage
     from scripted import Turn
@@ -45,6 +48,7 @@ NOW: Final = 1_772_450_000
 
 DESK: Final = {"width": 1200, "height": 760}
 PHONE: Final = {"width": 390, "height": 760}
+SHEET: Final = {"width": 1000, "height": 900}
 CELL: Final = {"width": 860, "height": 840}
 
 FONTS: Final = """\
@@ -97,11 +101,14 @@ class Shot:
     viewport: Mapping[str, int] = field(default_factory=lambda: DESK)
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What else Playwright's `newContext` takes."""
+    clicks: str = ""
+    """What is clicked at last."""
 
     @property
     def digest(self) -> str:
         """The hash of what it is made from."""
-        text = json.dumps([self.source(), self.address, self.sees, self.viewport, self.options])
+        parts = [self.source(), self.address, self.sees, self.viewport, self.options]
+        text = json.dumps([*parts, self.clicks] if self.clicks else parts)
         return sha256(text.encode()).hexdigest()[:32]
 
 
@@ -118,6 +125,15 @@ def notebook() -> str:
     output = stream._repr_mimebundle_()["text/html"]  # what Jupyter calls
     output = output.replace(escape(str(story("search"))), "runs/search.ndjson")
     return NOTEBOOK.format(code=escape(CODE), output=output)
+
+
+@cache
+def report() -> str:
+    """Return a report of trials."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "report.html")
+        anyio.run(Report(many_trials(4)).save, path)
+        return path.read_text("utf-8")
 
 
 def site() -> str:
@@ -140,6 +156,15 @@ SHOTS: Final = {
     ),
     "page-runs.png": Shot(source=page, address="", sees="#runs li"),
     "notebook.png": Shot(source=notebook, address="/notebook.html", sees=".thinkwell-run", viewport=CELL),
+    "report.png": Shot(source=report, address="/report.html", sees=".matrix", viewport=SHEET),
+    "report-dark.png": Shot(
+        source=report,
+        address="/report.html",
+        sees=".matrix",
+        clicks='[href="#trial-2"]',
+        viewport=SHEET,
+        options={"colorScheme": "dark"},
+    ),
     "site.png": Shot(source=site, address="/index.html", sees="h1"),
 }
 """The pictures by their names."""
@@ -169,10 +194,12 @@ def camera(scratch: Path) -> Generator[Callable[[str], None]]:
     fonts = scratch / "fonts.conf"
     fonts.write_text(FONTS.format(fonts=find_program("fonts-inter").path, cache=scratch), "utf-8")
     (scratch / "notebook.html").write_text(notebook(), "utf-8")
+    (scratch / "report.html").write_text(report(), "utf-8")
     with served_page(plays_no_part) as stage, browsing(scratch, "chromium", *FLAGS, fonts=fonts) as browser:
         for ago, run in enumerate(PROMPTS, 1):
             stage.portal.call(_keep, stage, run, NOW - 60.0 * ago)
-        places = {"page": f"{stage.url}/", "notebook": scratch.as_uri(), "site": SITE.as_uri()}
+        files = dict.fromkeys(("notebook", "report"), scratch.as_uri())
+        places = {"page": f"{stage.url}/", **files, "site": SITE.as_uri()}
 
         def take(name: str) -> None:
             shot = SHOTS[name]
@@ -188,6 +215,8 @@ def camera(scratch: Path) -> Generator[Callable[[str], None]]:
                 tab.see(shot.sees, attached=True)
                 tab.reload()  # what was laid out first may have been so for another screen
                 tab.see(shot.sees, attached=True)
+                if shot.clicks:
+                    tab.click(shot.clicks)
                 tab.shot(FOLDER / name)
 
         yield take

@@ -30,6 +30,7 @@ from thinkwell._terminal.keyboard import TerminalKeyboard, find_keyboard
 from thinkwell._terminal.output import direct
 from thinkwell.cli._progress import follow_json
 from thinkwell.progress import _drawing, _prose, _screen
+from thinkwell.progress._board_renderer import BoardRenderer
 from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._live import default_labels
 from thinkwell.progress._live_renderer import LiveRenderer
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
     from thinkwell import ThoughtStream
     from thinkwell._display.filling import Picking
+    from thinkwell.progress import BoardState
     from thinkwell.progress._prose import Piece
     from thinkwell.progress._settling import Settled
     from thinkwell.view import RunView
@@ -234,6 +236,11 @@ class LiveTerminal:
         screen = self._renderer._screen
         assert isinstance(screen, Screen)
         return [row.plain for row in screen._live]
+
+
+def draw_board(terminal: Terminal, read: Callable[[], BoardState]) -> None:
+    """Draw a board on a terminal, once."""
+    BoardRenderer(terminal.console, read).draw(())
 
 
 class Lines:

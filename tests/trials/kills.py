@@ -189,7 +189,7 @@ def kill_programs(
     for number in range(kills):
         with scene.start(f"{number}-") as program:
             time.sleep(chance.uniform(0.1, LONGEST))
-            program.send_signal(signal.SIGKILL)
+            program.kill()
         scene.look()
     with scene.start("last") as program:
         lived_on = scene.wait(lambda: [*set(scene.processes()) - set(scene.processes("last"))])

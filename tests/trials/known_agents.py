@@ -25,7 +25,8 @@ def know(patch: pytest.MonkeyPatch, folder: Path, **scripts: Script) -> None:
     """
     profiles = folder / "config" / "thinkwell" / "agents"
     profiles.mkdir(parents=True, exist_ok=True)
-    patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        patch.setenv(name, str(folder / "config"))
     for name, script in scripts.items():
         file = profiles / f"{name}.script"
         script.save(file)

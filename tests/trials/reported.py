@@ -82,6 +82,6 @@ def _come_to(status: Status, chance: random.Random) -> dict[str, Any]:
     if status == "error":
         return {"error": "The agent has exited with code 1.", "attempts": 3}
     result = {"summary": "Empty fields are kept.", "files": ["src/parser.py", "tests/test_parser.py"]}
-    told = "12 passed in 0.31s" if status == "passed" else "1 failed, 11 passed\n[exit code 1]"
+    told = "12 passed in 0.31s" if status == "passed" else "[exit code 1]\n1 failed, 11 passed"
     score = round(chance.random(), 2) if status == "passed" else None
     return {"result": result, "detail": told, "score": score, "changes": changes(), "attempts": 1}

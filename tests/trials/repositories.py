@@ -9,8 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="files, links and programs of POSIX systems")
 
 FILES: Final[Mapping[str, str | bytes]] = {
     ".gitignore": "*.log\n",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trials.repositories import ON_POSIX, files_of, left_of_worktrees
 from trials.repositories import Repository as Git
-from trials.repositories import files_of, left_of_worktrees
 
 from thinkwell import ThinkBuilder, think
 from thinkwell.trials import Input, PlanError, Report, Repository, Worktree, WorktreeError, trials
@@ -21,7 +21,8 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the repositories that were fetched."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "state"))
     return tmp_path / "state" / "thinkwell" / "repositories"
 
 
@@ -137,7 +138,7 @@ async def test_changes_that_are_too_large_are_kept_where_they_were_made(reposito
             "nowhere://files/thinkwell-.*: it cannot be written .*Protocol not known: nowhere",
         ),
         ("s3://bucket", "it needs a package that is not installed.* s3fs"),
-        ("file:///dev/null", "file:///dev/null/thinkwell-.*: it cannot be written"),
+        pytest.param("file:///dev/null", "null/thinkwell-.*: it cannot be written", marks=ON_POSIX),
     ],
 )
 async def test_a_url_that_cannot_be_written_is_refused_before_the_work(

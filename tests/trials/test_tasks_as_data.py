@@ -199,6 +199,11 @@ def test_a_function_of_an_interactive_session() -> None:
     [
         ('if __name__ == "__main__":\n    anyio.run(main)', [], "<Report 1 passed> None"),
         ('if __name__ == "__main__":\n    anyio.run(main)', ["-m"], "<Report 1 passed> None"),
+        (
+            'if __name__ == "__main__":\n    anyio.run(main)\nelse:\n    raise ValueError("no")',
+            [],
+            "the script has failed: ValueError: no",
+        ),
         ("anyio.run(main)", [], 'put the call under `if __name__ == "__main__":`'),
     ],
 )

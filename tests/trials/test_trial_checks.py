@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 from daemons import DAEMON, ON_LINUX, is_alive, number_in
+from trials.known_agents import know
+from trials.repositories import ON_POSIX
 
 from thinkwell.testing import script
 from thinkwell.trials import Candidate, CheckError, Command, Judge, Verdict, Worktree, run_check
@@ -32,12 +33,13 @@ def python(code: str) -> tuple[str, ...]:
 # Commands
 
 
+@ON_POSIX
 async def test_a_command_passes_by_its_exit_code_in_the_folder(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("")
     code = "import os, sys; print('\\x1b[31mno', os.path.exists('here')); sys.exit(3)"
     assert await checked(Command("test -e here"), tmp_path) == Verdict(passed=True)
     verdict = await checked(Command(python(code)), tmp_path)
-    assert verdict == Verdict(passed=False, detail="no True\n[exit code 3]")
+    assert verdict == Verdict(passed=False, detail="[exit code 3]\nno True")
     killed = "import os; os.kill(os.getpid(), 9)"
     assert (await checked(Command(python(killed)), tmp_path)).detail == "[SIGKILL]"
     shown = Command(python("import os; print(os.environ['WHO'])"), env={"WHO": "Ada"})
@@ -132,32 +134,22 @@ async def test_a_function_that_hangs(tmp_path: Path) -> None:
 # Judges
 
 
-@pytest.fixture
-def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the agent called judge plays."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    profile = tmp_path / "config" / "thinkwell" / "agents" / "judge.toml"
-    profile.parent.mkdir(parents=True)
-    played = tmp_path / "judge.ndjson"
-    command = [sys.executable, "-m", "thinkwell.testing", str(played)]
-    profile.write_text(f"[program]\ncommand = {json.dumps(command)}\n")
-    return played
-
-
-def plays(file: Path, score: float, *, passed: bool) -> None:
-    """Have the judge look at a file, and return that, if it was shown all that it has to judge."""
-    said = script.expects("It is right.")
-    for each in ("Fix it.", '"a": 1', "+changed"):
-        said = said.expects(each)
-    judged = {"reason": "Half of it.\x1b[2J", "score": score, "passed": passed}
-    said.uses("Read app.py", kind="read").returns(judged).stops().save(file)
+JUDGING = (
+    script.expects("It is right.")
+    .expects("Fix it.")
+    .expects('"a": 1')
+    .expects("+changed")
+    .uses("Read app.py", kind="read")
+    .returns({"reason": "Half of it.\x1b[2J", "score": 0.5, "passed": False})
+    .stops()
+)
 
 
 @pytest.mark.parametrize("least", [None, 0.3])
 async def test_another_agent_judges(
-    judge: Path, tmp_path: Path, repository: Repository, least: float | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, repository: Repository, least: float | None
 ) -> None:
-    plays(judge, 0.5, passed=False)
+    know(monkeypatch, tmp_path, judge=JUDGING)
     async with Worktree(repository.path) as tree:
         (tree.path / "app.py").write_text("changed\n")
         verdict = await run_check(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from trials.reported import changes, many_trials
+from trials.repositories import ON_POSIX
 
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell.trials import Report, Trial, Worktree
@@ -69,7 +70,7 @@ def test_it_tells_all_and_names_no_address(tmp_path: Path) -> None:
         "Pass rate",
         "not known",
         "issue-24",
-        "1 failed, 11 passed\n[exit code 1]",
+        "[exit code 1]\n1 failed, 11 passed",
         "The agent has exited with code 1.",
         "3 attempts",
         "Empty fields are kept.",
@@ -162,6 +163,7 @@ def test_a_report_of_nothing(tmp_path: Path) -> None:
     assert "1 trial · 1 waiting" in Page(html).text
 
 
+@ON_POSIX
 async def test_changes_are_shown_as_git_has_made_them(tmp_path: Path, repository: Repository) -> None:
     async with Worktree(repository.path) as tree:
         (tree.path / "app.py").write_text("one\ntwo, changed\nthree\n+++ b/evil\n-- \n")

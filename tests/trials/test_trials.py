@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from daemons import ON_LINUX
 from trials.kills import kill_programs
 from trials.known_agents import know
 from trials.repositories import Repository, left_of_worktrees
@@ -71,6 +72,11 @@ def is_short(candidate: Candidate) -> bool:
     return bool(candidate.input == "short")
 
 
+def breaks(_: Candidate) -> bool:
+    """Fail as a check."""
+    raise OSError("no disk")
+
+
 def children(word: bytes) -> list[int]:
     """Return the child processes whose command has a word."""
     found = list[int]()
@@ -122,6 +128,21 @@ async def test_each_input_is_tried_by_each_agent(
     assert [trial.status for trial in seen[-1]] == [trial.status for trial in report.trials]
     assert repository.state() == before
     assert not left_of_worktrees(repository)
+
+
+async def test_a_check_that_does_not_work_is_an_error() -> None:
+    (trial,) = (await trials(QUESTION, inputs=["a"], agents=["builtin"], check=breaks)).trials
+    assert trial.status == "error"
+    assert isinstance(trial.result, int)
+    assert "breaks does not work: OSError: no disk" in str(trial.error)
+
+
+async def test_the_time_of_all_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    know(monkeypatch, tmp_path, waiter=script.hangs())
+    budget = Budget(max_seconds=0.2)
+    report = await trials(think().text("Go: "), inputs=["a", "b"], agents=["waiter"], budget=budget)
+    assert [trial.status for trial in report.trials] == ["cancelled"] * 2
+    assert "budget" in str(report.trials[0].error).lower()
 
 
 async def test_what_has_ended_is_not_run_again(tmp_path: Path) -> None:
@@ -199,6 +220,7 @@ async def test_cancelled_trials_end_their_agents_and_run_again(
     assert statuses(report) == [(report.trials[0].input, 1, "passed", 2)]
 
 
+@ON_LINUX
 async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
     killed: list[int] = []
 
@@ -269,6 +291,19 @@ async def test_stores_that_are_refused(tmp_path: Path, make: str, said: str) -> 
         await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
 
 
+async def test_a_plan_that_a_worker_cannot_read(tmp_path: Path) -> None:
+    """A newer release has saved it, and the worker is of this one."""
+    store = tmp_path / "trials.sqlite"
+
+    def change(_: Sequence[Trial]) -> None:
+        with closing(sqlite3.connect(store)) as file, file:
+            file.execute("""UPDATE thinkwell_plans SET body = '{"newer": 1}'""")
+
+    report = await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store, on_change=change)
+    assert [trial.status for trial in report.trials] == ["cancelled"]
+    assert "this plan cannot be read here (Object contains unknown field" in str(report.trials[0].error)
+
+
 @pytest.mark.parametrize(
     ("store", "said"),
     [
@@ -319,6 +354,7 @@ async def test_a_full_disk_loses_nothing_that_has_ended(
     assert {trial.status for trial in report.trials} == {"passed"}
 
 
+@ON_LINUX
 @pytest.mark.long
 def test_kills_lose_nothing(tmp_path: Path) -> None:
     found = kill_programs(

@@ -6,7 +6,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 import pytest
-from trials.repositories import Repository, files_of, left_of_worktrees
+from trials.repositories import ON_POSIX, Repository, files_of, left_of_worktrees
 
 from thinkwell.trials import Changes, ChangesConflict, ChangeStat, DirtyTree, Worktree, WorktreeError
 
@@ -47,6 +47,7 @@ async def changes_of(repository: Repository, files: dict[str, str], untracked: b
     return tree.changes
 
 
+@ON_POSIX
 async def test_all_that_an_agent_did_can_be_applied(repository: Repository, tmp_path: Path) -> None:
     tree = Worktree(repository.path)
     async with tree as folder:
@@ -74,6 +75,7 @@ async def test_all_that_an_agent_did_can_be_applied(repository: Repository, tmp_
     assert files_of(other.path) == expected
 
 
+@ON_POSIX
 async def test_changes_become_a_branch(repository: Repository, tmp_path: Path) -> None:
     tree = Worktree(repository.path)
     async with tree as folder:
@@ -192,6 +194,7 @@ def with_submodules(repository: Repository, tmp_path: Path) -> Repository:
     return repository
 
 
+@ON_POSIX
 async def test_submodules_are_there_and_their_changes_too(with_submodules: Repository) -> None:
     repository, tree = with_submodules, Worktree(with_submodules.path)
     library, deep = Repository(repository.path / "library"), Repository(repository.path / "library/in/deep")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from trials.repositories import Repository, executable, files_of, left_of_worktrees
+from trials.repositories import ON_POSIX, Repository, executable, files_of, left_of_worktrees
 
 from thinkwell.trials import Worktree, WorktreeError
 
@@ -105,6 +105,7 @@ async def test_hooks_of_the_repository_are_not_run(repository: Repository, trap:
         assert files_of(folder.path) == files_of(repository.path)
 
 
+@ON_POSIX
 async def test_filters_of_the_user_are_run(repository: Repository, settings: Path, tmp_path: Path) -> None:
     upper = executable(tmp_path / "upper", "import sys\nprint(sys.stdin.read().upper(), end='')\n")
     lower = executable(tmp_path / "lower", "import sys\nprint(sys.stdin.read().lower(), end='')\n")
@@ -164,6 +165,7 @@ async def test_a_tree_that_is_gone(repository: Repository) -> None:
     assert not left_of_worktrees(repository)
 
 
+@ON_POSIX
 async def test_a_link_in_the_place_of_a_folder(repository: Repository, tmp_path: Path) -> None:
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "guide.md").write_text("secret\n")
@@ -178,6 +180,7 @@ async def test_a_link_in_the_place_of_a_folder(repository: Repository, tmp_path:
     assert (repository.path / "docs").is_symlink()
 
 
+@ON_POSIX
 async def test_changes_that_cannot_be_read_are_not_thrown_away(repository: Repository) -> None:
     tree = Worktree(repository.path)
 

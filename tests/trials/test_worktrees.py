@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from sync.playing import playing
-from trials.repositories import Repository, executable, files_of, left_of_worktrees
+from trials.repositories import ON_POSIX, Repository, executable, files_of, left_of_worktrees
 
 from thinkwell import AgentNotFound, open_agent
 from thinkwell.testing import ScriptedAgent, script
@@ -219,6 +219,7 @@ def test_settings_that_contradict_each_other(options: dict[str, Any], words: str
         Worktree(".", **options)
 
 
+@ON_POSIX
 @pytest.mark.parametrize("name", ["a b", "a\nb", "-a", "ü\\'\"$(x)", "a\n"], ids=repr)
 async def test_paths_with_odd_characters(tmp_path: Path, name: str) -> None:
     repository = Repository.make(tmp_path / name / name, {f"{name}/{name}": "x\n"})
@@ -233,6 +234,7 @@ async def test_paths_with_odd_characters(tmp_path: Path, name: str) -> None:
     assert not left_of_worktrees(repository)
 
 
+@ON_POSIX
 async def test_a_folder_below_the_root(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(repository.path))
     async with Worktree("~/docs") as folder:
@@ -327,6 +329,7 @@ async def test_no_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -
     assert "there is no program git" in str(await refused(repository.path))
 
 
+@ON_POSIX
 async def test_no_folder_for_temporary_files(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -410,6 +413,7 @@ def stuck(repository: Repository, settings: Path, tmp_path: Path) -> Path:
     return reached
 
 
+@ON_POSIX
 async def test_opening_is_cancelled(repository: Repository, stuck: Path) -> None:
     async def until_stuck(scope: anyio.CancelScope) -> None:
         await anyio.to_thread.run_sync(stuck.read_bytes)
@@ -423,6 +427,7 @@ async def test_opening_is_cancelled(repository: Repository, stuck: Path) -> None
     assert not left_of_worktrees(repository)
 
 
+@ON_POSIX
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_asyncio_cancels_the_opening_and_the_block(repository: Repository, stuck: Path) -> None:
     import asyncio

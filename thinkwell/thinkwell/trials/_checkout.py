@@ -111,7 +111,7 @@ class Checkout:
             if (self._common / "info" / name).exists():
                 shutil.copyfile(self._common / "info" / name, info / name)
         # Relative: a line of the file is a path, which may itself have line ends.
-        (self._store / "objects" / "info" / "alternates").write_text("../../objects\n")
+        (self._store / "objects" / "info" / "alternates").write_bytes(b"../../objects\n")
 
     def _read_start(self, taken: Taken) -> str:
         """Fill the index with what the tree starts with, and return the tree that the agent's index gets."""
@@ -221,13 +221,11 @@ class Checkout:
     def close(self) -> None:
         """Remove it."""
         if self._git.locks:
-            _marks.remove(self._store, self._folder)
-            os.close(self._git.locks[0])
+            _marks.remove(self._store, self._folder, self._git.locks[0])
 
     def keep(self) -> None:
         """Let it stay: it is the user's worktree from now on."""
-        shutil.rmtree(self._store)
-        os.close(self._git.locks[0])
+        _marks.forget(self._store, self._git.locks[0])
 
 
 def _is_text(patch: str) -> bool:

@@ -113,7 +113,7 @@ class Command(Struct, frozen=True, tag_field="kind", tag="command", forbid_unkno
             told = clean(ended.output).strip()
             if ended.status:
                 code = f"exit code {ended.status}" if isinstance(ended.status, int) else ended.status
-                told = "\n".join(filter(None, (told, f"[{code}]")))
+                told = "\n".join(filter(None, (f"[{code}]", told)))
             return Verdict(passed=ended.status == 0, detail=told)
         return Verdict(passed=False, detail=f"it did not end within {self.timeout:g} s")
 

@@ -54,7 +54,9 @@ class Forecast(Struct, frozen=True, kw_only=True):
         done = f" {self.ended} of {self.trials} have ended." if self.ended else ""
         told = [f"{_counted(self.waiting, 'trial')} would run, {self.at_once} at a time.{done}"]
         if self.waiting:
-            told += [_limits(self), _excess(self)]
+            told.append(_limits(self))
+            if self.budget is not None:
+                told.append(_excess(self))
         return "\n".join(told)
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
-__all__ = ("alone", "claim", "new_name", "remove", "sweep", "take")
+__all__ = ("alone", "claim", "forget", "give_back", "new_name", "remove", "sweep", "take")
 
 logger = logging.getLogger("thinkwell")
 
@@ -58,16 +58,16 @@ def alone(common: Path) -> Generator[list[int]]:
     """
     if sys.platform == "win32":
         yield []
-        return
-    lock = os.open(common, os.O_RDONLY)
-    try:
-        for _ in range(TRIES):  # pragma: no branch - a stopped process holds nothing up forever
-            if take(lock, wait=False):
-                break
-            time.sleep(0.01)
-        yield [lock]
-    finally:
-        os.close(lock)
+    else:
+        lock = os.open(common, os.O_RDONLY)
+        try:
+            for _ in range(TRIES):  # pragma: no branch - a stopped process holds nothing up forever
+                if take(lock, wait=False):
+                    break
+                time.sleep(0.01)
+            yield [lock]
+        finally:
+            os.close(lock)
 
 
 def sweep(common: Path) -> None:
@@ -83,20 +83,19 @@ def sweep(common: Path) -> None:
 
 
 def _remove_dead(mark: Path) -> None:
+    made = mark.stat().st_mtime
     lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        if take(lock, wait=False):
-            folder = Path(os.fsdecode(os.read(lock, 1 << 16)))
-            if folder.name == mark.name:
-                remove(mark, folder)
-            elif time.time() - mark.stat().st_mtime > YOUNG:
-                _remove_tree(mark)
-    finally:
+    folder = Path(os.fsdecode(os.read(lock, 1 << 16))) if take(lock, wait=False) else None
+    if folder is not None and folder.name == mark.name:
+        remove(mark, folder, lock)
+    elif folder is not None and time.time() - made > YOUNG:
+        forget(mark, lock)
+    else:
         os.close(lock)
 
 
-def remove(mark: Path, folder: Path) -> None:
-    """Remove a worktree: its folder, what git knows of it, and at last its mark.
+def remove(mark: Path, folder: Path, lock: int) -> None:
+    """Remove a worktree: its folder, what git knows of it, and at last its mark. The lock is given back.
 
     What cannot be removed is logged, and tried again by the next `sweep`.
     """
@@ -105,8 +104,25 @@ def remove(mark: Path, folder: Path) -> None:
             if known.parent.joinpath(os.fsdecode(known.read_bytes())).is_relative_to(folder):
                 _remove_tree(known.parent)
     _remove_tree(folder)
-    if not folder.exists():
-        _remove_tree(mark)
+    if folder.exists():
+        os.close(lock)
+    else:
+        forget(mark, lock)
+
+
+def forget(mark: Path, lock: int) -> None:
+    """Remove a mark, and give its lock back."""
+    give_back(lock, lambda: _remove_tree(mark))
+
+
+def give_back(lock: int, remove: Callable[[], object]) -> None:
+    """Remove what a lock is in, and give the lock back: on Windows before, as no open file can be removed."""
+    if sys.platform == "win32":
+        os.close(lock)
+    with suppress(OSError):  # another process has opened it meanwhile
+        remove()
+    if sys.platform != "win32":
+        os.close(lock)
 
 
 def _remove_tree(folder: Path) -> None:
@@ -124,18 +140,15 @@ def _remove_tree(folder: Path) -> None:
 
 def take(lock: int, *, wait: bool) -> bool:
     """Take a lock, if it is free or `wait` says so. The system gives it back when the process dies."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(lock, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(lock, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except (BlockingIOError, PermissionError):  # the second one on Windows
         return False
     return True

@@ -10,7 +10,7 @@ import anyio
 
 from thinkwell._display import numbers
 from thinkwell.progress import Board, BoardRow, BoardState
-from thinkwell.trials._files.words import spent_words, totals
+from thinkwell.trials._files.words import spent_words, total_cost, totals
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -75,14 +75,14 @@ class Table(anyio.AsyncContextManagerMixin):
         trials = self._trials
         ended = sum(trial.ended for trial in trials)
         elapsed = time.monotonic() - self._began
-        times = [numbers.clock(elapsed)]
+        right = [*total_cost(trials), numbers.clock(elapsed)]
         new = ended - (self._ended_before or 0)
         if new > 0 and ended < len(trials):
-            times.append(f"about {numbers.clock(elapsed * (len(trials) - ended) / new)} left")
+            right.append(f"about {numbers.clock(elapsed * (len(trials) - ended) / new)} left")
         return BoardState(
-            title=numbers.plural(len(trials), "trial"),
-            text=" · ".join((f"{ended}/{len(trials)} done", *totals(trials))),
-            right=" · ".join(times),
+            title=f"{ended:,}/{len(trials):,} trials done",
+            text=" · ".join(totals(trials)),
+            right=" · ".join(right),
             rows=[_row(trial) for trial in trials],
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -171,9 +170,7 @@ def owned(store: Store, what: str, patience: float = 0.0) -> Generator[None]:
     try:
         yield
     finally:
-        if sys.platform != "win32":
-            path.unlink(missing_ok=True)
-        os.close(lock)
+        _marks.give_back(lock, path.unlink)
 
 
 def _taken(path: Path) -> int | None:

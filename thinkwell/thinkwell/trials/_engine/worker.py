@@ -24,6 +24,7 @@ import msgspec
 from anyio import to_thread
 
 from thinkwell import open_agent
+from thinkwell._terminal.ctrl_c import signal_received
 from thinkwell.errors import BudgetExceeded
 from thinkwell.trials._engine.attempt import Progress, Purse, run_attempt, total_budget, words_of
 from thinkwell.trials._engine.lease import Lease, bury, owned
@@ -35,7 +36,7 @@ from thinkwell.trials._plan import Plan
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from thinkwell import Budget
     from thinkwell.trials._engine.dispatcher import Dispatcher
@@ -339,11 +340,15 @@ async def _main(settings: Settings) -> NoReturn:
             launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
             await to_thread.run_sync(launch)
             _say(ready)
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(_leave_on_signal, signals, worker)
+            async with anyio.create_task_group() as tasks:
+
+                def asked() -> None:
+                    end_within(LEAVE, 1)
+                    tasks.start_soon(worker.leave)
+
+                # Not with the event loop, which has no signals on Windows.
+                with signal_received(signal.SIGTERM, asked), signal_received(signal.SIGINT, asked):
                     await worker.serve(dispatcher)
-                    tasks.cancel_scope.cancel()
             await to_thread.run_sync(worker.lease.end)
             await portal.stop(cancel_remaining=True)  # trials that wait for their turn
             exit_code = worker.exit_code
@@ -352,12 +357,6 @@ async def _main(settings: Settings) -> NoReturn:
 
 def _say(ready: Ready) -> None:
     print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
-
-
-async def _leave_on_signal(signals: AsyncIterator[signal.Signals], worker: _Worker) -> None:
-    async for _ in signals:
-        end_within(LEAVE, 1)
-        await worker.leave()
 
 
 def _leave_on_end_of_input(portal: anyio.from_thread.BlockingPortal, worker: _Worker) -> None:

@@ -19,7 +19,7 @@ from thinkwell._display.items.nodes import element
 from thinkwell._display.text import clean, line
 from thinkwell.trials._files.patches import LONGEST, changes_in
 from thinkwell.trials._files.style import PAGE_STYLE
-from thinkwell.trials._files.words import money, spent_words, totals
+from thinkwell.trials._files.words import money, spent_words, total_cost, totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ def page(trials: Sequence[Trial], agents: Sequence[AgentSummary], replays: _Addr
     by_input: dict[str, list[Trial]] = {}
     for trial in trials:
         by_input.setdefault(trial.input, []).append(trial)
-    told = " · ".join((numbers.plural(len(trials), "trial"), *totals(trials)))
+    told = " · ".join((numbers.plural(len(trials), "trial"), *totals(trials), *total_cost(trials)))
     room = min(MOST, (LIMIT - len(PAGE_STYLE)) // max(len(numbered), 1) - ROW)
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -129,8 +129,9 @@ def _agents(agents: Sequence[AgentSummary]) -> Iterator[str]:
             yield f'<span class="dim">({interval}){about}</span></span>{_bar(estimate, most)}</div>\n'
         yield "</figure>\n"
     yield "</div>\n"
+    yield '<p class="dim">In brackets, and as lines: 95 % confidence intervals.</p>\n'
     yield from _chances(agents)
-    yield '<p class="dim">In brackets, and as lines: 95 % confidence intervals.</p>\n</section>\n'
+    yield "</section>\n"
 
 
 def _percent(share: float) -> str:

@@ -47,19 +47,21 @@ main th,main td{{text-align:left;vertical-align:top}}
 .marks a{{text-decoration:none;font-weight:600;display:inline-grid;place-items:center;min-width:24px;
  min-height:24px;border-radius:6px}}
 .marks a:hover{{background:var(--rail)}}
-.chances td{{font-variant-numeric:tabular-nums}}
+.chances td{{font-variant-numeric:tabular-nums;white-space:nowrap}}
 details.trial{{background:var(--sheet);border:1px solid var(--line);border-radius:10px;margin:6px 0}}
 .trial>summary{{cursor:pointer;padding:7px 12px;display:flex;flex-wrap:wrap;gap:0 10px;align-items:baseline}}
 .trial>summary::before{{content:'▸';width:.8em}}
 .trial>summary>span:first-child{{min-width:1em;text-align:center}}
 .trial[open]>summary::before{{content:'▾'}}
 .trial .facts{{margin-left:auto;color:var(--dim);font-variant-numeric:tabular-nums}}
-.trial>div{{padding:2px 12px 12px}}
+.trial>div{{padding:2px 12px 12px;scroll-margin-top:54px}}
 .trial .thinkwell-run{{border:0;padding:0;margin:0;max-width:none}}
 .trial pre,.trial .thinkwell-run pre{{margin:4px 0;white-space:pre-wrap;max-height:none}}
 .trial .thinkwell-run .tw-changed>span{{min-width:0}}
 .label{{font-weight:600;margin-top:8px}}
-@media (max-width:500px){{.trial .facts{{margin-left:1.8em}}}}
+@media (max-width:500px){{
+ .trial .facts{{margin-left:1.8em}} .trial>div{{scroll-margin-top:98px}}
+ main .matrix :is(th,td){{min-width:4.5em;padding-right:8px}}}}
 @media print{{body{{background:none}}}}
 {RUN_STYLE}"""
 """The colours are those of the page of `thinkwell.web`; the rules of the runs are those of notebooks."""

@@ -13,18 +13,22 @@ if TYPE_CHECKING:
 
     from thinkwell.trials._trial import Spent, Status, Trial
 
-__all__ = ("STATUSES", "money", "spent_words", "totals")
+__all__ = ("STATUSES", "money", "spent_words", "total_cost", "totals")
 
 STATUSES: Final[tuple[Status, ...]] = ("passed", "failed", "error", "cancelled", "running", "waiting")
 """In the order in which they are told."""
 
 
 def totals(trials: Sequence[Trial]) -> Iterator[str]:
-    """Yield how many trials there are of each status, and what all have cost."""
+    """Yield how many trials there are of each status."""
     statuses = Counter(trial.status for trial in trials)
     for status in STATUSES:
         if statuses[status]:
             yield f"{statuses[status]:,} {'with an error' if status == 'error' else status}"
+
+
+def total_cost(trials: Sequence[Trial]) -> Iterator[str]:
+    """Yield what all have cost, if one says so."""
     costs = [trial.spent.cost for trial in trials if trial.spent.cost is not None]
     if costs:
         yield money(sum(costs))
