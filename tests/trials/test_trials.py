@@ -20,7 +20,7 @@ from trials.repositories import Repository, left_of_worktrees
 
 from thinkwell import Budget, ThinkBuilder, think
 from thinkwell.testing import script
-from thinkwell.trials import Candidate, Input, StoreError, WorkerFailed, Worktree, trials
+from thinkwell.trials import Candidate, Input, Judge, StoreError, WorkerFailed, Worktree, trials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,6 +163,25 @@ async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
     report = await run(1000)
     assert {trial.status for trial in report.trials} == {"passed"}
     assert spent(report) > 6
+
+
+async def test_a_judge_spends_of_the_budget_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = script.pauses(0.5).uses("one").uses("two").hangs()
+    know(monkeypatch, tmp_path, talker=script.says("Done."), judge=judge)
+    phases: list[str] = []
+    report = await trials(
+        think().text("Go: "),
+        inputs=["a"],
+        agents=["talker"],
+        check=Judge("judge", "It is right."),
+        budget=Budget(max_tool_calls=1),
+        on_change=lambda now: phases.append(now[0].phase),
+    )
+    (trial,) = report.trials
+    assert (trial.status, trial.result, trial.spent.tool_calls) == ("cancelled", "Done.", 2), trial
+    assert trial.error is not None
+    assert "budget" in trial.error
+    assert "checking" in phases
 
 
 async def test_cancelled_trials_end_their_agents_and_run_again(
