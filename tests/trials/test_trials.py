@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from daemons import ON_LINUX, wait_gone
 from trials.kills import kill_programs
-from trials.known_agents import know
+from trials.known_agents import know, outliving
 from trials.repositories import Repository, left_of_worktrees
 
 from thinkwell import Budget, ThinkBuilder, think
@@ -243,17 +244,36 @@ async def test_a_worker_that_cannot_start_is_an_error(
         await trials(QUESTION, inputs=["a"], agents=["builtin"])
 
 
-def another_program(store: Path) -> subprocess.Popen[str]:
-    """Start a program that runs trials in a store, and return it when it does."""
+def another_program(store: Path, when: str = "on_change=lambda _: ") -> subprocess.Popen[str]:
+    """Start a program that runs trials in a store, and return it when it does.
+
+    Args:
+        store: The store.
+        when: More arguments of the trials, up to what says that they run.
+    """
     code = (
-        "import anyio; from thinkwell import think; from thinkwell.trials import trials\n"
+        "import anyio; from thinkwell import think; from thinkwell.trials import Judge, trials\n"
         "anyio.run(lambda: trials(think().text('Go'), inputs=['a'], agents=['waiter'], "
-        f"store={str(store)!r}, on_change=lambda _: print('on', flush=True)))"
+        f"store={str(store)!r}, {when}print('on', flush=True)))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "on\n"
     return process
+
+
+@ON_LINUX
+async def test_a_judge_that_does_not_listen_ends_with_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path, waiter=script.says("Done."), judge=script.uses("look").hangs(deaf=True))
+    outliving(tmp_path, "judge")
+    judge = 'check=Judge("judge", "It is right."), on_change=lambda now: now[0].spent.tool_calls and '
+    with another_program(tmp_path / "trials.sqlite", judge) as process:
+        process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+    await wait_gone(int((tmp_path / "pid").read_text()))
 
 
 async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

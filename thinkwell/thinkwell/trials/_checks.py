@@ -26,10 +26,10 @@ from thinkwell.trials._trial import Spent
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from thinkwell import Budget
+    from thinkwell import Agent, Budget
     from thinkwell.events import JsonValue
 
-__all__ = ("Candidate", "Check", "Command", "Judge", "Verdict", "run_check")
+__all__ = ("Candidate", "Check", "Command", "Judge", "Verdict", "check_candidate", "run_check")
 
 TIMEOUT: Final = 600.0
 """Seconds that a check has."""
@@ -157,12 +157,18 @@ class Judge(Struct, frozen=True, tag_field="kind", tag="judge", forbid_unknown_f
         if not self.criteria.strip():
             raise ValueError("Judge(…, criteria): say what makes a good result")
 
-    async def check(self, candidate: Candidate, budget: Budget | None = None) -> Verdict:
+    async def check(
+        self,
+        candidate: Candidate,
+        budget: Budget | None = None,
+        opened: Callable[[Agent], object] = lambda _: None,
+    ) -> Verdict:
         """Ask the judge, and return its verdict.
 
         Args:
             candidate: What it judges.
             budget: What it may spend.
+            opened: Called with the judge's agent when it is open.
 
         Raises:
             ThinkwellError: It cannot be started, returned no verdict, or has used up the budget.
@@ -171,6 +177,7 @@ class Judge(Struct, frozen=True, tag_field="kind", tag="judge", forbid_unknown_f
         async with open_agent(
             self.agent, cwd=candidate.folder, model=self.model, permissions="deny"
         ) as agent:
+            opened(agent)
             asked = (
                 agent.think(_Judged)
                 .text("Judge what another agent has done. Change no files.\n\nThe criteria:\n")
@@ -220,10 +227,20 @@ async def run_check(
         ThinkwellError: A judge has failed.
     """
     candidate = Candidate(input=input, result=result, folder=folder, changes=changes)
+    return await check_candidate(check, candidate, budget)
+
+
+async def check_candidate(
+    check: Check,
+    candidate: Candidate,
+    budget: Budget | None,
+    opened: Callable[[Agent], object] = lambda _: None,
+) -> Verdict:
+    """Do what `run_check` does; call a function with the agent of a judge when it is open."""
     if isinstance(check, Command):
         return await check.check(candidate)
     if isinstance(check, Judge):
-        return await check.check(candidate, budget)
+        return await check.check(candidate, budget, opened)
     name: str = getattr(check, "__qualname__", repr(check))
     said: object = None
     with anyio.move_on_after(TIMEOUT) as scope:

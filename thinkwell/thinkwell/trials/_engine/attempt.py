@@ -15,12 +15,12 @@ from thinkwell import open_agent
 from thinkwell._display import phases
 from thinkwell._display.summary import error_words
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._checks import run_check
+from thinkwell.trials._checks import Candidate, check_candidate
 from thinkwell.trials._engine.values import NO_CHANGES, Ended, Running
 from thinkwell.trials._purse import unlimited
 
 if TYPE_CHECKING:
-    from thinkwell import Budget, ThoughtStream
+    from thinkwell import Agent, Budget, ThoughtStream
     from thinkwell.events import JsonValue
     from thinkwell.trials._checks import Check
     from thinkwell.trials._engine.values import Name
@@ -40,7 +40,12 @@ class Progress:
     def __init__(self, purse: Purse) -> None:
         self.purse = purse
         self._words = "preparing"
+        self._agent: Agent | None = None
         self._run: ThoughtStream[object] | None = None
+
+    def opened(self, agent: Agent) -> None:
+        """Note the agent that works from now on."""
+        self._agent = agent
 
     def begin(self, _input: object, run: ThoughtStream[object]) -> None:
         """Note the run."""
@@ -56,9 +61,9 @@ class Progress:
         return Running(phase=words, spent=self.purse.counted)
 
     def kill(self) -> None:
-        """Kill the agent."""
-        if self._run is not None:
-            self._run.kill()
+        """Kill the agent, that of a judge too."""
+        if self._agent is not None:
+            self._agent.kill()
 
 
 def total_budget(limits: Limits | None) -> Budget:
@@ -98,6 +103,7 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
         folder = Path.cwd() if tree is None else Path(await stack.enter_async_context(tree))
         opened = open_agent(agent_name, cwd=folder, permissions=plan.permissions, record=recording)
         async with opened as agent:
+            progress.opened(agent)
             outcomes = agent.map(
                 lambda _: builder,
                 [given],
@@ -123,14 +129,8 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
 async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, progress: Progress) -> Ended:
     progress.check()
     try:
-        verdict = await run_check(
-            check,
-            input=given,
-            result=ended.result,
-            folder=folder,
-            changes=ended.changes,
-            budget=progress.purse,
-        )
+        candidate = Candidate(input=given, result=ended.result, folder=folder, changes=ended.changes)
+        verdict = await check_candidate(check, candidate, progress.purse, progress.opened)
     except Exception as exc:  # the result is there, but not what it is worth
         failed = _failed(exc)
         return replace(ended, status=failed.status, error=failed.error)
