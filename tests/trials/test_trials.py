@@ -24,7 +24,7 @@ from thinkwell.testing import script
 from thinkwell.trials import Candidate, Input, Judge, StoreError, WorkerFailed, Worktree, trials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from thinkwell.trials import Report, Trial
 
@@ -322,18 +322,6 @@ async def test_addresses_that_are_refused(tmp_path: Path, store: str, said: str)
     with pytest.raises(StoreError, match=said) as caught:
         await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
     assert "secret" not in str(caught.value)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of its own with half a megabyte."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", str(folder)]
-    if not sys.platform.startswith("linux") or subprocess.run(mount, check=False).returncode:
-        pytest.skip("a small disk takes a root user on Linux")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 async def test_a_full_disk_loses_nothing_that_has_ended(
