@@ -47,6 +47,9 @@ class _Source:
     packages: tuple[str, ...]
     """Whatever these need beside them is fetched where the machine does not have it."""
     file: str
+    """Its path below the root; ``*`` stands for a version."""
+    on_path: bool = True
+    """Whether Debian installs it on PATH."""
 
 
 _SOURCES: Final = {
@@ -55,23 +58,24 @@ _SOURCES: Final = {
     "fonts-inter": _Source(
         packages=("fonts-inter", "fonts-jetbrains-mono", "fonts-dejavu-core"), file="usr/share/fonts"
     ),
+    "initdb": _Source(packages=("postgresql",), file="usr/lib/postgresql/*/bin/initdb", on_path=False),
     "nginx": _Source(packages=("nginx",), file="usr/sbin/nginx"),
     "redis-server": _Source(packages=("redis-server", "redis-tools"), file="usr/bin/redis-server"),
 }
 
 
 def find_program(name: str, *, cache: Path = CACHE, installed: Path | None = None) -> Program:
-    """Return how to start a program, after having fetched it where it is not on PATH.
+    """Return how to start a program, after having fetched it where it is not installed.
 
     Skips the test where it is neither there nor to be had.
 
     Args:
-        name: Its name on PATH: ``chromium``, ``firefox-esr``, ``nginx`` or ``redis-server``.
+        name: Its name on PATH: ``chromium``, ``firefox-esr``, ``initdb``, ``nginx`` or ``redis-server``.
         cache: Where to keep packages.
         installed: A file like dpkg's ``status``, which says what the machine has already. The machine's own.
     """
     source = _SOURCES[name]
-    found = shutil.which(name)
+    found = shutil.which(name) or (None if source.on_path else _there(Path("/"), source))
     if found is not None:
         return Program(path=found, env=os.environ.copy())
     release = _release()
@@ -83,10 +87,16 @@ def find_program(name: str, *, cache: Path = CACHE, installed: Path | None = Non
             with _locked(cache / f"apt-{release}.lock"):
                 if not folder.exists():
                     _Apt(cache / f"apt-{release}", installed).unpack(source.packages, folder)
-        return Program(path=str(folder / source.file), env=os.environ | _surroundings(folder))
+        found = _there(folder, source)
+        assert found is not None, f"{source.packages} have no {source.file}"
+        return Program(path=found, env=os.environ | _surroundings(folder))
     except (AssertionError, OSError, subprocess.TimeoutExpired) as exc:
         why = str(exc).strip().splitlines()[-1]
         pytest.skip(f"{name} is not on PATH, and cannot be fetched into {cache}: {why}")
+
+
+def _there(root: Path, source: _Source) -> str | None:
+    return next(map(str, root.glob(source.file)), None)
 
 
 def _release() -> str | None:

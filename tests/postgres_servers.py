@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from debian_packages import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from debian_packages import Program
 
 __all__ = ("PostgresServer", "running_postgres")
 
@@ -31,12 +34,13 @@ class PostgresServer:
     """A server that can be stopped and started again.
 
     Args:
-        programs: The folder of PostgreSQL's programs.
+        program: One of PostgreSQL's programs, which are in one folder.
         folder: Its own. The path has to be short, as it is part of a socket's name.
     """
 
-    def __init__(self, programs: Path, folder: Path) -> None:
-        self._programs = programs
+    def __init__(self, program: Program, folder: Path) -> None:
+        self._programs = Path(program.path).resolve().parent
+        self._env = {**program.env, "LC_ALL": "C"}
         self._folder = folder
         self._data = folder / "data"
         self._databases = 0
@@ -71,7 +75,7 @@ class PostgresServer:
 
     def _run(self, program: str, *words: str, data: bool = True) -> str:
         command = [str(self._programs / program), *words]
-        env = {**os.environ, "LC_ALL": "C", **({"PGDATA": str(self._data)} if data else {})}
+        env = {**self._env, **({"PGDATA": str(self._data)} if data else {})}
         if IS_ROOT:
             command = ["setpriv", f"--reuid={USER}", "--regid=nogroup", "--clear-groups", *command]
         done = subprocess.run(
@@ -91,13 +95,15 @@ class PostgresServer:
 
 @contextmanager
 def running_postgres() -> Generator[PostgresServer]:
-    """Run a server. Skips the test where PostgreSQL is missing, and on Windows."""
-    programs = _programs()
+    """Run a server. Skips the test where PostgreSQL is missing, and not to be had."""
+    program = find_program("initdb")
+    if IS_ROOT and not all(folder.stat().st_mode & 1 for folder in Path(program.path).parents):
+        pytest.skip(f"PostgreSQL does not run as root, and {USER} cannot use {program.path}")
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # its socket needs a short path
     try:
         if IS_ROOT:
             shutil.chown(folder, USER)
-        server = PostgresServer(programs, folder)
+        server = PostgresServer(program, folder)
         server.start()
         try:
             yield server
@@ -105,13 +111,3 @@ def running_postgres() -> Generator[PostgresServer]:
             server.stop()
     finally:
         shutil.rmtree(folder)
-
-
-def _programs() -> Path:
-    """Return the folder of its programs, of which Debian puts only some on PATH."""
-    found = None if sys.platform == "win32" else shutil.which("initdb")
-    folders = [*Path("/usr/lib/postgresql").glob("*/bin"), *([Path(found).resolve().parent] if found else [])]
-    for folder in folders:
-        if all((folder / name).exists() for name in ("initdb", "pg_ctl", "createdb", "psql")):
-            return folder
-    pytest.skip("PostgreSQL is not installed; on Debian: apt-get install postgresql")

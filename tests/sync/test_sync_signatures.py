@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_overloads
 import pytest
 
 import thinkwell
-from thinkwell import listen, progress, sync
+from thinkwell import listen, progress, sync, trials
 from thinkwell.sync import progress as sync_progress
 
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ FUNCTIONS: Final = (
     (listen.listen, sync.listen),
     (progress.show, sync_progress.show),
     (progress.Live, sync_progress.Live),
+    (trials.trials, sync.trials),
 )
 
 ASYNC_ONLY: Final = {"ThoughtStream.recording"}
 SAID_OTHERWISE: Final = {
-    *("Live", "open_agent", "replay", "listen", "show"),
+    *("Live", "open_agent", "replay", "listen", "show", "trials"),
     *(
         "Agent.close",
         "Agent.kill",
@@ -85,4 +86,6 @@ def test_the_blocking_api_is_like_the_async_one(name: str, member: Any, blocking
         del took[0][0]["timeout"]  # instead of `anyio.fail_after`
     if name == "Agent.map":
         del took[0][0]["task"], expected[0][0]["task"]  # which takes tasks of both, too
+    if name == "trials":
+        del took[0][0]["on_change"], expected[0][0]["on_change"]  # each has a function of its own as default
     assert took == expected

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from shutil import copytree
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ import pytest
 from trials.repositories import Repository
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -35,6 +38,18 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def repository(tmp_path: Path, first_repository: Path) -> Repository:
     """A repository with a commit."""
     return Repository(copytree(first_repository, tmp_path / "api", symlinks=True))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of its own with half a megabyte."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", str(folder)]
+    if not sys.platform.startswith("linux") or subprocess.run(mount, check=False).returncode:
+        pytest.skip("a small disk takes a root user on Linux")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def use_git_settings(patch: pytest.MonkeyPatch, folder: Path) -> Path:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from thinkwell.testing import Script
 
-__all__ = ("know",)
+__all__ = ("know", "outliving")
 
 
 def know(patch: pytest.MonkeyPatch, folder: Path, **scripts: Script) -> None:
@@ -32,3 +32,22 @@ def know(patch: pytest.MonkeyPatch, folder: Path, **scripts: Script) -> None:
         script.save(file)
         command = [sys.executable, "-m", "thinkwell.testing", str(file)]
         Path(profiles, f"{name}.toml").write_text(f"[program]\ncommand = {json.dumps(command)}\n")
+
+
+def outliving(folder: Path, name: str) -> None:
+    """Have a known agent live on until it is killed, and write its number into the file ``pid``.
+
+    Args:
+        folder: The folder of that file, and of the agent's profile.
+        name: The agent.
+    """
+    profiles = folder / "config" / "thinkwell" / "agents"
+    code = (
+        "import os, pathlib, signal, subprocess, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        f"pathlib.Path({str(folder / 'pid')!r}).write_text(str(os.getpid())); "
+        f"subprocess.run([sys.executable, '-m', 'thinkwell.testing', {str(profiles / name)!r} + '.script']); "
+        "signal.pause()"
+    )
+    Path(profiles, f"{name}.toml").write_text(
+        f"[program]\ncommand = {json.dumps([sys.executable, '-c', code])}\n"
+    )

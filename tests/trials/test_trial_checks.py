@@ -11,8 +11,9 @@ from daemons import DAEMON, ON_LINUX, is_alive, number_in
 from trials.known_agents import know
 from trials.repositories import ON_POSIX
 
+from thinkwell import AgentReported, Budget, BudgetExceeded, ThoughtTimeout
 from thinkwell.testing import script
-from thinkwell.trials import Candidate, CheckError, Command, Judge, Verdict, Worktree, run_check
+from thinkwell.trials import Candidate, CheckError, Command, Judge, Spent, Verdict, Worktree, run_check
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,6 +163,38 @@ async def test_another_agent_judges(
     assert (verdict.passed, verdict.score, verdict.detail) == (least is not None, 0.5, "Half of it.")
     assert verdict.spent.tool_calls == 1
     assert verdict.spent.cost is None
+
+
+async def judged(budget: Budget, folder: Path, seconds: float = 60) -> Verdict:
+    judge = Judge("judge", "It is right.", timeout=seconds)
+    return await run_check(judge, input="a", result="b", folder=folder, budget=budget)
+
+
+async def test_a_judge_spends_of_the_budget_however_it_ends(judge: Path, tmp_path: Path) -> None:
+    budget = Budget(max_tool_calls=4)
+    works = script.uses("one").uses("two")
+    works.returns({"reason": "", "score": 1, "passed": True}).save(judge)
+    assert (await judged(budget, tmp_path)).spent.tool_calls == 2
+    works.fails().save(judge)
+    with pytest.raises(AgentReported):
+        await judged(budget, tmp_path)
+    assert budget.spent.tool_calls == 4
+    works.hangs().save(judge)
+    with pytest.raises(BudgetExceeded):
+        await judged(budget, tmp_path)
+    script.hangs().save(judge)
+    with pytest.raises(ThoughtTimeout):
+        await judged(Budget(max_tool_calls=4), tmp_path, 0.1)
+
+
+async def test_what_a_function_has_spent_counts(tmp_path: Path) -> None:
+    budget = Budget(max_cost=1)
+
+    def spends(_: Candidate) -> Verdict:
+        return Verdict(passed=True, spent=Spent(tool_calls=1, tokens=5, cost=0.5))
+
+    await run_check(spends, input="a", result="b", folder=tmp_path, budget=budget)
+    assert (budget.spent.tool_calls, budget.spent.tokens, budget.spent.cost) == (1, 5, 0.5)
 
 
 def test_a_judge_needs_criteria() -> None:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from daemons import ON_LINUX
+from daemons import ON_LINUX, wait_gone
 from trials.kills import kill_programs
-from trials.known_agents import know
+from trials.known_agents import know, outliving
 from trials.repositories import Repository, left_of_worktrees
 
 from thinkwell import Budget, ThinkBuilder, think
 from thinkwell.testing import script
-from thinkwell.trials import Candidate, Input, StoreError, WorkerFailed, Worktree, trials
+from thinkwell.trials import Candidate, Input, Judge, StoreError, WorkerFailed, Worktree, trials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from thinkwell.trials import Report, Trial
 
@@ -186,6 +186,25 @@ async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
     assert spent(report) > 6
 
 
+async def test_a_judge_spends_of_the_budget_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = script.pauses(0.5).uses("one").uses("two").hangs()
+    know(monkeypatch, tmp_path, talker=script.says("Done."), judge=judge)
+    phases: list[str] = []
+    report = await trials(
+        think().text("Go: "),
+        inputs=["a"],
+        agents=["talker"],
+        check=Judge("judge", "It is right."),
+        budget=Budget(max_tool_calls=1),
+        on_change=lambda now: phases.append(now[0].phase),
+    )
+    (trial,) = report.trials
+    assert (trial.status, trial.result, trial.spent.tool_calls) == ("cancelled", "Done.", 2), trial
+    assert trial.error is not None
+    assert "budget" in trial.error
+    assert "checking" in phases
+
+
 async def test_cancelled_trials_end_their_agents_and_run_again(
     tmp_path: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,17 +265,36 @@ async def test_a_worker_that_cannot_start_is_an_error(
         await trials(QUESTION, inputs=["a"], agents=["builtin"])
 
 
-def another_program(store: Path) -> subprocess.Popen[str]:
-    """Start a program that runs trials in a store, and return it when it does."""
+def another_program(store: Path, when: str = "on_change=lambda _: ") -> subprocess.Popen[str]:
+    """Start a program that runs trials in a store, and return it when it does.
+
+    Args:
+        store: The store.
+        when: More arguments of the trials, up to what says that they run.
+    """
     code = (
-        "import anyio; from thinkwell import think; from thinkwell.trials import trials\n"
+        "import anyio; from thinkwell import think; from thinkwell.trials import Judge, trials\n"
         "anyio.run(lambda: trials(think().text('Go'), inputs=['a'], agents=['waiter'], "
-        f"store={str(store)!r}, on_change=lambda _: print('on', flush=True)))"
+        f"store={str(store)!r}, {when}print('on', flush=True)))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "on\n"
     return process
+
+
+@ON_LINUX
+async def test_a_judge_that_does_not_listen_ends_with_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path, waiter=script.says("Done."), judge=script.uses("look").hangs(deaf=True))
+    outliving(tmp_path, "judge")
+    judge = 'check=Judge("judge", "It is right."), on_change=lambda now: now[0].spent.tool_calls and '
+    with another_program(tmp_path / "trials.sqlite", judge) as process:
+        process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+    await wait_gone(int((tmp_path / "pid").read_text()))
 
 
 async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,18 +356,6 @@ async def test_addresses_that_are_refused(tmp_path: Path, store: str, said: str)
     with pytest.raises(StoreError, match=said) as caught:
         await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
     assert "secret" not in str(caught.value)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a disk of its own with half a megabyte."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", str(folder)]
-    if not sys.platform.startswith("linux") or subprocess.run(mount, check=False).returncode:
-        pytest.skip("a small disk takes a root user on Linux")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 async def test_a_full_disk_loses_nothing_that_has_ended(

@@ -163,6 +163,23 @@ async def test_no_pickle_is_read(
     assert not done.exists()
 
 
+async def test_waiting_for_many_trials_is_little_work(store: str) -> None:
+    waiting = anyio.Event()
+
+    def look(_: Sequence[Trial]) -> None:
+        waiting.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(
+            lambda: run(store, ["missing"], count=20_000, worker=False, on_change=look),
+        )
+        await waiting.wait()
+        began, used = time.monotonic(), time.process_time()
+        await anyio.sleep(5)  # this is what is measured
+        assert time.process_time() - used < (time.monotonic() - began) / 3
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_database_that_comes_back_loses_nothing(
     own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

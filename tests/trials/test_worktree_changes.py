@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -129,6 +131,30 @@ async def test_changes_that_do_not_fit_change_nothing(repository: Repository) ->
     assert failure.value.files == ("app.py", "new")
     assert "error: patch failed: app.py:1" in failure.value.detail
     assert (repository.state(), files_of(repository.path)) == (before, files)
+
+
+async def test_changes_that_the_disk_has_no_room_for_change_nothing(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    repository = Repository.make(small_disk / "api")
+    repository.write({"app.py": "one\nmine\nthree\n"})
+    changed = {"a/large": "large\n" * 200_000, "app.py": "one\nmine\n3\n", "old.txt/is a folder": "now\n"}
+    tree = Worktree(repository.path, dirty="copy")
+    async with tree as folder:
+        (folder.path / "old.txt").unlink()
+        Repository(folder.path).write(changed)
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - 500_000))
+    before = files_of(repository.path)
+    with pytest.raises(
+        WorktreeError, match="nothing was changed: git could not write; if the disk is full, make"
+    ):
+        tree.changes.apply()
+    assert files_of(repository.path) == before
+    assert not left_of_worktrees(repository)
+    assert not (repository.path / "a").exists()
+    filler.unlink()
+    tree.changes.apply()
+    assert {name: (repository.path / name).read_text() for name in changed} == changed
 
 
 async def test_where_changes_cannot_go(repository: Repository, settings: Path, tmp_path: Path) -> None:

@@ -84,6 +84,12 @@ def test_a_text_result_needs_no_pydantic() -> None:
     assert in_the_end & {"pydantic", "jsonschema"} == set()
 
 
+def test_the_blocking_api_loads_trials_when_they_are_run() -> None:
+    code = "import sys, thinkwell.sync; print({'thinkwell.trials', 'sqlalchemy'} & sys.modules.keys())"
+    ran = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "set()\n"
+
+
 @pytest.mark.long
 def test_the_contracts_about_imports_hold() -> None:
     """As `make check` has it."""

@@ -26,6 +26,7 @@ from thinkwell.sync._session import Session
 from thinkwell.sync._stream import ThoughtStream
 from thinkwell.sync._supervision import supervise
 from thinkwell.sync._supervisor import Supervisor
+from thinkwell.sync._trials import trials
 
 __all__ = (
     "Agent",
@@ -40,4 +41,5 @@ __all__ = (
     "open_agent",
     "replay",
     "supervise",
+    "trials",
 )

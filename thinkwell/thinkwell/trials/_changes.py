@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Struct
 
+from thinkwell.trials._backup import backed_up
 from thinkwell.trials._errors import ChangesConflict, WorktreeError
 from thinkwell.trials._git import Git, paths
 from thinkwell.trials._remote_files import read_file
@@ -80,7 +81,7 @@ class Changes(Struct, frozen=True, kw_only=True):
 
         Raises:
             ChangesConflict: They do not fit what is there now, and nothing was changed.
-            WorktreeError: Git failed for another reason.
+            WorktreeError: Git failed for another reason, such as a full disk, and nothing was changed.
         """
         if not self:
             return
@@ -89,13 +90,17 @@ class Changes(Struct, frozen=True, kw_only=True):
         with tempfile.TemporaryDirectory(prefix="thinkwell-") as own:
             words = ("--git-dir", own, "--work-tree", self.repository)
             git(*words, "init", "--quiet", "--template=", object_format(self._parts[0].commit))
+            apply = (*settings_of(git), *words, "apply", "--whitespace=nowarn")
+            diff = self.diff
             try:
-                git(*settings_of(git), *words, "apply", "--whitespace=nowarn", "-", stdin=self.diff)
+                listed = git(*apply, "--check", "--numstat", "-z", "-", stdin=diff)
             except WorktreeError as exc:
                 at = re.findall(r"^error: (?:patch failed: )?(.+?):(?: |\d+$)", exc.detail, re.MULTILINE)
                 if not at:
                     raise
                 raise ChangesConflict(self.repository, list(dict.fromkeys(at)), exc.detail) from None
+            with backed_up(git, [line.split("\t", 2)[2] for line in paths(listed)]):
+                git(*apply, "-", stdin=diff)
 
     def branch(self, name: str, *, message: str = "Changes of an agent") -> str:
         """Commit the changes on a new branch of the repository, and return the commit.

@@ -15,19 +15,21 @@ import anyio.to_thread
 from annotated_types import Interval  # pydantic needs it, and takes long to import
 from msgspec import Struct
 
-from thinkwell import Budget, open_agent
+from thinkwell import open_agent
 from thinkwell._display.text import clean
 from thinkwell._terminal.commands import run_command
 from thinkwell.trials._changes import NO_CHANGES, Changes
 from thinkwell.trials._errors import CheckError
+from thinkwell.trials._purse import Purse, unlimited
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from thinkwell import Agent, Budget
     from thinkwell.events import JsonValue
 
-__all__ = ("Candidate", "Check", "Command", "Judge", "Verdict", "run_check")
+__all__ = ("Candidate", "Check", "Command", "Judge", "Verdict", "check_candidate", "run_check")
 
 TIMEOUT: Final = 600.0
 """Seconds that a check has."""
@@ -155,16 +157,27 @@ class Judge(Struct, frozen=True, tag_field="kind", tag="judge", forbid_unknown_f
         if not self.criteria.strip():
             raise ValueError("Judge(…, criteria): say what makes a good result")
 
-    async def check(self, candidate: Candidate) -> Verdict:
+    async def check(
+        self,
+        candidate: Candidate,
+        budget: Budget | None = None,
+        opened: Callable[[Agent], object] = lambda _: None,
+    ) -> Verdict:
         """Ask the judge, and return its verdict.
 
+        Args:
+            candidate: What it judges.
+            budget: What it may spend.
+            opened: Called with the judge's agent when it is open.
+
         Raises:
-            ThinkwellError: It cannot be started, or returned no verdict.
+            ThinkwellError: It cannot be started, returned no verdict, or has used up the budget.
         """
-        budget = Budget(max_seconds=self.timeout)
+        purse = Purse(budget or unlimited())
         async with open_agent(
             self.agent, cwd=candidate.folder, model=self.model, permissions="deny"
         ) as agent:
+            opened(agent)
             asked = (
                 agent.think(_Judged)
                 .text("Judge what another agent has done. Change no files.\n\nThe criteria:\n")
@@ -177,11 +190,10 @@ class Judge(Struct, frozen=True, tag_field="kind", tag="judge", forbid_unknown_f
                 .quote(_as_text(candidate.result), tag="result")
                 .quote(candidate.changes.diff[:DIFF], tag="changes")
             )
-            judged = await asked.run(budget=budget)
+            # Not `run()`, which is patient: when the check is cancelled, the judge is closed.
+            judged = await asked.stream(budget=purse, timeout=self.timeout).result
         passed = judged.passed if self.least is None else judged.score >= self.least
-        used = budget.spent
-        spent = Spent(tool_calls=used.tool_calls, tokens=used.tokens, cost=used.cost or None)
-        return Verdict(passed=passed, score=judged.score, detail=clean(judged.reason), spent=spent)
+        return Verdict(passed=passed, score=judged.score, detail=clean(judged.reason), spent=purse.counted)
 
 
 Check: TypeAlias = Command | Judge | Callable[[Candidate], bool | Verdict | Awaitable[bool | Verdict]]
@@ -195,6 +207,7 @@ async def run_check(
     result: JsonValue,
     folder: Path,
     changes: Changes = NO_CHANGES,
+    budget: Budget | None = None,
 ) -> Verdict:
     """Check what a trial has come to.
 
@@ -204,15 +217,30 @@ async def run_check(
         result: The result.
         folder: The folder in which the agent has worked.
         changes: What it has changed there.
+        budget: What the check may spend. A judge spends it while it works, and stops when it is used up, by
+            others too. What a function has spent, as its verdict says, is charged at the end.
 
     Raises:
         CheckError: The check does not work: a command cannot be started, a function raises an error, or
             returns something else, or takes longer than ten minutes.
+        BudgetExceeded: A judge was stopped, as the budget is used up.
         ThinkwellError: A judge has failed.
     """
     candidate = Candidate(input=input, result=result, folder=folder, changes=changes)
-    if isinstance(check, Command | Judge):
+    return await check_candidate(check, candidate, budget)
+
+
+async def check_candidate(
+    check: Check,
+    candidate: Candidate,
+    budget: Budget | None,
+    opened: Callable[[Agent], object] = lambda _: None,
+) -> Verdict:
+    """Do what `run_check` does; call a function with the agent of a judge when it is open."""
+    if isinstance(check, Command):
         return await check.check(candidate)
+    if isinstance(check, Judge):
+        return await check.check(candidate, budget, opened)
     name: str = getattr(check, "__qualname__", repr(check))
     said: object = None
     with anyio.move_on_after(TIMEOUT) as scope:
@@ -231,6 +259,9 @@ async def run_check(
         return Verdict(passed=said)
     if not isinstance(said, Verdict):
         raise CheckError(name, f"it returned {said!r:.100}; return True, False or a Verdict")
+    if budget is not None:
+        spent = said.spent
+        budget.charge(tokens=spent.tokens, cost=spent.cost or 0.0, tool_calls=spent.tool_calls)
     return said
 
 

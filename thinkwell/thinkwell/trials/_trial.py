@@ -39,7 +39,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     status: Status = "waiting"
     """Where it stands."""
     phase: str = ""
-    """What the run does now, while it runs."""
+    """What goes on now: what the run does, or that its result is checked."""
     score: float | None = None
     """The score of the check, if it gives one."""
     detail: str = ""

@@ -3,72 +3,31 @@
 from __future__ import annotations
 
 import time
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from msgspec.structs import replace
 from pydantic_core import to_jsonable_python
 
-from thinkwell import Budget, open_agent
+from thinkwell import open_agent
 from thinkwell._display import phases
 from thinkwell._display.summary import error_words
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._checks import run_check
+from thinkwell.trials._checks import Candidate, check_candidate
 from thinkwell.trials._engine.values import NO_CHANGES, Ended, Running
-from thinkwell.trials._trial import Spent
+from thinkwell.trials._purse import unlimited
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from thinkwell import ThoughtStream
+    from thinkwell import Agent, Budget, ThoughtStream
     from thinkwell.events import JsonValue
     from thinkwell.trials._checks import Check
     from thinkwell.trials._engine.values import Name
     from thinkwell.trials._plan import Limits, Plan
+    from thinkwell.trials._purse import Purse
 
-__all__ = ("Progress", "Purse", "run_attempt", "total_budget", "words_of")
-
-UNLIMITED: Final = 2**62
-"""Of tool calls: such a budget only counts."""
-
-
-class Purse(Budget):
-    """Counts what one attempt spends, against a budget that it shares with others.
-
-    Args:
-        total: That budget.
-    """
-
-    def __init__(self, total: Budget) -> None:
-        super().__init__(max_tool_calls=UNLIMITED, currency=total.currency)
-        self._total = total
-
-    @property
-    def counted(self) -> Spent:
-        """What was spent so far."""
-        spent = self.spent
-        return Spent(tool_calls=spent.tool_calls, tokens=spent.tokens, cost=spent.cost or None)
-
-    def exceeded(self, *, wants_more: bool = False) -> BudgetExceeded | None:
-        """Return the error for an exceeded limit of the shared budget, or ``None``."""
-        return self._total.exceeded(wants_more=wants_more)
-
-    @contextmanager
-    def shared_by(self, meter: Any) -> Generator[float | None]:
-        """Include a run during a block, which gets the seconds left of the time limit."""
-        with self._total.shared_by(meter) as seconds:
-            yield seconds
-
-    def run_out(self) -> BudgetExceeded:
-        """Return the error for the exceeded time limit."""
-        return self._total.run_out()
-
-    def charge(self, *, tokens: int = 0, cost: float = 0.0, tool_calls: int = 0) -> None:
-        """Count a run's usage, and stop all runs of the shared budget if it is too much."""
-        super().charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
-        self._total.charge(tokens=tokens, cost=cost, tool_calls=tool_calls)
+__all__ = ("Progress", "run_attempt", "total_budget", "words_of")
 
 
 class Progress:
@@ -80,26 +39,36 @@ class Progress:
 
     def __init__(self, purse: Purse) -> None:
         self.purse = purse
+        self._words = "preparing"
+        self._agent: Agent | None = None
         self._run: ThoughtStream[object] | None = None
+
+    def opened(self, agent: Agent) -> None:
+        """Note the agent that works from now on."""
+        self._agent = agent
 
     def begin(self, _input: object, run: ThoughtStream[object]) -> None:
         """Note the run."""
         self._run = run
 
+    def check(self) -> None:
+        """Note that the run has ended, and is checked."""
+        self._words, self._run = "checking", None
+
     def now(self) -> Running:
         """Return it."""
-        words = "preparing" if self._run is None else phases.words(self._run.view)
+        words = self._words if self._run is None else phases.words(self._run.view)
         return Running(phase=words, spent=self.purse.counted)
 
     def kill(self) -> None:
-        """Kill the agent."""
-        if self._run is not None:
-            self._run.kill()
+        """Kill the agent, that of a judge too."""
+        if self._agent is not None:
+            self._agent.kill()
 
 
 def total_budget(limits: Limits | None) -> Budget:
     """Return a budget for all trials of a plan that run in this process."""
-    return Budget(max_tool_calls=UNLIMITED) if limits is None else limits.budget()
+    return unlimited() if limits is None else limits.budget()
 
 
 async def run_attempt(
@@ -134,6 +103,7 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
         folder = Path.cwd() if tree is None else Path(await stack.enter_async_context(tree))
         opened = open_agent(agent_name, cwd=folder, permissions=plan.permissions, record=recording)
         async with opened as agent:
+            progress.opened(agent)
             outcomes = agent.map(
                 lambda _: builder,
                 [given],
@@ -153,22 +123,17 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
         result = to_jsonable_python(outcome.result)
         ended = Ended(status="passed", result=result, changes=changes)
         check = plan.checker()
-        return (
-            ended
-            if check is None
-            else await _checked(check, plan.value(given), ended, folder, progress.purse)
-        )
+        return ended if check is None else await _checked(check, plan.value(given), ended, folder, progress)
 
 
-async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, purse: Purse) -> Ended:
+async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, progress: Progress) -> Ended:
+    progress.check()
     try:
-        verdict = await run_check(
-            check, input=given, result=ended.result, folder=folder, changes=ended.changes
-        )
+        candidate = Candidate(input=given, result=ended.result, folder=folder, changes=ended.changes)
+        verdict = await check_candidate(check, candidate, progress.purse, progress.opened)
     except Exception as exc:  # the result is there, but not what it is worth
-        return replace(ended, status="error", error=_failed(exc).error)
-    spent = verdict.spent
-    purse.charge(tokens=spent.tokens, cost=spent.cost or 0.0, tool_calls=spent.tool_calls)
+        failed = _failed(exc)
+        return replace(ended, status=failed.status, error=failed.error)
     status = "passed" if verdict.passed else "failed"
     return replace(ended, status=status, score=verdict.score, detail=verdict.detail)
 

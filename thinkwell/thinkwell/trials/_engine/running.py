@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -35,7 +36,10 @@ __all__ = ("kept_trials", "run_plan", "serve")
 logger = logging.getLogger("thinkwell")
 
 LOOK: Final = 0.2
-"""Seconds between two looks at the store."""
+"""Least seconds between two looks at the store."""
+
+SHARE: Final = 0.1
+"""The share of a processor that looks take at most: each reads all trials, which may be thousands."""
 
 UNSERVED: Final = 8.0
 """Seconds after which a warning names the agents that no worker can run."""
@@ -150,6 +154,8 @@ class _Run:
         self._watch = watch
         self._names = plan.trials()
         self._shown: list[Trial] = []
+        self._took = 0.0
+        """Seconds of a processor that the last look has taken."""
         self._served = dict.fromkeys(plan.agents, time.monotonic())
         """When a worker could run an agent, for the last time."""
         self._warned = set[str]()
@@ -178,7 +184,7 @@ class _Run:
                     if settings is None:
                         with suppress(StoreError):
                             await to_thread.run_sync(self._warn)
-                    await anyio.sleep(LOOK)
+                    await anyio.sleep(max(LOOK, self._took / SHARE - self._took))
             except StoreError as exc:
                 failures.append(exc)
             tasks.cancel_scope.cancel()
@@ -198,14 +204,18 @@ class _Run:
         until = time.monotonic() + OUTAGE
         while True:
             try:
-                found = await to_thread.run_sync(lambda: self._store.trials(self.id, whole=whole))
+                return await to_thread.run_sync(partial(self._read, whole=whole))
             except StoreError:
                 if time.monotonic() > until:
                     raise
                 await anyio.sleep(LOOK)
-            else:
-                by_name = {trial.name: trial for trial in found}
-                return [by_name[name] for name in self._names]
+
+    def _read(self, *, whole: bool) -> list[Trial]:
+        began = time.thread_time()
+        by_name = {trial.name: trial for trial in self._store.trials(self.id, whole=whole)}
+        trials = [by_name[name] for name in self._names]
+        self._took = time.thread_time() - began
+        return trials
 
     def _warn(self) -> None:
         """Warn of agents that no worker can run, though trials wait for them."""

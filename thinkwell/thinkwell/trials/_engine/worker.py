@@ -26,13 +26,14 @@ from anyio import to_thread
 from thinkwell import open_agent
 from thinkwell._terminal.ctrl_c import signal_received
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._engine.attempt import Progress, Purse, run_attempt, total_budget, words_of
+from thinkwell.trials._engine.attempt import Progress, run_attempt, total_budget, words_of
 from thinkwell.trials._engine.lease import Lease, bury, owned
 from thinkwell.trials._engine.settings import LEAVE, LOST, NO_STORE, Ready, Settings
 from thinkwell.trials._engine.store import Store
 from thinkwell.trials._engine.values import Attempt, Running
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._plan import Plan
+from thinkwell.trials._purse import Purse
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:

@@ -1,0 +1,84 @@
+"""Files that are put back when git fails while it writes them: it removes all of them before."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thinkwell.trials._errors import WorktreeError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from thinkwell.trials._git import Git
+
+__all__ = ("backed_up",)
+
+
+@contextmanager
+def backed_up(git: Git, names: Sequence[str]) -> Generator[None]:
+    """Put files back as they were if git fails in a block.
+
+    Args:
+        git: Git for their repository.
+        names: The paths of the files in it. Some may not exist yet.
+
+    Raises:
+        WorktreeError: Git has failed, and the files are as they were, or the error says where they are.
+    """
+    # There, links take no room: it is the same file system.
+    own = Path(git("rev-parse", "--absolute-git-dir"), f"thinkwell-{secrets.token_hex(4)}")
+    try:
+        own.mkdir()
+        missing = _keep(git.repository, names, own)
+    except OSError as exc:
+        shutil.rmtree(own, ignore_errors=True)
+        raise git.failure(f"nothing was changed: {exc}; if the disk is full, make room") from exc
+    try:
+        yield
+    except BaseException as exc:
+        try:
+            _put_back(git.repository, names, own, missing)
+        except OSError as failure:  # pragma: no cover - a disk that fails in both directions
+            raise git.failure(
+                f"only a part was changed, and cannot be put back: {failure}; the files as they were are in "
+                f"{own}: copy them back; changes.save(…) writes the patch"
+            ) from exc
+        shutil.rmtree(own, ignore_errors=True)
+        if isinstance(exc, WorktreeError):
+            raise git.failure(f"nothing was changed: {exc.reason}", exc.detail) from None
+        raise
+    shutil.rmtree(own, ignore_errors=True)
+
+
+def _keep(root: Path, names: Sequence[str], own: Path) -> list[Path]:
+    """Keep files in a folder; return the folders that they need and that do not exist."""
+    missing = set[Path]()
+    for name in names:
+        path, copy = root / name, own / name
+        missing.update(folder for folder in path.parents if not folder.is_dir())
+        if path.is_symlink() or path.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(path, copy, follow_symlinks=False)
+            except (OSError, NotImplementedError):  # another file system, or one without links
+                shutil.copy2(path, copy, follow_symlinks=False)
+    return sorted(missing, reverse=True)
+
+
+def _put_back(root: Path, names: Sequence[str], own: Path, missing: Sequence[Path]) -> None:
+    for path in (root / name for name in sorted(names, reverse=True)):  # what is in a folder before it
+        with suppress(NotADirectoryError):
+            if path.is_symlink() or not path.is_dir():
+                path.unlink(missing_ok=True)
+    for folder in missing:
+        with suppress(OSError):  # it was not made, or has other files
+            folder.rmdir()
+    for name in names:
+        if os.path.lexists(own / name):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(own / name, root / name)
