@@ -141,6 +141,18 @@ async def test_what_has_ended_is_not_run_again(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("trials.*")) == ["trials.sqlite"]
 
 
+@pytest.mark.long
+async def test_a_worker_that_starts_slowly_is_no_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = "import sys, time\nif 'thinkwell.trials._engine.worker' in sys.orig_argv: time.sleep(9)\n"
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    report = await trials(QUESTION, inputs=["one"], agents=["builtin"])
+    assert report.trials[0].status == "passed"
+    assert "no worker" not in caplog.text
+
+
 async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
     async def run(calls: int) -> Report:
         return await trials(

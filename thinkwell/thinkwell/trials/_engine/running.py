@@ -175,8 +175,9 @@ class _Run:
                 if settings is not None and not await self._ended():
                     tasks.start_soon(work, settings)
                 while not await self._ended():
-                    with suppress(StoreError):
-                        await to_thread.run_sync(self._warn)
+                    if settings is None:
+                        with suppress(StoreError):
+                            await to_thread.run_sync(self._warn)
                     await anyio.sleep(LOOK)
             except StoreError as exc:
                 failures.append(exc)
