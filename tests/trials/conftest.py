@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
-from trials.repositories import Repository
+from trials.repositories import Repository, use_git_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,14 +34,3 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def repository(tmp_path: Path, first_repository: Path) -> Repository:
     """A repository with a commit."""
     return Repository(copytree(first_repository, tmp_path / "api", symlinks=True))
-
-
-def use_git_settings(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Have git use these settings, and no others."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        patch.delenv(name)
-    file = folder / "settings-of-git"
-    file.write_text("[user]\n name = Ada\n email = ada@example.org\n")
-    patch.setenv("GIT_CONFIG_GLOBAL", str(file))
-    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return file
