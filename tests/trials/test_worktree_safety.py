@@ -99,6 +99,20 @@ async def test_nothing_that_an_agent_configures_in_a_submodule_is_run(
     assert not left_of_worktrees(repository, library)
 
 
+async def test_nothing_is_fetched_by_what_an_agent_configures(repository: Repository, trap: Path) -> None:
+    tree = Worktree(repository.path)
+    async with tree as folder:
+        agent = Repository(folder.path)
+        agent.write({"app.py": "changed\n"})
+        for name, value in (("url", f"ext::{trap}"), ("promisor", "true")):
+            agent.git("config", f"remote.evil.{name}", value)
+        agent.git("config", "protocol.ext.allow", "always")
+    content = repository.git("rev-parse", "HEAD:app.py")
+    (repository.path / ".git" / "objects" / content[:2] / content[2:]).unlink()
+    with pytest.raises(WorktreeError, match="transport 'ext' not allowed"):
+        tree.changes.branch("agent")
+
+
 async def test_hooks_of_the_repository_are_not_run(repository: Repository, trap: Path) -> None:
     executable(repository.path / ".git" / "hooks" / "post-checkout", trap.read_text().split("\n", 1)[1])
     async with Worktree(repository.path) as folder:
@@ -216,7 +230,7 @@ def start_leaving(repository: Repository) -> tuple[subprocess.Popen[str], Path]:
 
 
 async def test_the_worktrees_of_dead_processes_are_removed(repository: Repository) -> None:
-    repository.git("worktree", "add", "--quiet", "--detach", str(repository.path.parent / "mine"))
+    repository.git("worktree", "add", "--quiet", "--detach", str(Path(tempfile.gettempdir(), "mine")))
     with start_leaving(repository)[0] as living, start_leaving(repository)[0] as dying:
         dying.kill()
         dying.wait()
