@@ -58,6 +58,7 @@ _SOURCES: Final = {
     "fonts-inter": _Source(
         packages=("fonts-inter", "fonts-jetbrains-mono", "fonts-dejavu-core"), file="usr/share/fonts"
     ),
+    "git-lfs": _Source(packages=("git-lfs",), file="usr/bin/git-lfs"),
     "initdb": _Source(packages=("postgresql",), file="usr/lib/postgresql/*/bin/initdb", on_path=False),
     "nginx": _Source(packages=("nginx",), file="usr/sbin/nginx"),
     "redis-server": _Source(packages=("redis-server", "redis-tools"), file="usr/bin/redis-server"),
@@ -70,7 +71,8 @@ def find_program(name: str, *, cache: Path = CACHE, installed: Path | None = Non
     Skips the test where it is neither there nor to be had.
 
     Args:
-        name: Its name on PATH: ``chromium``, ``firefox-esr``, ``initdb``, ``nginx`` or ``redis-server``.
+        name: Its name on PATH: ``chromium``, ``firefox-esr``, ``git-lfs``, ``initdb``, ``nginx`` or
+            ``redis-server``.
         cache: Where to keep packages.
         installed: A file like dpkg's ``status``, which says what the machine has already. The machine's own.
     """

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli.command import run_command
 from docs.pages import DOCS, files
-from trials.conftest import use_git_settings
-from trials.repositories import Repository
+from trials.repositories import Repository, use_git_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

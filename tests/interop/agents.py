@@ -156,13 +156,17 @@ class AgentRecipe(ABC):
     def launch(self, *, home: Path, model_url: str, cache: Path = CACHE) -> Launch:
         """Install, write the settings below `home` and return how to start the agent."""
         program = self.install(cache)
+        return Launch(command=(str(program), *self.args), env=self.settle(home, model_url))
+
+    def settle(self, home: Path, model_url: str) -> dict[str, str]:
+        """Write the settings below `home`, and return the variables with which the agent finds them."""
         names = {"HOME": str(home), "MODEL": model_url}
         for name, text in self.files.items():
             path = home / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(Template(text).substitute(names), encoding="utf-8")
         own = {name: Template(value).substitute(names) for name, value in self.env.items()}
-        return Launch(command=(str(program), *self.args), env={**_sealed(home, model_url), **own})
+        return {**_sealed(home, model_url), **own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
 from interop.agents import (
+    CACHE,
     CLAUDE_CUT_OFF,
     CLAUDE_DIRECT,
     CODEX,
@@ -20,6 +25,7 @@ from interop.agents import (
     OPENCODE_CUT_OFF,
 )
 from interop.model_server import CallTool
+from thinkwell.agents import Npx, find_agent
 from thinkwell.doctor import diagnose
 
 if TYPE_CHECKING:
@@ -29,9 +35,11 @@ if TYPE_CHECKING:
 __all__ = (
     "ASKING",
     "CUT_OFF",
+    "NPM",
     "PLAIN",
     "TIMEOUT",
     "examined",
+    "fetch_for_npx",
     "nothing_runs",
     "pids_of",
     "processes_of",
@@ -49,6 +57,22 @@ ASKING = (CLAUDE_DIRECT, OPENCODE_ASKING, GEMINI, CODEX_ASKING)
 
 CUT_OFF = (CLAUDE_CUT_OFF, OPENCODE_CUT_OFF, GEMINI_CUT_OFF, CODEX_CUT_OFF)
 """Each agent once, set up so that our tools do not reach it."""
+
+NPM = {"npm_config_cache": str(CACHE / "npm"), "npm_config_update_notifier": "false"}
+"""Variables that say where npx keeps what it has installed."""
+
+
+def fetch_for_npx(recipe: AgentRecipe) -> None:
+    """Have npx find the agent by its profile later, without a network."""
+    npx = find_agent(recipe.profile).launch
+    assert isinstance(npx, Npx)
+    npm = shutil.which("npm")
+    assert npm is not None
+    command = [npm, "exec", "--yes", f"--package={npx.spec}", "--", "node", "--version"]
+    # Scripts of packages leave files where temporary ones go.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        env = {**os.environ, **NPM, "TMPDIR": temporary}
+        subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
 
 
 def shell(recipe: AgentRecipe, command: str) -> CallTool:

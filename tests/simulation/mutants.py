@@ -1,7 +1,7 @@
 """``python -m tests.simulation.mutants``: does the simulation notice when thinkwell is broken?
 
-Each mutant is one deliberate bug, put into a copy of the sources. The simulation has to fail on every one of
-them; the exit status is 1 where one gets through.
+Each mutant is one deliberate bug, put into a copy of the sources. The simulation, or else the tests that it
+names, have to fail on every one of them; the exit status is 1 where one gets through.
 """
 # ruff: noqa: T201
 
@@ -28,7 +28,11 @@ class Mutant(NamedTuple):
     name: str
     before: str
     after: str
+    tests: str = ""
+    """The tests of `WORKTREES` that have to find it, as for pytest's ``-k``; by default the simulation."""
 
+
+WORKTREES: Final = "tests/trials"
 
 MUTANTS: Final = (
     Mutant(
@@ -170,6 +174,60 @@ MUTANTS: Final = (
         "    return ending if await set_within(exited, graces.kill) else None\n",
         "    return ending if exited.is_set() else None\n",
     ),
+    Mutant(
+        "changes that are not staged do not come along to a worktree",
+        '            self._own("add", "--update")\n            now',
+        "            now",
+        "dirty or taken_along",
+    ),
+    Mutant(
+        "a worktree uses the index of the user's repository",
+        'self._index = self._store / "index"',
+        'self._index = self._common / "index"',
+        "taken_along or own",
+    ),
+    Mutant(
+        "git may fetch for a worktree",
+        '"GIT_ALLOW_PROTOCOL": "none",',
+        "",
+        "nothing_is_fetched",
+    ),
+    Mutant(
+        "git still lists a worktree that was removed",
+        "                _remove_tree(known.parent)\n",
+        "                pass\n",
+        "gone_after or dead_processes",
+    ),
+    Mutant(
+        "what dead processes have left stays",
+        "        _marks.sweep(self._common)\n",
+        "",
+        "dead_processes",
+    ),
+    Mutant(
+        "another program's worktree is removed, too",
+        ".is_relative_to(folder):",
+        ".is_relative_to(folder.parent):",
+        "dead_processes",
+    ),
+    Mutant(
+        "files that git does not track are copied unasked",
+        "            if taken.untracked or taken.ignored:\n",
+        "            if True:\n",
+        "by_choice",
+    ),
+    Mutant(
+        "a patch has no binary files",
+        '("--patch", "--binary", "--full-index"',
+        '("--patch", "--full-index"',
+        "can_be_applied",
+    ),
+    Mutant(
+        "changes that do not fit are half applied",
+        '*words, "apply", "--whitespace=nowarn"',
+        '*words, "apply", "--reject", "--whitespace=nowarn"',
+        "do_not_fit",
+    ),
 )
 
 
@@ -208,6 +266,8 @@ def survives(mutant: Mutant, seeds: int) -> str | None:
                 shutil.copy(source, tree / name)
         mutate(mutant, tree)
         command = [sys.executable, "-m", "tests.simulation", "--seeds", str(seeds), "--processes", "24"]
+        if mutant.tests:
+            command = [sys.executable, "-m", "pytest", "-q", "-x", WORKTREES, "-k", mutant.tests]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([f"{tree / 'acp'}", f"{tree / 'thinkwell'}"]),

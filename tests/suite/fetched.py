@@ -15,7 +15,7 @@ from node_packages import node_packages
 
 def main() -> None:
     """Fetch them into ``.cache``."""
-    for name in ("redis-server", "chromium", "firefox-esr", "nginx", "initdb"):
+    for name in ("redis-server", "chromium", "firefox-esr", "git-lfs", "nginx", "initdb"):
         try:
             find_program(name)
         except pytest.skip.Exception as exc:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -10,7 +9,7 @@ from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
-from trials.repositories import Repository
+from trials.repositories import Repository, use_git_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,14 +49,3 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("a small disk takes a root user on Linux")
     yield folder
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def use_git_settings(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Have git use these settings, and no others."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        patch.delenv(name)
-    file = folder / "settings-of-git"
-    file.write_text("[user]\n name = Ada\n email = ada@example.org\n")
-    patch.setenv("GIT_CONFIG_GLOBAL", str(file))
-    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return file

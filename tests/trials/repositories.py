@@ -111,3 +111,14 @@ def executable(path: Path, code: str) -> Path:
     path.write_text(f"#!{sys.executable} -IS\n{code}")
     path.chmod(0o755)
     return path
+
+
+def use_git_settings(patch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Have git use these settings, and no others."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        patch.delenv(name)
+    file = folder / "settings-of-git"
+    file.write_text("[user]\n name = Ada\n email = ada@example.org\n")
+    patch.setenv("GIT_CONFIG_GLOBAL", str(file))
+    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return file

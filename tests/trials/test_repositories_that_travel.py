@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from debian_packages import find_program
 from trials.repositories import ON_POSIX, files_of, left_of_worktrees
 from trials.repositories import Repository as Git
 
@@ -161,6 +162,33 @@ def test_a_repository_that_cannot_be_one(source: Any, options: Any, kind: type[E
     with pytest.raises(kind, match=why) as caught:
         Repository(source, **options)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.long
+async def test_files_of_lfs(repository: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(find_program('git-lfs').path).parent}{os.pathsep}{os.environ['PATH']}")
+    repository.git("lfs", "install", "--skip-repo")
+    repository.git("clone", "--quiet", "--bare", str(repository.path), str(tmp_path / "served.git"))
+    repository.git("lfs", "track", "*.png")
+    repository.git("rm", "-q", "--cached", "logo.png")
+    repository.commit("to LFS")
+    url = (tmp_path / "served.git").as_uri()
+    repository.git("lfs", "push", url, "main")
+    repository.git("push", "--quiet", url, "main")
+    pointer = repository.git("show", "HEAD:logo.png").encode() + b"\n"
+    logo = (repository.path / "logo.png").read_bytes()
+
+    async def seen(workspace: Worktree | Repository) -> bytes:
+        async with workspace as tree:
+            assert not tree.changes
+            return (tree.path / "logo.png").read_bytes()
+
+    assert await seen(Worktree(repository.path)) == logo
+    assert await seen(Repository(url)) == logo
+    assert await seen(Repository(Worktree(repository.path))) == pointer
+    monkeypatch.setenv("GIT_LFS_SKIP_SMUDGE", "1")
+    repository.git("clone", "--quiet", url, str(tmp_path / "pointers"))
+    assert await seen(Worktree(tmp_path / "pointers")) == pointer
 
 
 async def test_a_repository_that_git_does_not_find(repository: Git, tmp_path: Path) -> None:

@@ -162,6 +162,18 @@ async def test_what_has_ended_is_not_run_again(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("trials.*")) == ["trials.sqlite"]
 
 
+@pytest.mark.long
+async def test_a_worker_that_starts_slowly_is_no_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = "import sys, time\nif 'thinkwell.trials._engine.worker' in sys.orig_argv: time.sleep(9)\n"
+    (tmp_path / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    report = await trials(QUESTION, inputs=["one"], agents=["builtin"])
+    assert report.trials[0].status == "passed"
+    assert "no worker" not in caplog.text
+
+
 async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
     async def run(calls: int) -> Report:
         return await trials(
@@ -348,7 +360,7 @@ async def test_a_plan_that_a_worker_cannot_read(tmp_path: Path) -> None:
         ("mysql://ada:secret@host/x", r"mysql://…: a store is a path of an SQLite file, or postgresql://"),
         ("postgresql://ada:secret@127.0.0.1:1/x", r"ada:\*\*\*@127.0.0.1:1/x: it could not be opened"),
         ("README", "README: it is no SQLite file; name another file"),
-        (".", "it could not be opened"),
+        (".", "it is no file that can be written, or its folder does not exist; name another file"),
     ],
 )
 async def test_addresses_that_are_refused(tmp_path: Path, store: str, said: str) -> None:
@@ -373,8 +385,10 @@ async def test_a_full_disk_loses_nothing_that_has_ended(
             limit=1,
         )
 
-    with pytest.raises(StoreError, match="disk is full; make room, and start again"):
-        await run(20)
+    for size in ("300k", "3m"):  # even the worker's tables do not fit, or only results do not
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(small_disk)], check=True)
+        with pytest.raises(StoreError, match="disk is full; make room, and start again"):
+            await run(20)
     subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
     report = await run(3)
     assert {trial.status for trial in report.trials} == {"passed"}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,20 @@ async def test_nothing_that_an_agent_configures_in_a_submodule_is_run(
     async with Worktree(repository.path, dirty="copy"):
         pass
     assert not left_of_worktrees(repository, library)
+
+
+async def test_nothing_is_fetched_by_what_an_agent_configures(repository: Repository, trap: Path) -> None:
+    tree = Worktree(repository.path)
+    async with tree as folder:
+        agent = Repository(folder.path)
+        agent.write({"app.py": "changed\n"})
+        for name, value in (("url", f"ext::{trap}"), ("promisor", "true")):
+            agent.git("config", f"remote.evil.{name}", value)
+        agent.git("config", "protocol.ext.allow", "always")
+    content = repository.git("rev-parse", "HEAD:app.py")
+    (repository.path / ".git" / "objects" / content[:2] / content[2:]).unlink()
+    with pytest.raises(WorktreeError, match="transport 'ext' not allowed"):
+        tree.changes.branch("agent")
 
 
 async def test_hooks_of_the_repository_are_not_run(repository: Repository, trap: Path) -> None:
@@ -209,25 +224,29 @@ async def test_changes_that_cannot_be_read_are_not_thrown_away(repository: Repos
 # What the dead have left
 
 
-def start_leaving(repository: Repository) -> tuple[subprocess.Popen[str], Path]:
-    """Start a program that has a worktree, and return it with the folder."""
+@contextmanager
+def leaving(repository: Repository) -> Generator[subprocess.Popen[str]]:
+    """Run a program that has a worktree, and kill it at the end."""
     command = [sys.executable, str(LEAVING), str(repository.path)]
     env = os.environ | {"TMPDIR": tempfile.gettempdir()}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
-    assert process.stdout is not None
-    return process, Path(process.stdout.readline().removesuffix("\n"))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
 
 
 async def test_the_worktrees_of_dead_processes_are_removed(repository: Repository) -> None:
-    repository.git("worktree", "add", "--quiet", "--detach", str(repository.path.parent / "mine"))
-    with start_leaving(repository)[0] as living, start_leaving(repository)[0] as dying:
+    repository.git("worktree", "add", "--quiet", "--detach", str(Path(tempfile.gettempdir(), "mine")))
+    with leaving(repository), leaving(repository) as dying:
         dying.kill()
         dying.wait()
         assert len(left_of_worktrees(repository)) == 7  # 2 folders, 2 marks, 3 worktrees
         async with Worktree(repository.path):
             assert len(left_of_worktrees(repository)) == 7
         assert len(left_of_worktrees(repository)) == 4
-        living.kill()
     async with Worktree(repository.path):
         pass
     assert [path.name for path in left_of_worktrees(repository)] == ["mine"]

@@ -12,6 +12,6 @@ from __future__ import annotations
 
 from ._script import CallTool, EndTurn, Step
 from ._server import ModelServer, Received
-from ._values import Fail, Hold, Say, Think
+from ._values import Ask, Fail, Hold, Say, Think
 
-__all__ = ("CallTool", "EndTurn", "Fail", "Hold", "ModelServer", "Received", "Say", "Step", "Think")
+__all__ = ("Ask", "CallTool", "EndTurn", "Fail", "Hold", "ModelServer", "Received", "Say", "Step", "Think")

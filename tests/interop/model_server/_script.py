@@ -14,7 +14,7 @@ import msgspec
 from ._values import Answer, Ask, Call, Fail, Hold, JsonObject, Part, Say, Think, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ("CallTool", "EndTurn", "Script", "Step")
 
@@ -51,9 +51,14 @@ Step: TypeAlias = Think | Say | CallTool | Hold | Fail | EndTurn
 
 
 class Script:
-    """Hands out answers in the order of the steps; the server's threads share it."""
+    """Hands out answers in the order of the steps; the server's threads share it.
 
-    def __init__(self) -> None:
+    Args:
+        choose: Chooses the step for a request, instead: agents that ask at the same time have no order.
+    """
+
+    def __init__(self, choose: Callable[[Ask], Step] | None = None) -> None:
+        self._choose = choose
         self._lock = threading.Lock()
         self._steps: deque[Step] = deque()
         self._holds: list[Hold] = []
@@ -94,6 +99,8 @@ class Script:
                 return Answer(number=number, parts=(Say(_text_for(ask.schema)),))
             if not ask.tools:
                 return Answer(number=number, parts=(Say(SIDE_TEXT),))
+            if self._choose is not None:
+                self._steps = deque([self._choose(ask)])
             if self._steps and isinstance(first := self._steps[0], Fail):
                 self._steps.popleft()
                 return first

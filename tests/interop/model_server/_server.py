@@ -19,9 +19,11 @@ from .messages import MESSAGES
 from .responses import RESPONSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
     from typing import Self
+
+    from ._values import Ask
 
 __all__ = ("ModelServer", "Received")
 
@@ -55,11 +57,11 @@ class ModelServer:
     """Stands in for the model services of real agents, on loopback, for as long as its `with` block.
 
     It also refuses to be a proxy: an agent that has it as its proxy cannot reach any other host, and the
-    attempt is in `requests` as a CONNECT.
+    attempt is in `requests` as a CONNECT. With `choose`, there are no steps: it chooses one for each request.
     """
 
-    def __init__(self, *steps: Step) -> None:
-        self._script = Script()
+    def __init__(self, *steps: Step, choose: Callable[[Ask], Step] | None = None) -> None:
+        self._script = Script(choose)
         self._script.extend(steps)
         self._requests: list[Received] = []
         self._listener = _Listener(self._script, self._requests)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ("NO_CHANGES", "ChangeStat", "Changes", "Part", "object_format", "settings_of")
 
+FOLLOWED: Final = ("core.autocrlf", "core.eol", "lfs.fetchexclude", "lfs.fetchinclude")
+"""What is followed of a repository's configuration: its line ends, and which files of LFS stay pointers."""
+
 
 class ChangeStat(Struct, frozen=True, kw_only=True):
     """How much has changed."""
@@ -166,11 +169,11 @@ def object_format(commit: str) -> str:
 
 
 def settings_of(git: Git) -> tuple[str, ...]:
-    """Return what is followed of a repository's configuration: its line ends, and where LFS has its files."""
+    """Return what is followed of a repository's configuration."""
     settings = (line.split("\n", 1) for line in paths(git("config", "--null", "--list")))
-    ends = ["=".join(setting) for setting in settings if setting[0] in ("core.autocrlf", "core.eol")]
+    followed = ["=".join(setting) for setting in settings if setting[0] in FOLLOWED]
     lfs = git.repository / git("rev-parse", "--git-common-dir") / "lfs"
-    return tuple(word for setting in (*ends, f"lfs.storage={lfs}") for word in ("-c", setting))
+    return tuple(word for setting in (*followed, f"lfs.storage={lfs}") for word in ("-c", setting))
 
 
 def _check_branch(git: Git, name: str) -> None:

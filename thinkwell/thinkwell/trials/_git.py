@@ -38,8 +38,9 @@ KEPT: Final = (
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
+    "GIT_LFS_SKIP_SMUDGE",
 )
-"""Variables of git that stay: who commits, and where the user's own configuration is."""
+"""Variables of git that stay: who commits, where the user's own configuration is, whether LFS is used."""
 
 VARIABLES: Final = {
     "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched: a configuration may name programs for that

@@ -49,7 +49,7 @@ KEPT: Final = 30 * 86_400
 
 NEED_FILES: Final = 'Give a URL for what is large: Repository(…, files="s3://…")'
 
-FETCHES: Final = {"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh", "GIT_LFS_SKIP_SMUDGE": "1"}
+FETCHES: Final = {"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
 """For git, where it fetches what the user has named."""
 
 
@@ -184,7 +184,8 @@ class Parcel(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parcel", 
             git = Git(folder)
             git("init", "--quiet", "--template=", object_format(part.commit))
             git("bundle", "unbundle", str(bundle))
-            git("checkout", "--quiet", "--detach", part.commit, env=FETCHES)
+            git("config", "lfs.fetchexclude", "*")  # they are not in the bundle
+            git("checkout", "--quiet", "--detach", part.commit)
             bundle.unlink()
             if part.before:
                 depth = f"-p{part.place.count('/') + 1}"

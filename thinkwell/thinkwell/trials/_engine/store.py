@@ -400,6 +400,8 @@ def _reason(exc: SQLAlchemyError, what: str) -> str:
         )
     if isinstance(exc, DBAPIError) and "not a database" in reason:
         return "it is no SQLite file; name another file"
+    if isinstance(exc, DBAPIError) and "unable to open database file" in reason:
+        return "it is no file that can be written, or its folder does not exist; name another file"
     return f"it could not be {what} ({reason}); check that it runs, and start again: what has ended is kept"
 
 

@@ -339,7 +339,8 @@ async def _main(settings: Settings) -> NoReturn:
             dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
             await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
             launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
-            await to_thread.run_sync(launch)
+            with store.translated("written"):
+                await to_thread.run_sync(launch)
             _say(ready)
             async with anyio.create_task_group() as tasks:
 
