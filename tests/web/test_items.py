@@ -6,7 +6,6 @@ import gc
 import json
 import time
 from contextlib import aclosing, asynccontextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -847,15 +846,14 @@ LONG = 5_000
 
 def worked(count: int) -> list[ev.ThoughtEvent]:
     """Steps of an agent: what it says, and a command."""
-    steps = (
-        (
+    log: list[ev.ThoughtEvent] = [ev.SessionOpened(agent="scripted", session_id="s", cwd="/w")]
+    for number in range(count // 3):
+        log += (
             message(f"Step {number}.", number),
             ev.ToolStart(id=str(number), title=f"make {number}", kind="execute", at=number),
             ev.ToolDone(id=str(number), status="completed", at=number + 0.5),
         )
-        for number in range(count // 3)
-    )
-    return [ev.SessionOpened(agent="scripted", session_id="s", cwd="/w"), *chain.from_iterable(steps)]
+    return log
 
 
 async def test_the_end_of_a_long_run_comes_before_the_rest_is_made() -> None:
