@@ -868,7 +868,7 @@ async def test_the_end_of_a_long_run_comes_before_the_rest_is_made() -> None:
     end.take(frames[1])
     rows = [item[2] for item in end.inside("timeline")]
     assert rows[-3:] == [f"m{len(log) - 2}", f"c{len(log) - 1}", "final"]
-    assert len(rows) < 400  # on a busy machine there are fewer: only the last ones
+    assert len(rows) < 700  # on a busy machine there are fewer: only the last ones
     for id_ in rows[2:-1]:  # the first ones may have begun before
         assert end[id_] == whole[id_]
     assert {item[3][0] for item in end.values()} >= {"timeline", "bar"}
