@@ -41,7 +41,7 @@ KINDS = {
     "items": "thinkwell, in memory, items",
 }
 
-BROWSING: tuple[Action, ...] = ("browser", "page")
+BROWSING: tuple[Action, ...] = ("browser", "page", "open")
 """The scenes that need a real browser."""
 
 
@@ -72,11 +72,15 @@ class Scene:
     @property
     def client(self) -> str:
         """The client program for it."""
+        if self.action == "open":
+            return "opening_client"
         return "browser_client" if self.action in BROWSING else "serving_client"
 
     @property
     def title(self) -> str:
         """A short title."""
+        if self.action == "open":
+            return f"{self.count:,} events"
         if self.action == "idle":
             return f"{self.watchers:,} watchers, {self.log:,} updates before them"
         pace = f", {self.rate:g} updates a second" if self.rate else ""
@@ -86,10 +90,14 @@ class Scene:
     @property
     def peers(self) -> dict[str, str]:
         """The servers that the others are compared with, and their names."""
+        if self.action == "open":
+            return {}
         return {"memory": "events"} if self.action == "items" else {"each": "one by one", "joined": "joined"}
 
     def has(self, kind: str) -> bool:
         """Whether a server takes part."""
+        if self.action == "open":
+            return kind == "sqlite"
         return kind in ("memory", "items") if self.action == "items" else kind != "items"
 
 
@@ -119,6 +127,16 @@ FIGURES: dict[Action, tuple[Figure, ...]] = {
         Figure(name="drawn_p50_seconds", title="frame p50, ms", scale=1e3),
         Figure(name="drawn_p99_seconds", title="frame p99, ms", scale=1e3),
     ),
+    "open": (
+        Figure(name="asked_seconds", title="items requested after, ms", scale=1e3),
+        Figure(name="came_seconds", title="first items, ms", scale=1e3),
+        Figure(name="first_seconds", title="first frame, ms", scale=1e3),
+        Figure(name="sent_seconds", title="last items, ms", scale=1e3),
+        Figure(name="whole_seconds", title="all rows, ms", scale=1e3),
+        Figure(name="script_seconds", title="script, ms", scale=1e3),
+        Figure(name="layout_seconds", title="style and layout, ms", scale=1e3),
+        Figure(name="items_bytes", title="kB of items", scale=1e-3),
+    ),
 }
 
 Samples: TypeAlias = "dict[Scene, dict[str, list[Figures]]]"
@@ -134,6 +152,7 @@ def scenes(*, quick: bool) -> list[Scene]:
             Scene(action="items", watchers=3, count=20, rate=100, mix="mixed"),
             Scene(action="browser", watchers=1, count=5, rate=50),
             Scene(action="page", watchers=1, count=5, rate=50),
+            Scene(action="open", watchers=1, count=200),
         ]
     return [
         Scene(action="pour", watchers=1, count=50_000),
@@ -150,6 +169,7 @@ def scenes(*, quick: bool) -> list[Scene]:
         Scene(action="items", watchers=1_000, count=200, rate=20, mix="mixed"),
         Scene(action="browser", watchers=1, count=500, rate=100),
         Scene(action="page", watchers=1, count=500, rate=100),
+        Scene(action="open", watchers=1, count=200_000),
     ]
 
 

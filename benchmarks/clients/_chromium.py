@@ -62,6 +62,17 @@ class Tab:
             raise SystemExit(f"the browser does not load {url}: {said['errorText']}")
         await self.value(LOADED)
 
+    async def before(self, script: str) -> None:
+        """Run a script in each page before the page's own."""
+        await self._browser.call("Page.enable", self._session)
+        await self._browser.call("Page.addScriptToEvaluateOnNewDocument", self._session, source=script)
+
+    async def metrics(self) -> dict[str, float]:
+        """The browser's own counts of the page, such as the seconds of its scripts."""
+        await self._browser.call("Performance.enable", self._session)
+        said = await self._browser.call("Performance.getMetrics", self._session)
+        return {each["name"]: each["value"] for each in said["metrics"]}
+
     async def value(self, expression: str) -> Any:
         """The value of an expression in the page; of a promise, once it is resolved."""
         said = await self._browser.call(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from benchmarks.clients._common import Figures
 
-Action: TypeAlias = Literal["pour", "paced", "idle", "items", "browser", "page"]
+Action: TypeAlias = Literal["pour", "paced", "idle", "items", "browser", "page", "open"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -290,6 +290,10 @@ class Measuring:
         grown = after["resident_bytes"] - before["resident_bytes"]
         return {"grown_bytes": grown, "per_watcher_bytes": grown / self.serving.watchers}
 
+    @classmethod
+    def prepare(cls, serving: Serving, folder: Path) -> None:
+        """Put what it needs into the server's folder."""
+
     async def main(self) -> Figures:
         """Take it."""
         await self.wait_for_server()
@@ -301,8 +305,10 @@ def measure(serving: Serving, measuring: type[Measuring] = Measuring) -> Figures
     """Take a sample."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with tempfile.TemporaryDirectory() as name, served(serving.server, Path(name)) as server:
-        return asyncio.run(measuring(serving, server, Path(name) / "go").main())
+    with tempfile.TemporaryDirectory() as name:
+        measuring.prepare(serving, Path(name))
+        with served(serving.server, Path(name)) as server:
+            return asyncio.run(measuring(serving, server, Path(name) / "go").main())
 
 
 if __name__ == "__main__":

@@ -77,6 +77,15 @@ def test_a_browser_gets_every_update_and_shows_it(tmp_path: Path) -> None:
     assert "\npage\n" in done.stdout
 
 
+def test_a_run_that_is_opened_is_measured_up_to_its_last_row(tmp_path: Path) -> None:
+    chromium = find_program("chromium")
+    env = {**chromium.env, "THINKWELL_BENCH_CHROMIUM": chromium.path}
+    _, lines = measure(tmp_path / "report.json", "--only", "open", env=env)
+    (sample,) = lines["open"]["sqlite"]
+    assert 0 < sample["first_seconds"] <= sample["whole_seconds"]
+    assert sample["rows"] > 30
+
+
 def test_what_there_is_no_program_for_is_left_out_and_that_is_said(tmp_path: Path) -> None:
     env = {**os.environ, "PATH": str(tmp_path)}
     env.pop("THINKWELL_BENCH_CHROMIUM", None)

@@ -11,10 +11,13 @@ from page.acting import runs
 from page.staging import Gate, keep_run, served_page
 
 from thinkwell import events as ev
+from thinkwell.journal import MemoryJournal
 
 if TYPE_CHECKING:
     from page.browsing import Browser, Tab
     from scripted import Turn
+
+    from thinkwell.journal import Entry
 
 
 def plan(at: float, done: int) -> ev.PlanUpdate:
@@ -198,3 +201,49 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
         tab.see("#unroll[aria-expanded=true]")
         tab.click("#unroll")
         tab.miss("#lanes canvas")
+
+
+class Slow(MemoryJournal):
+    """Reads the middle of a run when a gate lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Gate()
+
+    async def read(self, run_id: str, after: int = 0, *, most: int = 64 * 1024) -> list[Entry]:
+        if 0 < after < 4_000:
+            await self.gate.wait()
+        return await super().read(run_id, after, most=most)
+
+
+def test_a_long_run_shows_its_end_while_the_rest_comes(browser: Browser) -> None:
+    log = [
+        ev.Message(text=f"Message {number}.", message_id=str(number), at=number) for number in range(6_000)
+    ]
+    journal = Slow()
+    with served_page(nothing, journal=journal) as stage, browser.tab() as tab:
+        tab.go(keep_run(stage, *log))
+        tab.see(".row:has-text('Message 5999.')")
+        tab.see(".final:has-text('done')")
+        tab.see("#phase:has-text('loading 6,001 events')")
+        tab.do("evaluate", "document.getSelection().selectAllChildren(document.querySelector('.final'))")
+        assert messages(tab)[-1] == "Message 5999."
+        assert tab.count("#panel *") == 0
+        for _ in range(200):
+            journal.gate.open()
+        tab.see("#phase:has-text('done')")
+        assert tab.value("document.getSelection().toString()").startswith("done")
+        assert tab.value("document.querySelector('.final').parentNode.ariaSetSize") == "6002"
+        move(tab, 1.5)
+        tab.until("document.querySelectorAll('.row[data-kind=message]').length === 2")
+        assert messages(tab) == ["Message 0.", "Message 1."]
+        tab.click("#replaying button")
+        tab.see(".final")
+        tab.do("hover", "#timeline")
+        tab.do("mouse.wheel", 0, -9000)
+        tab.see("#latest")
+        seen = tab.value("Number(document.querySelector('.row').ariaPosInSet)")
+        tab.reload()
+        tab.see("#phase:has-text('done')")
+        tab.see("#latest")  # it is where it was
+        tab.until(f"Math.abs(Number(document.querySelector('.row').ariaPosInSet) - {seen}) < 3")

@@ -721,9 +721,7 @@ def test_a_list_of_thousands_is_in_the_page_in_part(browser: Browser) -> None:
         tab.see(".final")
         assert tab.count(".row") < 120
         assert tab.text("article:has-text('Step 1999')")
-        assert (
-            tab.value("document.querySelector('article:last-of-type').getAttribute('aria-setsize')") == "2002"
-        )
+        tab.until("document.querySelector('article:last-of-type').ariaSetSize === '2002'")
         tab.value("document.querySelector('#timeline').scrollTop = 0")
         tab.see("text='Step 0'")
         assert tab.count(".row") < 120

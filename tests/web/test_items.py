@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
@@ -148,6 +149,8 @@ async def items_of(client: Client, run: str, *, after: str | None = None) -> Ite
     items = Items()
     async with frames_of(client, run, after) as frames:
         async for frame in frames:
+            if frame.event == "begin":
+                items = Items()
             if frame.event == "end":
                 return items
             if frame.event is None:
@@ -764,7 +767,10 @@ async def test_a_client_that_comes_back_gets_what_it_has_not() -> None:
 async def test_a_stream_says_its_format_first() -> None:
     async with kept([message("Hi.")]) as client:
         first, *_, last = await client.events("/api/runs/kept/items")
-        assert (first.event, first.json()) == ("begin", {"format": 1})
+        about = first.json()
+        assert (first.event, about["format"], about["seq"]) == ("begin", 2, 2)
+        assert (about["run"]["id"], about["run"]["status"]) == ("kept", "completed")
+        assert about["age"] == pytest.approx(time.time() - 1.0, abs=60)
         assert (last.event, last.json()) == ("end", {})
         answered = await client.get("/api/runs/other/items")
         assert answered.status == 404
@@ -832,6 +838,62 @@ async def test_a_long_run_shows_its_end_first() -> None:
     assert rows[0] == "m100"
     assert len(items.inside("timeline")) == 101
     assert items.text("m100").count("Message 99.") == 200
+
+
+LONG = 5_000
+"""Entries of a run whose end is sent first."""
+
+
+def worked(count: int) -> list[ev.ThoughtEvent]:
+    """Steps of an agent: what it says, and a command."""
+    log: list[ev.ThoughtEvent] = [ev.SessionOpened(agent="scripted", session_id="s", cwd="/w")]
+    for number in range(count // 3):
+        log += (
+            message(f"Step {number}.", number),
+            ev.ToolStart(id=str(number), title=f"make {number}", kind="execute", at=number),
+            ev.ToolDone(id=str(number), status="completed", at=number + 0.5),
+        )
+    return log
+
+
+async def test_the_end_of_a_long_run_comes_before_the_rest_is_made() -> None:
+    log = worked(LONG)
+    async with kept(log) as client:
+        frames = await client.events("/api/runs/kept/items")
+        whole = await items_of(client, "kept")
+    marks = [frame.event for frame in frames if frame.event is not None]
+    assert marks == ["begin", "begin", "whole", "end"]
+    assert [frames[0].json().get("part"), frames[2].json().get("part")] == [True, False]
+    end = Items()
+    end.take(frames[1])
+    rows = [item[2] for item in end.inside("timeline")]
+    assert rows[-3:] == [f"m{len(log) - 2}", f"c{len(log) - 1}", "final"]
+    assert len(rows) < 700  # on a busy machine there are fewer: only the last ones
+    for id_ in rows[2:-1]:  # the first ones may have begun before
+        assert end[id_] == whole[id_]
+    assert {item[3][0] for item in end.values()} >= {"timeline", "bar"}
+    assert not {item[3][0] for item in end.values()} & {"changes", "terminal", "usage", "result", "badges"}
+    assert "tools" not in end.text()
+    assert f"{len(log) // 3:,} tools" in whole.text()
+    assert len(whole.inside("timeline")) == 2 * (len(log) // 3) + 1
+
+
+async def test_what_is_open_at_the_end_of_a_long_run_is_asked_at_once() -> None:
+    async with kept_running(*worked(LONG), ev.QuestionAsked(id="q", title="And now?", at=9_999)) as client:
+        items = Items()
+        async with frames_of(client, "kept") as frames:
+            async for frame in frames:
+                if frame.event is None:
+                    items.take(frame)
+                    break
+        assert [form[6][2]["label"] for form in items.inside("dock")] == ["And now?"]
+
+
+async def test_the_end_of_a_run_whose_entries_are_long_comes_with_the_rest() -> None:
+    log = [*worked(LONG), *(message("x" * 200_000, 9_999 + number) for number in range(10))]
+    async with kept(log) as client:
+        frames = await client.events("/api/runs/kept/items")
+    assert frames[1].json() == []
 
 
 async def test_two_who_open_a_long_run_at_once_get_the_same() -> None:

@@ -141,12 +141,13 @@ def describe(tool: ToolView, cwd: str) -> Call:
     """
     status = status_of(tool)
     name = tool_name(tool)
-    verb, doing, alone = _VERBS[tool.kind]
+    verb = verb_of(tool)
+    _, doing, alone = _VERBS[tool.kind]
     target = line(_target(tool, cwd), TARGET)
     if returns_result(tool):
-        verb, target, alone = RESULT, "", "returning the result"
+        target, alone = "", "returning the result"
     elif tool.kind in ("other", "think") and name:
-        verb, doing, alone = name, f"using {name}:", f"using {name}"
+        doing, alone = f"using {name}:", f"using {name}"
         target = "" if target in (name, tool.name) else target
     else:
         target = _without_verb(target, verb)
@@ -161,6 +162,14 @@ def describe(tool: ToolView, cwd: str) -> Call:
         started_at=tool.started_at,
         doing=f"{doing} {target}" if target else alone,
     )
+
+
+def verb_of(tool: ToolView) -> str:
+    """Return what a call does in a word, or the tool's own name."""
+    if returns_result(tool):
+        return RESULT
+    name = tool_name(tool) if tool.kind in ("other", "think") else ""
+    return name or _VERBS[tool.kind][0]
 
 
 def bare_title(tool: ToolView) -> str:

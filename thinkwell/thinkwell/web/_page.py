@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from thinkwell.web._http import Resource
-from thinkwell.web._page_files import FOLDER, HTML, SCRIPTS, STYLE, hash_of
+from thinkwell.web._page_files import ENTRY, FOLDER, SCRIPTS, STYLE, hash_of, page_html
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,8 +47,10 @@ become a script or a style."""
 
 def routes(server: RunServer) -> list[Route]:
     """Return the page: ``/`` and its modules. They contain no secrets."""
-    html = FOLDER.joinpath(HTML).read_bytes()
-    page = _File(html, "text/html", {"Content-Security-Policy": _policy(html)})
+    # A browser loads all of them at once, not one import after another.
+    preloads = "".join(f'<link rel="modulepreload" href="{name}">\n' for name in SCRIPTS)
+    html = page_html().replace(ENTRY, preloads + ENTRY)
+    page = _File(html.encode(), "text/html", {"Content-Security-Policy": _policy(html)})
     return [Route("/", page.resource), *(Route(f"/{name}", _script(name).resource) for name in SCRIPTS)]
 
 
@@ -57,11 +59,9 @@ def _script(name: str) -> _File:
     return _File(FOLDER.joinpath(name).read_bytes(), "text/javascript")
 
 
-def _policy(html: bytes) -> str:
+def _policy(html: str) -> str:
     """Return the policy of a page: its own styles are allowed by their hashes."""
-    read = html.decode().replace("\r\n", "\n")  # as browsers do (HTML, Preprocessing)
-    styles = STYLE.findall(read)
-    return "; ".join(_POLICY).format(styles=" ".join(map(hash_of, styles)))
+    return "; ".join(_POLICY).format(styles=" ".join(map(hash_of, STYLE.findall(html))))
 
 
 class _File:

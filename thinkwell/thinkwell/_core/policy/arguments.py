@@ -50,7 +50,8 @@ def command_line(raw: JsonValue) -> str | None:
     """Return the command line in a tool's arguments. Several become lines of it."""
     if not is_object(raw):
         return None
-    lines = list(dict.fromkeys(line for key in COMMAND_KEYS if (line := _line(raw.get(key))) is not None))
+    found = [_line(raw[key]) for key in COMMAND_KEYS if key in raw]
+    lines = list(dict.fromkeys(each for each in found if each is not None))
     if not lines or (lines[0] in _EDITOR_COMMANDS and raw.get("path")):
         return None
     arguments = raw.get("args")

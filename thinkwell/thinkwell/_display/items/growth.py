@@ -35,6 +35,9 @@ PARAGRAPH: Final = 2_000
 CHUNK: Final = 160
 """Characters of such a part."""
 
+_PLAIN: Final = re.compile(r" {0,3}([^\W\d_](?:[^\W_]|[ ,.:;'\"()?!%–—’“”…-])*?) *")
+"""A line of text without anything that means something in Markdown, as most thoughts are."""
+
 _FENCE_END: Final = re.compile(r"(`{3,}|~{3,})[ \t]*")
 
 SLOT: Final = element("slot")
@@ -98,7 +101,10 @@ class GrowingText:
         rest, self._raw = self._clean(self._raw), ""
         self._begun = self._begun or bool(rest)
         self._source += rest
-        if self._source:
+        plain = None if self._number or self._parts else _PLAIN.fullmatch(self._source)
+        if plain is not None:
+            self._end(_Part((0,), element("p", "", plain[1])), self._references)
+        elif self._source:
             self._source += "\n"
             self._close(over=True)
         self._draw("")

@@ -15,7 +15,7 @@ import msgspec
 from thinkwell._core.exit import running_clock
 from thinkwell.web._records import in_thread, read_entry
 from thinkwell.web._sse import sse_frame
-from thinkwell.web.items._whole import begun_items, made_items
+from thinkwell.web.items._whole import LAST, begun_items, end_items, made_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -39,6 +39,9 @@ UNUSED: Final = 8
 PIECE: Final = 64 * 1024
 """Approximate bytes of items that are sent at once."""
 
+LONG: Final = 5_000
+"""Entries of a run from which on its end is sent before the rest is made."""
+
 MOST: Final = 8 * 1024 * 1024
 """Approximate bytes of a run's items that are kept.
 
@@ -52,11 +55,13 @@ class Pieces(list[bytes]):
     Args:
         version: The version after them.
         frames: The events.
+        last: Number of the last entry, if nothing up to it is missing.
     """
 
-    def __init__(self, version: int, frames: Iterable[bytes]) -> None:
+    def __init__(self, version: int, frames: Iterable[bytes], last: int = 0) -> None:
         super().__init__(frames)
         self.version = version
+        self.last = last
 
 
 class ItemFeed:
@@ -88,11 +93,31 @@ class ItemFeed:
         self._again = weakref.ref(nothing)
         """The items made again."""
         self._is_making_again = False
+        self._end = 0, b""
+        """Number of the last entry when the end of the run was made, and the end."""
+        self._end_lock = anyio.Lock()
 
     @property
     def is_over(self) -> bool:
         """Whether the run is over, and has all items."""
         return self._items.end is not None and self._items.is_drawn
+
+    async def end(self, watcher: Watcher) -> bytes | None:
+        """Return the last rows of a long run as an event; ``None``: it is short.
+
+        A client shows them until it has all. It is made once for those who come at about the same time.
+
+        Args:
+            watcher: The client's own reader of the run.
+        """
+        last = watcher.record.last_seq
+        if last < LONG:
+            return None
+        async with self._end_lock:
+            if self._end[0] < last - LAST[0] // 2:
+                items = await end_items(watcher.again())
+                self._end = last, sse_frame(msgspec.json.encode(items), id=f"{secrets.token_hex(4)}.0")
+            return self._end[1]
 
     async def next(self, version: int, watcher: Watcher) -> Pieces | None:
         """Wait for items after a version.
@@ -133,9 +158,11 @@ class ItemFeed:
     def _taken(self, version: int) -> Pieces:
         begin, pieces = self._last
         if begin != version or pieces.version == version:
-            end, items = self._items.store.after(version, PIECE)
+            store = self._items.store
+            end, items = store.after(version, PIECE)
             frame = sse_frame(msgspec.json.encode(items), id=f"{self.name}.{end}")
-            pieces = Pieces(end, (frame,))
+            is_all = end == store.version and self._items.is_drawn
+            pieces = Pieces(end, (frame,), store.seq if is_all else 0)
             self._last = version, pieces
         return pieces
 

@@ -43,7 +43,7 @@ APART: Final = 0.05
 class RunItems:
     """The items of a run.
 
-    Call `take` with its entries, and `draw` from time to time.
+    Call `take_all` with its entries, and `draw` from time to time.
 
     Args:
         agent: The agent of the run.
@@ -51,6 +51,7 @@ class RunItems:
         prompt: Its prompt; empty: it is unknown.
         alone: Whether it belongs to no conversation.
         most: Approximate bytes of items that are kept; the oldest are dropped.
+        is_end: Whether it gets only the last entries: what is counted is unknown.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class RunItems:
         prompt: str = "",
         alone: bool = False,
         most: float = math.inf,
+        is_end: bool = False,
     ) -> None:
         self.end: RunEnded | None = None
         """The end of the run."""
@@ -82,7 +84,7 @@ class RunItems:
         self._commands: set[Call] = set()
         self._not_understood = 0
         self._folds = Folds()
-        self._panels = Panels(schema, prompt, alone=alone)
+        self._panels = Panels(schema, prompt, alone=alone, is_end=is_end)
         self._dirty: dict[Row, None] = {}
         """Changed rows, the last changed at the end."""
         self._regrouped: set[Call | None] = set()
@@ -103,21 +105,21 @@ class RunItems:
 
     def take_all(self, entries: Iterable[LogEntry]) -> None:
         """Take the next entries. Of many at once, the panels are drawn in between, as they were."""
+        store, reader, unreduced = self.store, self._reader, list[ev.ThoughtEvent]()
         for entry in entries:
-            if self._is_behind and entry.at - self._drawn[1] > max(STEP, self.store.at * APART):
+            if self._is_behind and entry.at - self._drawn[1] > max(STEP, store.at * APART):
+                self._reducer.apply(unreduced)
+                unreduced.clear()
                 self._draw_panels()
-            self.take(entry)
-
-    def take(self, entry: LogEntry) -> None:
-        """Take the next entry."""
-        self.store.seq, self.store.at = entry.seq, max(entry.at, self.store.at)
-        if isinstance(entry, RunEnded):
-            self.store.at = entry.at
-            self._end(entry)
-            return
-        self._reducer.apply((entry,))
-        for change in self._reader.take(entry):
-            self._change(change)
+            store.seq, store.at = entry.seq, max(entry.at, store.at)
+            if isinstance(entry, RunEnded):
+                store.at = entry.at
+                self._end(entry)
+                break
+            unreduced.append(entry)
+            for change in reader.take(entry):
+                self._change(change)
+        self._reducer.apply(unreduced)
 
     def _change(self, change: Change) -> None:
         match change:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from thinkwell import ViewReducer
 from thinkwell._display import calls, numbers, phases, tools
 from thinkwell._display.calls import returns_result
 from thinkwell._display.items import forms, panels, rows
@@ -14,7 +15,7 @@ from thinkwell._display.items.nodes import element
 from thinkwell.web.items._rows import SAID, TIMELINE, More, Shown, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from thinkwell._display.items.nodes import Node
     from thinkwell._display.items.rows import Status
@@ -74,9 +75,11 @@ class Panels:
         schema: The schema of its result; ``None``: it is unknown.
         prompt: Its prompt; empty: it is unknown.
         alone: Whether it belongs to no conversation.
+        is_end: Whether only the last entries are known.
     """
 
-    def __init__(self, schema: JsonValue, prompt: str, *, alone: bool) -> None:
+    def __init__(self, schema: JsonValue, prompt: str, *, alone: bool, is_end: bool) -> None:
+        self._is_end = is_end
         self._schema = schema
         self._prompt = rows.prompt(prompt) if prompt else None
         self._conversation = "none: it cannot be continued" if alone else ""
@@ -91,7 +94,6 @@ class Panels:
         def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = SILENT) -> None:
             sink.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
 
-        sink.put(Shown("prompt", (TIMELINE, -1), self._prompt, 0, 0.0, 0.0))
         words, since = _doing(now)
         status: Status = end.status if end is not None else "ask" if view.questions else "running"
         put("head", "bar", element("div", "head", rows.mark(status), element("span", "words", words)))
@@ -99,20 +101,17 @@ class Panels:
         if end is not None:
             error = "" if end.error is None else end.error.message
             more = More(say=f"The run is {rows.word(end.status)}. {error}"[:SAID])
-            put("final", TIMELINE, _final(now, end), LAST, more)
+            put("final", TIMELINE, _short(end) if self._is_end else _final(now, end), LAST, more)
+        self._draw_questions(now, put)
+        if self._is_end:
+            return
+        sink.put(Shown("prompt", (TIMELINE, -1), self._prompt, 0, 0.0, 0.0))
         for number, (name, plan) in enumerate(view.plans.items()):
             put(f"plan.{name}", "plan", panels.plan(plan), number)
         for name in self._plans - view.plans.keys():
             put(f"plan.{name}", "plan", None)
         self._plans = set(view.plans)
         put("strip", "bar", panels.strip(view.plan) if view.plan else None)
-        waiting = {} if end is not None else {question.id: question for question in view.questions}
-        open_ = {now.questions[name]: waiting[name] for name in waiting if name in now.questions}
-        for question in self._docked - open_.keys():
-            put(f"{question.id}.form", "dock", None, question.seq)
-        for question, asked in open_.items():
-            put(f"{question.id}.form", "dock", forms.form(asked, view), question.seq)
-        self._docked = set(open_)
         put(
             "panel.usage",
             "usage",
@@ -127,6 +126,15 @@ class Panels:
         put("panel.result", "result", self._result(now))
         for name, text in _badges(now).items():
             put(f"badge.{name}", "badges", text or None)
+
+    def _draw_questions(self, now: Now, put: Callable[[str, str, Node | None, int], None]) -> None:
+        waiting = {} if now.end is not None else {question.id: question for question in now.view.questions}
+        open_ = {now.questions[name]: waiting[name] for name in waiting if name in now.questions}
+        for question in self._docked - open_.keys():
+            put(f"{question.id}.form", "dock", None, question.seq)
+        for question, asked in open_.items():
+            put(f"{question.id}.form", "dock", forms.form(asked, now.view), question.seq)
+        self._docked = set(open_)
 
     def _result(self, now: Now) -> Node:
         view, end, schema = now.view, now.end, self._schema
@@ -175,10 +183,17 @@ def _shows(now: Now) -> bool:
     return says or bool(view.questions or phases.running(view))
 
 
+def _short(end: RunEnded) -> Node:
+    """Return the outcome of a run without what is counted."""
+    return panels.final(ViewReducer().snapshot(), end.status, end.stop_reason or "", end.at, _error(end))
+
+
+def _error(end: RunEnded) -> str:
+    error = None if end.status == "cancelled" else end.error
+    return "" if error is None else f"{error.name}: {error.message}"
+
+
 def _final(now: Now, end: RunEnded) -> Node:
-    error = ""
-    if end.error is not None and end.status != "cancelled":
-        error = f"{end.error.name}: {end.error.message}"
     about: list[Node] = []
     if end.error is not None and end.error.exit_code is not None:
         about.append(element("div", "minus", f"exit code {end.error.exit_code}"))
@@ -188,7 +203,7 @@ def _final(now: Now, end: RunEnded) -> Node:
     if end.status != "completed":
         run = {"does": "again", "value": _tools_run(now.view)}
         about.append(element("button", "button small", "Run again", attributes=run))
-    return panels.final(now.view, end.status, end.stop_reason or "", end.at, error, *about)
+    return panels.final(now.view, end.status, end.stop_reason or "", end.at, _error(end), *about)
 
 
 def _tools_run(view: RunView) -> list[str]:

@@ -293,9 +293,8 @@ class Call(Row):
         status = rows.status_of(self.view, over=over, denied=denied)
         parts = {} if returns_result(self.view) else dict(self._parts_of(cwd))
         versions, self._versions = self._versions, []
-        verb = tools.describe(self.view, cwd).verb
         is_open = not (denied or self._is_agent) and rows.is_open(self.view, cwd, over=over)
-        more = More(open=is_open, lane=verb, look=status)
+        more = More(open=is_open, lane=tools.verb_of(self.view), look=status)
         for seq, at, view, agent in versions:
             node = None
             if not returns_result(self.view):  # the result has its own row

@@ -14,7 +14,7 @@ import msgspec
 from thinkwell import replay
 from thinkwell._display.text import clean
 from thinkwell.errors import ThoughtCancelled
-from thinkwell.web._page_files import FOLDER, HTML, SCRIPTS, STYLE, hash_of
+from thinkwell.web._page_files import ENTRY, FOLDER, SCRIPTS, STYLE, hash_of, page_html
 from thinkwell.web._records import RunEnded, ShownError, in_thread
 from thinkwell.web._refusals import RunNotFound
 from thinkwell.web.items._log import RunItems
@@ -108,11 +108,11 @@ def _html(items: RunItems, end: RunEnded, id_: str, title: str) -> str:
 @cache
 def _page() -> tuple[str, str]:
     """Return the page as one file: the parts before and after a saved run."""
-    head, _, body = FOLDER.joinpath(HTML).read_text("utf-8").partition('<link rel="modulepreload"')
+    head, _, body = page_html().partition(ENTRY)
     script, (style,) = _script(), STYLE.findall(head)
     policy = _POLICY.format(script=hash_of(script), style=hash_of(style))
     head = head.replace("<meta ", f"{policy}<meta ", 1)
-    begin, _, end = _SERVER.sub("", body.partition("</script>\n")[2]).partition("</body>")
+    begin, _, end = _SERVER.sub("", body).partition("</body>")
     return f'{head}<script type="module">{script}</script>\n{begin}', f"</body>{end}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -39,11 +39,6 @@ class Item(Struct, frozen=True, array_like=True):
     """Its node; ``null``: it was removed."""
     more: More
 
-    @property
-    def size(self) -> int:
-        """Its approximate bytes."""
-        return len(cast("bytes", memoryview(self.node))) + ABOUT
-
 
 class ItemStore:
     """The items of a run, or the last ones of them.
@@ -63,9 +58,9 @@ class ItemStore:
         """The version up to which items may be missing."""
         self._most = most
         self._size = 0
-        self._items: OrderedDict[tuple[str, int], tuple[int, Item]] = OrderedDict()
-        """The items by key, with their versions, which rise. Earlier states of panels and heads are kept:
-        their keys also have the number of the entry."""
+        self._items: OrderedDict[tuple[str, int], tuple[int, int, Item]] = OrderedDict()
+        """The items by key, with their versions, which rise, and their approximate bytes. Earlier states of
+        panels and heads are kept: their keys also have the number of the entry."""
         self._keys: dict[str, tuple[str, int]] = {}
         """The key of the last item of each id, even if that is missing."""
 
@@ -74,13 +69,14 @@ class ItemStore:
 
     def put(self, shown: Shown) -> None:
         """Add an item, if it has changed."""
-        node = Raw(_encoder.encode(shown.node))
+        encoded = _encoder.encode(shown.node)
+        node, size = Raw(encoded), len(encoded) + ABOUT
         ended = None if shown.ended is None else round(shown.ended, 3)
         known = self._keys.get(shown.id)
         if known is None and shown.node is None:
             return
         if known is not None and known in self._items:
-            _, before = self._items[known]
+            _, _, before = self._items[known]
             if (before.node, before.place, before.ended, before.more) == (
                 node,
                 shown.place,
@@ -103,16 +99,16 @@ class ItemStore:
         key = (shown.id, shown.seq if shown.kept else -1)
         self.version += 1
         self._remove(key)  # so that it becomes the last
-        self._items[key] = self.version, item
+        self._items[key] = self.version, size, item
         self._keys[shown.id] = key
-        self._size += item.size
+        self._size += size
         while self._size > self._most and len(self._items) > 1:
-            _, (self.lost, item) = self._items.popitem(last=False)
-            self._size -= item.size
+            _, (self.lost, size, _) = self._items.popitem(last=False)
+            self._size -= size
 
     def _remove(self, key: tuple[str, int]) -> None:
         if key in self._items:
-            self._size -= self._items.pop(key)[1].size
+            self._size -= self._items.pop(key)[1]
 
     def missing(self) -> set[str]:
         """Return the ids of items that may be missing."""
@@ -125,19 +121,19 @@ class ItemStore:
             ids: The ids.
             most: Approximate bytes of a piece.
         """
-        items = [item for _, item in self._items.values() if item.id in ids]
+        items = [(size, item) for _, size, item in self._items.values() if item.id in ids]
         items += (
-            Item(self.seq, self.at, id_, ("", 0), self.at, None, Raw(b"null"), More())
+            (ABOUT, Item(self.seq, self.at, id_, ("", 0), self.at, None, Raw(b"null"), More()))
             for id_ in ids - self._keys.keys()
         )
         piece: list[Item] = []
         size = 0
-        for item in items:
+        for own, item in items:
             if size >= most:
                 yield piece
                 piece, size = [], 0
             piece.append(item)
-            size += item.size
+            size += own
         yield piece
 
     def after(self, version: int, most: float) -> tuple[int, list[Item]]:
@@ -147,14 +143,14 @@ class ItemStore:
             version: The version, from `lost` on; 0: from the beginning.
             most: Approximate bytes to return.
         """
-        found: list[tuple[int, Item]] = []
+        found: list[tuple[int, int, Item]] = []
         for each in reversed(self._items.values()):
             if each[0] <= version:
                 break
             found.append(each)
         items: list[Item] = []
         while found and most > 0:
-            version, item = found.pop()
+            version, size, item = found.pop()
             items.append(item)
-            most -= item.size
+            most -= size
         return version, items

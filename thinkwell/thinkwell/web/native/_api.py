@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -173,7 +174,8 @@ class _Api:
     async def items(self, request: Request) -> ASGIApp:
         after = request.headers.get("last-event-id") or request.query_params.get("after") or ""
         run_id = request.path_params["run"]
-        return item_stream(self._server, self._feeds, run_id, caller=caller_of(request.scope), after=after)
+        shown, caller = partial(shown_run, waiting=()), caller_of(request.scope)
+        return item_stream(self._server, self._feeds, run_id, shown, caller=caller, after=after)
 
     async def html(self, request: Request) -> ASGIApp:
         run_id = request.path_params["run"]

@@ -22,9 +22,10 @@ _ITEMS: Final = """What the page shows of a run, as server-sent events: all of i
 The format is the page's own, and changes with it. Programs watch the events of a run instead."""
 
 _ITEMS_EXAMPLE: Final = (
-    'retry: 2000\nevent: begin\ndata: {"format":1}\n\n'
+    "retry: 2000\n\nevent: begin\n"
+    'data: {"run":{"id":"run-1","status":"completed"},"seq":2,"age":9.5,"format":2,"part":false}\n\n'
     'id: 0badcafe.1\ndata: [[1,0.5,"m1.0",["m1",0],0.5,null,["p","","Hello."],{}]]\n\n'
-    "event: end\ndata: {}\n\n"
+    "event: whole\ndata: {}\n\nevent: end\ndata: {}\n\n"
 )
 
 _STEERING: Final = """A `steered` event of the run has the text.
@@ -131,8 +132,8 @@ def _events(query: Json) -> Json:
 def _items() -> Json:
     about = {
         "id": "What to say as `Last-Event-ID` when it comes back.",
-        "event": "`begin` or `end`, or nothing.",
-        "data": "Items in JSON, or the version of their format.",
+        "event": "`begin`, `whole` or `end`, or nothing.",
+        "data": "Items in JSON, or the run to which they belong.",
     }
     answers = {200: _stream("The items, as they change.", about, _ITEMS_EXAMPLE)}
     made = operation("watchItems", "Watch what the page shows", answers, refused=(404,), text=_ITEMS)

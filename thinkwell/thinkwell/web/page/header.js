@@ -4,7 +4,7 @@
 import { byId, mark, reconnecting } from "./elements.js";
 import { textOf } from "./items.js";
 import { build } from "./nodes.js";
-import { count } from "./numbers.js";
+import { plural } from "./numbers.js";
 import { address, runPath, saved } from "./server.js";
 import { Sources } from "./storage.js";
 import { line } from "./text.js";
@@ -56,7 +56,7 @@ export class Header {
       byId("mark").dataset.status = status;
       byId("mark").replaceChildren(mark(status));
     }
-    const loaded = loading ? `loading ${count(log.seq)} of ${count(target)} events` : "";
+    const loaded = loading ? `loading ${plural(target, "event")}` : "";
     byId("phase").textContent = loaded || (stopping && !log.over ? "stopping" : words);
     byId("phase").title = byId("phase").textContent;
     reconnecting(link === "reconnecting");

@@ -20,20 +20,6 @@ export function clock(value) {
   return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** A number that need not be exact: ``950``, ``18.2k``, ``1.5M``. @param {number} value */
-export function count(value) {
-  for (const [unit, size] of /** @type {[string, number][]} */ ([
-    ["", 1],
-    ["k", 1e3],
-    ["M", 1e6],
-    ["G", 1e9],
-  ])) {
-    const shown = size === 1 ? String(value) : (value / size).toFixed(value < 99.95 * size ? 1 : 0);
-    if (Math.abs(Number(shown)) < 1000) return shown.replace(/\.0$/, "") + unit;
-  }
-  return value.toExponential(1);
-}
-
 /**
  * A number of things: ``1 file``, ``3 files``.
  * @param {number} number

@@ -12,7 +12,7 @@ import { clock, seconds } from "./numbers.js";
 import { Panels } from "./panels.js";
 import { about, info, isWhole, request } from "./requests.js";
 import { Playback, ReplayBar } from "./scrub.js";
-import { messageOf, Refused, runPath, saved } from "./server.js";
+import { messageOf, runPath, saved } from "./server.js";
 import { recall, remember } from "./storage.js";
 import { isObject } from "./text.js";
 import { Timeline } from "./timeline.js";
@@ -44,12 +44,14 @@ export class RunView {
   constructor(id) {
     this.id = id;
     this.log = new ItemLog();
-    /**
-     * The items that come again from another server, until there are as many as before. @type
-     * {ItemLog | null}
-     */
+    /** The items that come again, until all are there. @type {ItemLog | null} */
     this.anew = null;
-    /** @type {[Sent, number][]} */
+    /** Whether only the end of the run is there. */
+    this.isPart = false;
+    /**
+     * Items with their characters; and what came between them. @type {([Sent, number] | "begin" |
+     * "whole")[]}
+     */
     this.queue = [];
     this.taken = 0;
     /** Places with changed items. @type {Set<string>} */
@@ -123,29 +125,16 @@ export class RunView {
       return this.receive(saved.items, 0);
     }
     try {
-      const [{ data, response }] = await Promise.all([request("GET", runPath(this.id)), about()]);
+      await about();
+      if (!this.closed) this.watch = new Watch(this.id, this);
+    } catch {
       if (this.closed) return;
-      this.know(data);
-      const now = Date.parse(response.headers.get("date") ?? "") / 1000 || Date.now() / 1000;
-      if (data.run.status === "running")
-        this.began = performance.now() / 1000 - Math.max(now - data.run.created, 0);
-      this.watch = new Watch(
-        this.id,
-        (items, size) => this.receive(items, size),
-        () => this.begin(),
-        (link) => this.linked(link),
-      );
-      if (this.record.thread) this.conversation.load().catch(() => {}); // the page works without it
-    } catch (error) {
-      if (this.closed) return;
-      const gone = error instanceof Refused && error.status === 404;
-      this.link = gone ? "gone" : "reconnecting";
-      if (!gone) setTimeout(() => this.closed || this.load(), 2000);
+      this.linked("reconnecting");
+      setTimeout(() => this.closed || this.load(), 2000);
     }
-    this.schedule();
   }
 
-  /** @param {Json} data The record of the run, and its current state. */
+  /** @param {Json} about The record of the run, and the number of its last entry. */
   know({ run, seq }) {
     this.record = run;
     this.about = isObject(run.meta?.page) ? run.meta.page : {};
@@ -165,10 +154,23 @@ export class RunView {
 
   // Items
 
-  /** All items come again: the old ones are shown until there are as many. */
-  begin() {
-    [this.queue, this.taken] = [[], 0];
-    this.anew = this.log.versions.size ? new ItemLog() : null;
+  /** All items come; old ones are shown until then. @param {Json} about */
+  begin(about) {
+    if (this.record === null) {
+      this.know(about);
+      if (about.run.status === "running")
+        this.began = performance.now() / 1000 - Math.max(about.age, 0);
+      if (about.run.thread) this.conversation.load().catch(() => {}); // the page works without it
+      this.isPart = about.part ?? false;
+    }
+    this.queue.push("begin");
+    this.schedule();
+  }
+
+  /** All items up to now have come. */
+  whole() {
+    this.queue.push("whole");
+    this.schedule();
   }
 
   /** @param {Sent[]} items @param {number} size Their characters. */
@@ -202,7 +204,7 @@ export class RunView {
     const until = performance.now() + FRAME;
     while (this.taken < this.queue.length && performance.now() < until) {
       for (let i = 0; i < 50 && this.taken < this.queue.length; i++)
-        this.take(...this.queue[this.taken++]);
+        this.take(this.queue[this.taken++]);
     }
     if (this.taken === this.queue.length) [this.queue, this.taken] = [[], 0];
     this.playback.play();
@@ -214,17 +216,29 @@ export class RunView {
     if (this.queue.length || this.playback.playing) this.schedule();
   }
 
+  /** @param {[Sent, number] | "begin" | "whole"} next */
+  take(next) {
+    if (next === "begin") this.anew = this.log.versions.size ? new ItemLog() : null;
+    else if (next === "whole") this.replace();
+    else this.add(...next);
+  }
+
+  /** Show the items that came again in the place of the old ones. */
+  replace() {
+    this.isPart = false;
+    if (this.anew === null) return;
+    [this.log, this.anew] = [this.anew, null];
+    for (const parent of this.board.slots.keys()) this.changed.add(parent);
+  }
+
   /** @param {Sent} sent @param {number} size */
-  take(sent, size) {
+  add(sent, size) {
     const log = this.anew ?? this.log;
     const before = log.now.items.get(sent[2]);
     const isNew = log.seq >= this.target && log.versions.size > 0;
     const item = log.add(sent, size);
-    if (this.anew !== null) {
-      if (log.seq < this.log.seq) return;
-      [this.log, this.anew] = [log, null];
-      for (const parent of this.board.slots.keys()) this.changed.add(parent);
-    } else this.announcer.tell(item, isNew && item.seq > this.target);
+    this.announcer.tell(item, isNew && item.seq > this.target);
+    if (this.anew !== null) return;
     if (before !== undefined) this.changed.add(before.parent);
     this.changed.add(item.parent);
   }
@@ -258,7 +272,7 @@ export class RunView {
       before === this.shown ? this.changed : [...this.board.slots.keys()],
     );
     this.changed = new Set();
-    const loading = this.log.seq < this.target && this.target - this.log.seq > MANY;
+    const loading = this.isPart || this.target - this.log.seq > MANY;
     this.header.draw(loading);
     if (this.link === "gone") return this.drawGone();
     this.header.drawStrip();
@@ -283,7 +297,7 @@ export class RunView {
   drawTimeline() {
     const rows = this.shown.inside("timeline");
     this.timeline.draw(rows);
-    if (this.anchor && this.record !== null && this.log.seq >= this.target) {
+    if (this.anchor && this.record !== null && !this.isPart && this.log.seq >= this.target) {
       this.timeline.restore(this.anchor);
       this.timeline.draw(rows);
       this.timeline.restore(this.anchor);

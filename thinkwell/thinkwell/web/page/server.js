@@ -47,9 +47,9 @@ export function address(path) {
 
 /** The content of an answer, unless it is a refusal. @param {Response} response */
 export async function read(response) {
-  const data = (response.headers.get("content-type") ?? "").includes("json")
-    ? await response.json()
-    : null;
+  const text = await response.text();
+  const isJson = text && response.headers.get("content-type")?.includes("json");
+  const data = isJson ? JSON.parse(text) : null;
   const why = line(data?.error?.message) || `the server answered ${response.status}`;
   if (!response.ok) throw new Refused(response.status, why);
   return { data, response };

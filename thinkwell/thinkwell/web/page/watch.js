@@ -4,24 +4,29 @@
 import { request } from "./requests.js";
 import { address, Refused, runPath } from "./server.js";
 
-/** @import {Sent} from "./items.js" */
+/**
+ * @import {Sent} from "./items.js"
+ * @import {Json} from "./text.js"
+ */
+
+/**
+ * What receives the items of a run.
+ * @typedef {object} Receiver
+ * @property {(items: Sent[], size: number) => void} receive
+ * @property {(about: Json) => void} begin Called before all items come again.
+ * @property {() => void} whole Called when all items up to now are there.
+ * @property {(state: "live" | "reconnecting" | "over" | "gone") => void} linked
+ */
 
 /** Seconds before another attempt after a refused connection, at first and at most. */
 export const PATIENCE = [1, 15];
 
 /** Receives the items of a run, and reconnects after interruptions. */
 export class Watch {
-  /**
-   * @param {string} id
-   * @param {(items: Sent[], size: number) => void} receive
-   * @param {() => void} begin Called before all items come again.
-   * @param {(state: "live" | "reconnecting" | "over" | "gone") => void} tell
-   */
-  constructor(id, receive, begin, tell) {
+  /** @param {string} id @param {Receiver} to */
+  constructor(id, to) {
     this.id = id;
-    this.receive = receive;
-    this.begin = begin;
-    this.tell = tell;
+    this.to = to;
     this.last = "";
     this.over = false;
     this.wait = PATIENCE[0];
@@ -38,14 +43,15 @@ export class Watch {
     this.source = source;
     source.onopen = () => {
       this.wait = PATIENCE[0];
-      this.tell("live");
+      this.to.linked("live");
     };
     source.onmessage = (message) => this.take(message);
-    source.addEventListener("begin", () => this.begin());
+    source.addEventListener("begin", ({ data }) => this.to.begin(JSON.parse(data)));
+    source.addEventListener("whole", () => this.to.whole());
     source.addEventListener("end", () => this.close("over"));
     source.onerror = () => {
       if (source !== this.source) return;
-      this.tell("reconnecting"); // the browser reconnects by itself, unless the server has refused
+      this.to.linked("reconnecting"); // the browser reconnects by itself, unless the server has refused
       if (source.readyState === EventSource.CLOSED) this.lost();
     };
   }
@@ -54,13 +60,13 @@ export class Watch {
   take(message) {
     if (this.over || message.lastEventId === this.last) return;
     this.last = message.lastEventId;
-    this.receive(JSON.parse(message.data), message.data.length);
+    this.to.receive(JSON.parse(message.data), message.data.length);
   }
 
   /** Find out why the server has refused, and reconnect later unless that is pointless. */
   async lost() {
     try {
-      await request("GET", runPath(this.id));
+      await request("HEAD", runPath(this.id, "/items"));
       if (this.over) return;
     } catch (error) {
       if (this.over) return;
@@ -76,6 +82,6 @@ export class Watch {
     this.over = true;
     clearTimeout(this.timer);
     this.source?.close();
-    if (why) this.tell(why);
+    if (why) this.to.linked(why);
   }
 }
