@@ -165,7 +165,7 @@ def describe(tool: ToolView, cwd: str) -> Call:
 
 
 def verb_of(tool: ToolView) -> str:
-    """Return what a call does in a word, or the tool's own name."""
+    """Return the verb of a call, or the tool's own name."""
     if returns_result(tool):
         return RESULT
     name = tool_name(tool) if tool.kind in ("other", "think") else ""
