@@ -170,19 +170,21 @@ async def judged(budget: Budget, folder: Path, seconds: float = 60) -> Verdict:
     return await run_check(judge, input="a", result="b", folder=folder, budget=budget)
 
 
-async def test_a_judge_spends_of_the_budget_however_it_ends(judge: Path, tmp_path: Path) -> None:
+async def test_a_judge_spends_of_the_budget_however_it_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     budget = Budget(max_tool_calls=4)
     works = script.uses("one").uses("two")
-    works.returns({"reason": "", "score": 1, "passed": True}).save(judge)
+    know(monkeypatch, tmp_path, judge=works.returns({"reason": "", "score": 1, "passed": True}))
     assert (await judged(budget, tmp_path)).spent.tool_calls == 2
-    works.fails().save(judge)
+    know(monkeypatch, tmp_path, judge=works.fails())
     with pytest.raises(AgentReported):
         await judged(budget, tmp_path)
     assert budget.spent.tool_calls == 4
-    works.hangs().save(judge)
+    know(monkeypatch, tmp_path, judge=works.hangs())
     with pytest.raises(BudgetExceeded):
         await judged(budget, tmp_path)
-    script.hangs().save(judge)
+    know(monkeypatch, tmp_path, judge=script.hangs())
     with pytest.raises(ThoughtTimeout):
         await judged(Budget(max_tool_calls=4), tmp_path, 0.1)
 
