@@ -101,6 +101,7 @@ def files(tmp_path: Path) -> str:
     return (tmp_path / "files").as_uri()
 
 
+@pytest.mark.long
 async def test_what_is_large_goes_by_a_url(repository: Git, files: str, tmp_path: Path) -> None:
     repository.write({"logo.png": LARGE})
     worktree = Worktree(repository.path, dirty="copy")

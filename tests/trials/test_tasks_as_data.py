@@ -83,6 +83,7 @@ async def test_a_task_comes_whole_to_the_worker(tmp_path: Path) -> None:
     assert "The words of: a text" in recorded
 
 
+@pytest.mark.long
 async def test_an_image_comes_to_the_worker() -> None:
     report = await trials(think().image(PNG).text("What is "), inputs=["this?"], agents=["builtin"])
     (trial,) = report.trials
@@ -198,11 +199,17 @@ def test_a_function_of_an_interactive_session() -> None:
     ("end", "how", "told"),
     [
         ('if __name__ == "__main__":\n    anyio.run(main)', [], "<Report 1 passed> None"),
-        ('if __name__ == "__main__":\n    anyio.run(main)', ["-m"], "<Report 1 passed> None"),
-        (
+        pytest.param(
+            'if __name__ == "__main__":\n    anyio.run(main)',
+            ["-m"],
+            "<Report 1 passed> None",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
             'if __name__ == "__main__":\n    anyio.run(main)\nelse:\n    raise ValueError("no")',
             [],
             "the script has failed: ValueError: no",
+            marks=pytest.mark.long,
         ),
         ("anyio.run(main)", [], 'put the call under `if __name__ == "__main__":`'),
     ],

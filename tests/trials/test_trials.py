@@ -130,6 +130,7 @@ async def test_each_input_is_tried_by_each_agent(
     assert not left_of_worktrees(repository)
 
 
+@pytest.mark.long
 async def test_a_check_that_does_not_work_is_an_error() -> None:
     (trial,) = (await trials(QUESTION, inputs=["a"], agents=["builtin"], check=breaks)).trials
     assert trial.status == "error"
@@ -137,6 +138,7 @@ async def test_a_check_that_does_not_work_is_an_error() -> None:
     assert "breaks does not work: OSError: no disk" in str(trial.error)
 
 
+@pytest.mark.long
 async def test_the_time_of_all_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     know(monkeypatch, tmp_path, waiter=script.hangs())
     budget = Budget(max_seconds=0.2)
@@ -198,6 +200,7 @@ async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
     assert spent(report) > 6
 
 
+@pytest.mark.long
 async def test_a_judge_spends_of_the_budget_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = script.pauses(0.5).uses("one").uses("two").hangs()
     know(monkeypatch, tmp_path, talker=script.says("Done."), judge=judge)
@@ -295,6 +298,7 @@ def another_program(store: Path, when: str = "on_change=lambda _: ") -> subproce
     return process
 
 
+@pytest.mark.long
 @ON_LINUX
 async def test_a_judge_that_does_not_listen_ends_with_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -370,6 +374,7 @@ async def test_addresses_that_are_refused(tmp_path: Path, store: str, said: str)
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.long
 async def test_a_full_disk_loses_nothing_that_has_ended(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ PROGRAM = Path(__file__).parent / "programs" / "blocking.py"
 pytestmark = pytest.mark.xdist_group("trials")
 
 
+@pytest.mark.long
 def test_ctrl_c_cancels_trials_and_the_next_call_runs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

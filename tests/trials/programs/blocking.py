@@ -1,5 +1,6 @@
 """Runs trials with the blocking API, and says ``ready`` when one runs. The argument is the store."""
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -15,4 +16,5 @@ def look(now: Sequence[Trial]) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where the tests run in the background
     trials(think().text("Go: "), inputs=["a"], agents=["agent"], store=sys.argv[1], on_change=look)

@@ -31,7 +31,7 @@ VERSION: Final = "thinkwell-trials-1"
 
 WORKFLOW: Final = "thinkwell.trial"
 
-POLL: Final = 0.05
+POLL: Final = 0.2
 """Seconds between two looks at a queue."""
 
 DEAD: Final = (
