@@ -122,6 +122,7 @@ def test_functions_and_inputs_are_in_files_beside_the_plan(plan: Path) -> None:
     assert len(list((folder / "runs").iterdir())) == 2
 
 
+@pytest.mark.long
 def test_a_budget_that_is_used_up_can_be_raised(plan: Path) -> None:
     folder = plan.parent
     (folder / "shape.json").write_text('{"type": "integer"}')
