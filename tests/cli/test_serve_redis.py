@@ -53,6 +53,7 @@ def test_each_server_has_what_the_other_one_has(home: Path) -> None:
                 assert again.status_code == 401, "nor does the other one know him any more"
 
 
+@pytest.mark.long
 def test_a_redis_that_is_not_there(home: Path) -> None:
     env = {"THINKWELL_SERVE_REDIS": f"unix://{home}/nowhere.sock"}
     with serving_web("--journal", "redis", env=env, ready=False) as web:

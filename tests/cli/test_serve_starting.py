@@ -61,6 +61,7 @@ def test_a_file_of_settings_at_home(at_home: Path) -> None:
         assert watched(client, started(client, agent="player"))[-1]["result"] == "Played."
 
 
+@pytest.mark.long
 def test_models_by_the_option_and_by_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THINKWELL_BUILTIN_MODELS", "swift,large")
     Path("serve.toml").write_text(
@@ -96,7 +97,9 @@ def re_joined(told: str) -> str:
     ("line", "name"),
     [
         ("{python} -m thinkwell.testing {script}", "thinkwell.testing"),
-        ("{python} -X dev -m thinkwell.testing {script}", "thinkwell.testing"),
+        pytest.param(
+            "{python} -X dev -m thinkwell.testing {script}", "thinkwell.testing", marks=pytest.mark.long
+        ),
         ("./agent {script}", "agent"),
     ],
 )

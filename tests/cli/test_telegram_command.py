@@ -124,6 +124,7 @@ def test_from_the_first_message_to_the_end(home: Path) -> None:
     assert bot.api.refused == []
 
 
+@pytest.mark.long
 def test_what_is_being_written_at_the_end_is_delivered(home: Path) -> None:
     with running("--allow", "7", *play(home, script.says("So far, so good").hangs())) as bot:
         bot.ada.says("Go.")
@@ -134,6 +135,7 @@ def test_what_is_being_written_at_the_end_is_delivered(home: Path) -> None:
     assert processes_with(str(home)) == []
 
 
+@pytest.mark.long
 def test_a_second_signal_ends_it_at_once(home: Path) -> None:
     with running("--allow", "7", *play(home, script.says("Hm").hangs(deaf=True))) as bot:
         bot.ada.says("Go.")
@@ -153,6 +155,7 @@ def test_a_signal_while_the_agent_starts(home: Path) -> None:
     assert processes_with(str(home)) == []
 
 
+@pytest.mark.long
 def test_an_agent_that_was_killed_is_started_again(home: Path) -> None:
     played = script.says("First.").stops().says("Second.")
     command = scripted(home, played).replace(sys.executable, TRUE)  # a process of its own, to be killed
@@ -195,6 +198,7 @@ def test_nobody_is_allowed(home: Path) -> None:
         assert "your number: 7" in bot.texts[0]
 
 
+@pytest.mark.long
 def test_the_agent_does_not_get_the_token(home: Path) -> None:
     agent = shlex.split(scripted(home, script.says("Hi.")))
     tells = "import json, os, sys; json.dump(dict(os.environ), open('seen.json', 'w')); "
@@ -210,6 +214,7 @@ def test_the_agent_does_not_get_the_token(home: Path) -> None:
 # Settings of the file
 
 
+@pytest.mark.long
 def test_settings_of_how_it_is_written(home: Path) -> None:
     config = """
         allow = [7]
@@ -237,6 +242,7 @@ def test_settings_of_how_it_is_written(home: Path) -> None:
         assert [post.edits for post in bot.ada.chat.messages] == [0, 0, 0]
 
 
+@pytest.mark.long
 def test_settings_of_how_long_things_take(home: Path) -> None:
     config = """
         allow = [7]
@@ -287,6 +293,7 @@ def test_another_variable_has_the_token(home: Path, monkeypatch: pytest.MonkeyPa
 # What goes wrong
 
 
+@pytest.mark.long
 def test_telegram_cannot_be_reached_at_first(home: Path) -> None:
     api = BotApi()
     api.trouble("getMe", Trouble.error(502), Trouble.throttled(1))
@@ -330,6 +337,7 @@ def test_another_program_gets_the_messages(home: Path) -> None:
         assert any(line.startswith("Error: Telegram, getUpdates: Conflict") for line in bot.told)
 
 
+@pytest.mark.long
 def test_nobody_reads_standard_error(home: Path) -> None:
     with running("--allow", "7") as bot:
         assert bot.process.stderr is not None

@@ -102,6 +102,7 @@ answer = 42
 """
 
 
+@pytest.mark.long
 def test_functions_and_inputs_are_in_files_beside_the_plan(plan: Path) -> None:
     folder = plan.parent
     (folder / "greetings.py").write_text(FUNCTIONS, "utf-8")

@@ -48,6 +48,7 @@ def check(candidate: Candidate) -> bool:
     return isinstance(candidate.result, dict)
 
 
+@pytest.mark.long
 async def test_a_task_comes_whole_to_the_worker(tmp_path: Path) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("Notes")
