@@ -94,4 +94,4 @@ def test_what_there_is_no_program_for_is_left_out_and_that_is_said(tmp_path: Pat
     done, lines = measure(tmp_path / "report.json", *asked, env=env)
     assert {action: list(samples) for action, samples in lines.items()} == {"pour": ["joined"]}
     assert "left out: redis, as there is no redis-server" in done.stderr
-    assert "left out: browser and page, as there is no Chromium" in done.stderr
+    assert "left out: browser and page and open, as there is no Chromium" in done.stderr
