@@ -35,8 +35,9 @@ PARAGRAPH: Final = 2_000
 CHUNK: Final = 160
 """Characters of such a part."""
 
-_PLAIN: Final = re.compile(r" {0,3}([^\W\d_](?:[^\W_]|[ ,.:;'\"()?!%–—’“”…-])*?) *")
-"""A line of text without anything that means something in Markdown, as most thoughts are."""
+_PLAIN: Final = re.compile(r" {0,3}([^\W\d_](?:[^\W_]|[ ,.:;'\"()?!%–—’“”…-])*)")
+"""A line of text without anything that means something in Markdown, as most thoughts are. Each character can match
+in one way only: a hostile line takes no longer than others."""
 
 _FENCE_END: Final = re.compile(r"(`{3,}|~{3,})[ \t]*")
 
@@ -103,7 +104,7 @@ class GrowingText:
         self._source += rest
         plain = None if self._number or self._parts else _PLAIN.fullmatch(self._source)
         if plain is not None:
-            self._end(_Part((0,), element("p", "", plain[1])), self._references)
+            self._end(_Part((0,), element("p", "", plain[1].rstrip(" "))), self._references)
         elif self._source:
             self._source += "\n"
             self._close(over=True)
