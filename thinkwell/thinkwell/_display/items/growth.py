@@ -36,8 +36,9 @@ CHUNK: Final = 160
 """Characters of such a part."""
 
 _PLAIN: Final = re.compile(r" {0,3}([^\W\d_](?:[^\W_]|[ ,.:;'\"()?!%–—’“”…-])*)")
-"""A line of text without anything that means something in Markdown, as most thoughts are. Each character can match
-in one way only: a hostile line takes no longer than others."""
+"""A line of text without anything that means something in Markdown, as most thoughts are.
+
+Each character matches in one way only, so that a hostile line takes no longer than others."""
 
 _FENCE_END: Final = re.compile(r"(`{3,}|~{3,})[ \t]*")
 
