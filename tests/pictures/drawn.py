@@ -142,6 +142,7 @@ DRAWN: Final[dict[str, Callable[[], str]]] = {
     "terminal-60.svg": partial(run, "search", 60),
     "running.svg": partial(run, "search", until=works),
     "question.svg": partial(run, "search", until=asks),
+    "form.svg": partial(run, "form", until=asks),
     "draft.svg": partial(run, "draft", until=writes),
     "release.svg": partial(run, "release"),
     "steered.svg": partial(run, "steered"),

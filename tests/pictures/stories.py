@@ -49,6 +49,7 @@ ALL_PROMPTS: Final = {
     "draft": "Review the shop.",
     "steered": "Review search.py.",
     "helpers": "Why do the tests fail?",
+    "form": "Publish version 2.4.",
 }
 """What they are asked in all, by run."""
 
@@ -299,10 +300,52 @@ async def finds(turn: Turn) -> None:
     await says(turn, "Two of the 24 tests fail: ", "`test_search` and `test_views`.")
 
 
+async def publishes(turn: Turn) -> None:
+    await reads(turn, "pyproject.toml", "CHANGELOG.md")
+    await says(turn, "All is there for a release. ", "Where should it go?")
+    where = s.StringPropertySchema(
+        title="Server",
+        one_of=(
+            s.EnumOption(const="staging", title="Staging"),
+            s.EnumOption(const="live", title="Live"),
+        ),
+    )
+    await turn.client.create_elicitation(
+        s.ElicitationFormMode(
+            session_id=turn.session_id,
+            message="Where should version 2.4 go, and who is told?",
+            requested_schema=s.ElicitationSchema(
+                properties={
+                    "server": where,
+                    "email": s.StringPropertySchema(title="Email", format="email"),
+                    "tag": s.BooleanPropertySchema(title="Tag the commit", default=True),
+                },
+                required=("server",),
+            ),
+        )
+    )
+    await says(turn, "Version 2.4 is on staging.")
+
+
+async def record_form(path: Path, folder: Path) -> None:
+    """A run whose agent asks for a form to be filled in."""
+    agent = MyAgent(publishes)
+    async with scripted(
+        agent=agent, cwd=folder, record=path, on_question=wait_for_answer, question_timeout=60
+    ) as opened:
+        stream = opened.think().text(ALL_PROMPTS["form"]).stream(include="all")
+        async for event in stream:
+            if isinstance(event, ev.QuestionAsked):
+                await anyio.sleep(2.4)
+                stream.answer(event.id, {"server": "staging"})
+        await stream.wait()
+
+
 STORIES: Final[dict[str, Callable[[Path, Path], Awaitable[None]]]] = {
     "search": record_search,
     "release": record_release,
     "draft": record_draft,
     "steered": record_steered,
     "helpers": record_helpers,
+    "form": record_form,
 }
