@@ -72,6 +72,7 @@ def saved(page: Path, line: int, code: str, project: Path) -> Path:
     return script
 
 
+@pytest.mark.usefixtures("warm_python")
 @pytest.mark.parametrize(("page", "line", "code"), programs(here=True))
 def test_program(
     page: Path,

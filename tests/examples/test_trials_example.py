@@ -5,15 +5,15 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
 from cli.command import run_command
 from examples.test_examples import EXAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
-
+@pytest.mark.usefixtures("warm_python")
 def test_the_plan_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THINKWELL_BUILTIN_PACE", "0")
     monkeypatch.chdir(shutil.copytree(EXAMPLES / "trials", tmp_path / "trials"))

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.fixture(autouse=True)
+def warm(warm_python: str) -> str:
+    """The workers begin within milliseconds; alone, DBOS takes a second to import."""
+    return warm_python
+
+
 @pytest.fixture(scope="session")
 def first_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository that is copied for each test."""

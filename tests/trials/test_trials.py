@@ -18,6 +18,7 @@ from daemons import ON_LINUX, wait_gone
 from trials.kills import kill_programs
 from trials.known_agents import know, outliving
 from trials.repositories import Repository, left_of_worktrees
+from warm import TRUE
 
 from thinkwell import Budget, ThinkBuilder, think
 from thinkwell.testing import script
@@ -274,6 +275,7 @@ async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
 async def test_a_worker_that_cannot_start_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "executable", TRUE)
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('broken')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(WorkerFailed, match=r"exit code 1, several times(.|\n)*broken"):

@@ -60,6 +60,9 @@ OTHERS: Final = (
 )
 
 
+HEAVY: Final = "thinkwell.trials._engine.dispatcher"
+"""What the workers of trials import, which takes a second: only where one is asked for, before its fork."""
+
 left: Final[dict[str, object]] = {}
 """The names of a program that has ended: as in ``__main__``, they live until the interpreter ends."""
 
@@ -167,6 +170,8 @@ class Server:
         client, _ = self._listening.accept()
         request, program = _read(client), 0
         if request:
+            if request.program.startswith("thinkwell.trials") or request.arguments[:1] == ["worker"]:
+                importlib.import_module(HEAVY)
             program = os.fork()
             if not program:
                 signal.set_wakeup_fd(-1)
