@@ -176,6 +176,43 @@ async def test_what_codex_reports_of_which_there_is_no_trace(
 
 
 @pytest.mark.parametrize(
+    ("agent", "code", "said", "kind"),
+    [
+        ("gemini", 429, "Quota exceeded for a metric. Please retry in 34.07s.", Overloaded),
+        ("gemini", 429, "You exceeded your current quota, please check your plan.", QuotaExhausted),
+        ("gemini", 429, "Resource has been exhausted (e.g. check quota).", Overloaded),
+        ("gemini", 503, "The model is overloaded. Please try again later.", Overloaded),
+        ("gemini", 500, '{"error":{"code":500,"message":"x","status":"INTERNAL"}}', Overloaded),
+        ("gemini", 500, "models/gemini-9 is not found for API version v1beta", ModelNotFound),
+        (
+            "gemini",
+            400,
+            '{"error":{"message":"The input exceeds the maximum number of tokens"}}',
+            ContextFull,
+        ),
+        ("gemini", 400, '{"error":{"message":"API key not valid. Please pass another."}}', LoginExpired),
+        ("gemini", 403, '{"error":{"message":"x","status":"PERMISSION_DENIED"}}', LoginExpired),
+        ("gemini", 400, '{"error":{"message":"x","status":"INVALID_ARGUMENT"}}', AgentReported),
+        ("opencode", -32603, "Internal error: Rate limit reached for requests", Overloaded),
+        ("opencode", -32603, "Internal error: Overloaded", Overloaded),
+        ("opencode", -32603, "Internal error: You exceeded your current quota, please pay.", QuotaExhausted),
+        ("opencode", -32603, "Internal error: The model `x` does not exist.", AgentReported),
+        ("opencode", -32603, "Internal error: model: claude-9", ModelNotFound),
+        ("opencode", -32603, "Internal error: invalid x-api-key", LoginExpired),
+        ("opencode", -32603, "Internal error: Payment is due.", AgentReported),
+    ],
+)
+async def test_what_gemini_and_opencode_report(
+    agent: str, code: int, said: str, kind: type[AgentReported]
+) -> None:
+    async with opened(ScriptedAgent(script.fails(code, said)), find_agent(agent)) as running:
+        with pytest.raises(AgentReported) as caught:
+            await running.think().text("Go").run()
+    assert type(caught.value) is kind
+    assert getattr(caught.value, "retry_after", None) == (34.07 if "34.07" in said else None)
+
+
+@pytest.mark.parametrize(
     ("limit", "resets_at"),
     [
         ({"status": "rejected", "resetsAt": 1795771800, "rateLimitType": "five_hour"}, 1795771800),

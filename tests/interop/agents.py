@@ -31,6 +31,7 @@ __all__ = (
     "CODEX_ONCE",
     "GEMINI",
     "GEMINI_CUT_OFF",
+    "GEMINI_ONCE",
     "OPENCODE",
     "OPENCODE_ASKING",
     "OPENCODE_CUT_OFF",
@@ -244,7 +245,7 @@ def _opencode_settings(**more: object) -> str:
     return json.dumps({**settings, **more})
 
 
-def _gemini_settings(*, ask_for_trust: bool) -> str:
+def _gemini_settings(*, ask_for_trust: bool, **general: object) -> str:
     return json.dumps(
         {
             # In a folder it does not trust it silently leaves out the session's MCP servers.
@@ -252,7 +253,7 @@ def _gemini_settings(*, ask_for_trust: bool) -> str:
                 "auth": {"selectedType": "gemini-api-key"},
                 "folderTrust": {"enabled": ask_for_trust},
             },
-            "general": {"enableAutoUpdate": False},
+            "general": {"enableAutoUpdate": False, **general},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
         }
@@ -369,6 +370,11 @@ CODEX_ONCE = replace(
     files={
         name: f"{text}request_max_retries = 0\nstream_max_retries = 0\n" for name, text in CODEX.files.items()
     },
+)
+GEMINI_ONCE = replace(
+    GEMINI,
+    name="gemini-once",
+    files={".gemini/settings.json": _gemini_settings(ask_for_trust=False, maxAttempts=1)},
 )
 """Agents that do not try a failed request again themselves; one of them has a subscription."""
 

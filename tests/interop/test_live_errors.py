@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from interop.agents import CLAUDE_ONCE, CLAUDE_SUBSCRIBED, CODEX_ONCE
+from interop.agents import CLAUDE_ONCE, CLAUDE_SUBSCRIBED, CODEX_ONCE, GEMINI_ONCE, OPENCODE
 from interop.live import TIMEOUT
 from interop.model_server import EndTurn, Fail, ModelServer, Say
 from thinkwell import (
@@ -77,6 +77,35 @@ CODEX = [
     (Fail(401, "Incorrect API key provided", "invalid_request_error", "invalid_api_key"), LoginExpired),
     (Fail(400, "The model is on strike.", "invalid_request_error"), AgentReported),
 ]
+SOON = {"retry-after-ms": "1"}
+OPENCODE_FAILURES = [
+    (
+        Fail(429, "Rate limit reached for requests", "requests", "rate_limit_exceeded", headers=SOON),
+        Overloaded,
+    ),
+    (Fail(529, "Overloaded", "overloaded_error", headers=SOON), Overloaded),
+    (
+        Fail(429, "You exceeded your current quota.", "insufficient_quota", headers=SOON),
+        QuotaExhausted,
+    ),
+    (Fail(404, "The model `gpt-5` does not exist or you do not have access to it."), ModelNotFound),
+    (Fail(401, "Incorrect API key provided", "invalid_request_error", "invalid_api_key"), LoginExpired),
+    (Fail(400, "The model is on strike.", "invalid_request_error"), AgentReported),
+]
+GEMINI_FAILURES = [
+    (Fail(429, "You exceeded your current quota.", "RESOURCE_EXHAUSTED"), QuotaExhausted),
+    (Fail(429, "Resource has been exhausted (e.g. check quota).", "RESOURCE_EXHAUSTED"), Overloaded),
+    (Fail(503, "The model is overloaded. Please try again later.", "UNAVAILABLE"), Overloaded),
+    (Fail(500, "An internal error has occurred.", "INTERNAL"), Overloaded),
+    (
+        Fail(400, "The input token count (9) exceeds the maximum number of tokens allowed (8).", "INVALID"),
+        ContextFull,
+    ),
+    (Fail(404, "models/gemini-9 is not found for API version v1beta", "NOT_FOUND"), ModelNotFound),
+    (Fail(400, "API key not valid. Please pass a valid API key.", "INVALID_ARGUMENT"), LoginExpired),
+    (Fail(403, "The caller does not have permission", "PERMISSION_DENIED"), LoginExpired),
+    (Fail(400, "The model is on strike.", "INVALID_ARGUMENT"), AgentReported),
+]
 SUBSCRIBED: list[tuple[Fail, type[AgentReported]]] = [
     (Fail(429, "This is above your limit.", "rate_limit_error", headers=LIMIT), QuotaExhausted),
     (Fail(429, "This is above your rate limit.", "rate_limit_error"), Overloaded),
@@ -87,8 +116,14 @@ QUOTING = ("{}", "{}\n\n", "The log says: {}", "> {}\n\nSo wait, and try again."
 
 @pytest.mark.parametrize(
     ("recipe", "failures"),
-    [(CLAUDE_ONCE, CLAUDE), (CLAUDE_SUBSCRIBED, SUBSCRIBED), (CODEX_ONCE, CODEX)],
-    ids=["claude", "claude-subscribed", "codex"],
+    [
+        (CLAUDE_ONCE, CLAUDE),
+        (CLAUDE_SUBSCRIBED, SUBSCRIBED),
+        (CODEX_ONCE, CODEX),
+        (OPENCODE, OPENCODE_FAILURES),
+        (GEMINI_ONCE, GEMINI_FAILURES),
+    ],
+    ids=["claude", "claude-subscribed", "codex", "opencode", "gemini"],
 )
 async def test_a_failure_has_its_class_and_an_answer_that_quotes_it_is_an_answer(
     recipe: AgentRecipe,
@@ -102,7 +137,7 @@ async def test_a_failure_has_its_class_and_an_answer_that_quotes_it_is_an_answer
     ) as agent:
         said: list[str] = []
         for failure, kind in failures:
-            models.play(*[failure] * 5)
+            models.play(*[failure] * 12)
             with anyio.fail_after(TIMEOUT), pytest.raises(AgentReported) as caught:
                 await agent.think().text("Count.").run()
             error = caught.value

@@ -161,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(answer, Fail) and answer.status == HTTPStatus.OK:
             self._stream([dialect.broken(answer.error)])
         elif isinstance(answer, Fail):
-            self._reply(answer.status, {"type": "error", "error": answer.error}, answer.headers)
+            self._reply(answer.status, dialect.refused(answer.error), answer.headers)
         elif ask.stream:
             self._stream(dialect.stream(ask, answer))
         else:

@@ -146,6 +146,8 @@ class Dialect:
     """Takes the path and the body."""
     stream: Callable[[Ask, Answer], Iterator[Frame]]
     whole: Callable[[Ask, Answer], JsonObject]
+    refused: Callable[[JsonObject], JsonObject] = lambda error: {"type": "error", "error": error}
+    """Takes an error; returns the body of a response that is only this."""
     broken: Callable[[JsonObject], bytes] = lambda error: sse({"error": error})
     """Takes an error; returns how a stream ends with it."""
 

@@ -99,4 +99,9 @@ def _stream(ask: Ask, answer: Answer) -> Iterator[Frame]:
     yield sse(_chunk(ask, answer, [{"text": ""}], "STOP"))
 
 
-GEMINI = Dialect(name="gemini", read=_read, stream=_stream, whole=_whole)
+def _refused(error: JsonObject) -> JsonObject:
+    """Return what Google's services say: the type of an error is its status (``RESOURCE_EXHAUSTED``)."""
+    return {"error": {"code": error["code"], "message": error["message"], "status": error["type"]}}
+
+
+GEMINI = Dialect(name="gemini", read=_read, stream=_stream, whole=_whole, refused=_refused)
