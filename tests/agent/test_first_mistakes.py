@@ -82,6 +82,12 @@ MISTAKES: list[tuple[str, Callable[[Any], Awaitable[object]], str]] = [
         lambda agent: waited(agent.think().text("Go").stream().result()),
         "await stream.result",
     ),
+    (
+        "call the result with a limit",
+        lambda agent: waited(agent.think().text("Go").stream().result(timeout=3)),
+        "await stream.result",
+    ),
+    ("steer by no text", lambda agent: agent.think().text("Go").stream().steer(5), "steer(5): give a str"),
     ("async with agent", lambda agent: aentered(agent), "async with open_agent(…) as agent:"),
     ("show a task", lambda agent: show(agent.think().text("Go")), 'show(agent.think().text("…").stream())'),
     ("show a coroutine", lambda agent: show(agent.think().text("Go").run()), "not a coroutine: begin"),
@@ -144,6 +150,9 @@ def test_async_code_over_the_blocking_api_says_so() -> None:
         for call in calls:
             with pytest.raises(TypeError, match="takes a run that has begun, not a ThinkBuilder"):
                 call(task)
+        stream: Any = agent.think().text("Go").stream()
+        with pytest.raises(TypeError, match=r"of the blocking API: use the show\(\) of thinkwell\.sync"):
+            anyio.run(show, stream)
 
 
 async def test_a_stream_after_its_agents_block_says_so() -> None:

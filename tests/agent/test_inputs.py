@@ -211,7 +211,11 @@ async def decide(question: Question) -> None:
         ({"startup_timeout": math.nan}, ValueError, "startup_timeout=nan must be positive"),
         ({"startup_timeout": "5"}, TypeError, "startup_timeout='5' must be a number of seconds"),
         ({"on_question": decide, "permissions": "deny"}, ValueError, "on_question=….*no one would be asked"),
-        ({"on_question": "me", "permissions": "ask"}, TypeError, "on_question='m'.: give a function"),
+        (
+            {"on_question": "me", "permissions": "ask"},
+            TypeError,
+            "on_question='me'.: give a function",
+        ),
         ({"on_question": [decide, 3], "permissions": "ask"}, TypeError, "on_question=3"),
         ({"on_question": 3, "permissions": "ask"}, TypeError, "on_question=3.: give a function, or a list"),
         ({"workspace": "."}, TypeError, r"workspace='.'\): give a Workspace"),
@@ -225,6 +229,7 @@ async def decide(question: Question) -> None:
         ({"on_phase": wait_for_answer}, TypeError, "on_phase=<function wait.*: give a plain function"),
         ({"question_timeout": 0}, ValueError, "question_timeout=0 must be positive"),
         ({"permissions": "perhaps"}, ValueError, 'choose "deny", "ask" or "allow", or give'),
+        ({"permissions": "p.toml"}, ValueError, r"PermissionPolicy\.load\('p\.toml'\)"),
         ({"cwd": "/no/such/folder"}, NotADirectoryError, "there is no folder"),
     ],
 )

@@ -12,6 +12,7 @@ from retry.failing import BUSY, EMPTY, EXPIRED, FULL, NOW, known, opening, playe
 from thinkwell import (
     AgentExited,
     AgentNotFound,
+    AgentReported,
     AgentStartFailed,
     AgentStatistics,
     Budget,
@@ -57,6 +58,10 @@ FAILURES: dict[str, tuple[Callable[[], ScriptedAgent], type[Exception]]] = {
     "login": (lambda: played(script.fails(-32000, "log in")), LoginRequired),
     "exit": (lambda: played(script.hangs_up()), AgentExited),
     "session": (lambda: played(ANSWER, fails_at={"session/new": RpcError(-32000, "log in")}), LoginRequired),
+    "any error there": (
+        lambda: played(ANSWER, fails_at={"session/new": RpcError(-32603, "no root")}),
+        AgentReported,
+    ),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from pathlib import Path
@@ -144,10 +143,9 @@ async def test_a_saved_script_is_a_program_of_its_own(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
 
 
-def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    missing = tmp_path / "missing"
-    with pytest.raises(NotADirectoryError, match=re.escape(f"there is no folder '{missing}'")):
-        ScriptedAgent(script.says("Hello")).program(missing)
+def test_a_folder_that_is_missing_is_made(tmp_path: Path) -> None:
+    command = ScriptedAgent(script.says("Hello")).program(tmp_path / "a" / "b")
+    assert Path(command[-2]).is_relative_to(tmp_path / "a" / "b")
 
 
 async def test_a_program_needs_a_folder_and_a_script_that_has_not_begun(tmp_path: Path) -> None:

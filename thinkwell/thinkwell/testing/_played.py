@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypedDict, cast
@@ -21,6 +20,7 @@ from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.schema.methods import REQUESTS
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from thinkwell.testing._player import Answer
@@ -152,10 +152,10 @@ class ScriptedAgent(PlayedAgent):
 
         Args:
             folder: Where to create a folder for the script and its log, at the first call; by default that of
-                the constructor.
+                the constructor. It is made if it does not exist.
 
         Raises:
-            NotADirectoryError: The folder does not exist.
+            OSError: The folder cannot be made.
             ProgramNotStarted: No Python is available to run it, as in a frozen program.
             ValueError: No folder is given, the agent was already connected in memory, or a step or one
                 of `answers` is a function.
@@ -169,10 +169,7 @@ class ScriptedAgent(PlayedAgent):
                 raise ValueError("program(): give a folder to keep the script and what comes of it in")
             if self._journal.entries():
                 raise ValueError("program(): call it before the agent is opened in memory")
-            if not Path(folder).is_dir():
-                raise NotADirectoryError(
-                    f"program(): there is no folder {os.fspath(folder)!r}; make it first"
-                )
+            Path(folder).mkdir(parents=True, exist_ok=True)
             own = Path(tempfile.mkdtemp(prefix="scripted-", dir=folder)).absolute()
             (own / "script.json").write_bytes(msgspec.json.encode(self._play))
             self._journal = FileJournal(own)

@@ -40,7 +40,8 @@ def check_types(
         raise _wrong("command", command, "a line, or a list of words")
     if env is not None:
         _check_env(env)
-    if on_question is not None and not callable(on_question) and not isinstance(on_question, Iterable):
+    are_functions = isinstance(on_question, Iterable) and not isinstance(on_question, str)
+    if on_question is not None and not callable(on_question) and not are_functions:
         raise _wrong("on_question", on_question, "a function, or a list of them")
     if workspace is not None and not isinstance(workspace, Workspace):
         raise _wrong("workspace", workspace, "a Workspace")
@@ -140,8 +141,11 @@ def question_handlers(
         ValueError: The policy is none, or would never let them be asked.
     """
     if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
+        file = isinstance(policy, str | os.PathLike) and os.fspath(policy).endswith(".toml")
+        given_by = f", such as PermissionPolicy.load({policy!r:.100})" if file else ""
         raise ValueError(
-            f'open_agent(permissions={policy!r}): choose "deny", "ask" or "allow", or give a PermissionPolicy'
+            f'open_agent(permissions={policy!r:.100}): choose "deny", "ask" or "allow", or give a '
+            f"PermissionPolicy{given_by}"
         )
     given: tuple[QuestionHandler, ...] = ()
     if on_question is not None:

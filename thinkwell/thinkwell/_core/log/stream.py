@@ -13,6 +13,7 @@ from typing import (
     Protocol,
     TypeAlias,
     TypeVar,
+    cast,
     overload,
 )
 
@@ -305,9 +306,12 @@ class ThoughtStream(Generic[T_co]):
         Raises:
             SteeringUnsupported: The agent cannot be steered, and you gave no `otherwise`.
             RunEnded: The run is over, or was cancelled.
+            TypeError: The text is no str.
             ValueError: The text is empty, or `otherwise` has another value.
             AgentExited: The agent ended in the meantime.
         """
+        if not isinstance(cast("object", text), str):
+            raise TypeError(f"steer({text!r:.100}): give a str")
         if not text.strip():
             raise ValueError("steer(): the text is empty; say what to tell the agent")
         if otherwise not in (None, "queue", "interrupt"):

@@ -79,13 +79,16 @@ def check_run(given: object, call: str, *kinds: type) -> None:
         begun = call.format('agent.think().text("…").stream()')
         if isinstance(given, Coroutine):
             given.close()  # it would warn that it was never awaited
+        blocking = [each.__module__.startswith("thinkwell.sync") for each in (type(given), *kinds)]
+        if blocking == [True, *[False] * len(kinds)]:
+            raise TypeError(f"{name}() got a {kind} of the blocking API: use the {name}() of thinkwell.sync")
         raise TypeError(
             f"{name}() takes a run that has begun, not a {kind}: begin one by .stream(), as in {begun}"
         )
 
 
 def _raising(hint: str) -> Callable[..., NoReturn]:
-    def refuse(*_: object) -> NoReturn:
+    def refuse(*_: object, **__: object) -> NoReturn:
         raise TypeError(hint)
 
     return refuse
