@@ -32,6 +32,30 @@ def test_what_is_missing_is_named_with_what_to_type(name: str) -> None:
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "program", "extra"),
+    [
+        ("starlette", "import thinkwell.web", "web"),
+        (
+            "sqlalchemy",
+            "import thinkwell as t, thinkwell.sync as s; s.trials(t.think(), inputs=['a'], agents=['builtin'])",
+            "trials",
+        ),
+    ],
+)
+def test_in_a_program_too(name: str, program: str, extra: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules[{name!r}] = None\n{program}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    told = f"thinkwell.{extra} needs {name}, which is not installed; pip install 'thinkwell[{extra}]'"
+    assert f"ImportError: {told}" in ran.stderr
+
+
 def test_what_else_is_missing_is_a_bug() -> None:
     code = BLOCKED.format(name="inspect")
     ran = subprocess.run(

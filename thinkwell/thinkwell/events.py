@@ -10,6 +10,7 @@ Events do not depend on the protocol that delivered them.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 
@@ -666,8 +667,11 @@ def included(include: Include) -> frozenset[str]:
     chosen = frozenset([include] if isinstance(include, str) else include)
     unknown = chosen - ALL_TYPES
     if unknown:
-        msg = f"include= names {sorted(unknown)}, but the kinds of events are {sorted(ALL_TYPES)}"
-        raise ValueError(msg)
+        near = get_close_matches(min(unknown), ALL_TYPES, 1)
+        meant = f"; do you mean {near[0]!r}?" if near else "."
+        raise ValueError(
+            f"include= names {sorted(unknown)}{meant} The kinds of events are {sorted(ALL_TYPES)}"
+        )
     return chosen
 
 

@@ -11,6 +11,14 @@ mount in another one.
 
 from __future__ import annotations
 
+from importlib.util import find_spec as _find_spec
+
+if _find_spec("starlette") is None:
+    raise ImportError(
+        "thinkwell.web needs starlette, which is not installed; pip install 'thinkwell[web]'",
+        name="starlette",
+    )
+
 from thinkwell.web._app import web_app
 from thinkwell.web._records import RunEnded, ShownError
 from thinkwell.web._refusals import (

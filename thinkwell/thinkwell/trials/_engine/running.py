@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,12 @@ import anyio
 import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
+
+if find_spec("sqlalchemy") is None:
+    raise ImportError(
+        "thinkwell.trials needs sqlalchemy, which is not installed; pip install 'thinkwell[trials]'",
+        name="sqlalchemy",
+    )
 
 from thinkwell.trials._engine.lease import owned
 from thinkwell.trials._engine.process import run_worker
