@@ -38,7 +38,7 @@ def test_what_is_missing_is_named_with_what_to_type(name: str) -> None:
         ("starlette", "import thinkwell.web", "web"),
         (
             "sqlalchemy",
-            "import thinkwell as t, thinkwell.sync as s; s.trials(t.think(), inputs=['a'], agents=['builtin'])",
+            "import thinkwell as t, thinkwell.sync as s; s.trials(t.think(), inputs=[1], agents=['builtin'])",
             "trials",
         ),
     ],
