@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from daemons import ON_LINUX, wait_gone
+from daemons import ON_LINUX, is_alive, number_in, wait_gone
 from trials.kills import kill_programs
 from trials.known_agents import know, outliving
 from trials.repositories import Repository, left_of_worktrees
 
-from thinkwell import Budget, ThinkBuilder, think
+from thinkwell import AgentNotFound, Budget, ThinkBuilder, think
 from thinkwell.testing import script
-from thinkwell.trials import Candidate, Input, Judge, StoreError, WorkerFailed, Worktree, trials
+from thinkwell.trials import (
+    Candidate,
+    Input,
+    Judge,
+    StoreError,
+    WorkerFailed,
+    Worktree,
+    serve_worker,
+    trials,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -311,6 +320,35 @@ async def test_a_judge_that_does_not_listen_ends_with_the_program(
         assert process.stdout is not None
         process.stdout.close()
     await wait_gone(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.long
+@ON_LINUX
+async def test_an_agent_that_only_starts_ends_with_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path)
+    outliving(tmp_path, "waiter")  # without a script, it answers nothing
+    with another_program(tmp_path / "trials.sqlite") as process:
+        pid = await number_in(tmp_path / "pid")
+        process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+    await wait_gone(pid)
+
+
+@pytest.mark.long
+@ON_LINUX
+async def test_an_agent_that_a_worker_tries_out_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path)
+    outliving(tmp_path, "waiter")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: serve_worker(tmp_path / "trials.sqlite", agents=["waiter"]))
+        pid = await number_in(tmp_path / "pid")
+        tasks.cancel_scope.cancel()
+    assert not is_alive(pid)
 
 
 async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
