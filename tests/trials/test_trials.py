@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -137,6 +137,14 @@ async def test_each_input_is_tried_by_each_agent(
     assert [trial.status for trial in seen[-1]] == [trial.status for trial in report.trials]
     assert repository.state() == before
     assert not left_of_worktrees(repository)
+
+
+@pytest.mark.parametrize("options", [{"agents": ["cloude"]}, {"check": Judge("cloude", "It is right.")}])
+async def test_an_agent_that_is_unknown_is_an_error_of_the_call(options: dict[str, Any]) -> None:
+    given = {"agents": ["builtin"], "store": "trials.sqlite", **options}
+    with pytest.raises(AgentNotFound, match="no known agent has that name; did you mean 'claude'"):
+        await trials(QUESTION, inputs=["a"], **given)
+    assert not Path("trials.sqlite").exists()
 
 
 @pytest.mark.long
