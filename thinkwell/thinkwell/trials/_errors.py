@@ -90,8 +90,8 @@ class DirtyTree(WorktreeError):
     def __init__(self, repository: str, files: Sequence[str]) -> None:
         super().__init__(
             repository,
-            f"there are uncommitted changes ({_some(files)}); commit or stash them, or take them along with "
-            'Worktree(…, dirty="copy")',
+            f"there are uncommitted changes ({some_of(files)}); commit or stash them, or take them along "
+            'with dirty="copy"',
         )
         self.args: tuple[object, ...] = (repository, tuple(files))
         self.files: tuple[str, ...] = tuple(files)
