@@ -378,7 +378,10 @@ async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ("make", "said"),
     [
         ("CREATE TABLE theirs (x)", "another program's database; name another file"),
-        ("CREATE TABLE thinkwell_store (version INTEGER)", "version 99, and this thinkwell knows 1; use"),
+        (
+            "CREATE TABLE thinkwell_store AS SELECT 0 AS version",
+            "version 0, and this thinkwell knows 1; use the version of thinkwell that made it, or another",
+        ),
     ],
 )
 async def test_stores_that_are_refused(tmp_path: Path, make: str, said: str) -> None:

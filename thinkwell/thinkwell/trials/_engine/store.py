@@ -314,8 +314,10 @@ class Store:
             return
         found = tx.execute(sa.select(t.versions.c.version)).scalar_one()
         if found != VERSION:
-            newer = f"its tables have version {found}, and this thinkwell knows {VERSION}"
-            raise self.error(f"{newer}; use the version of thinkwell that made it, or a newer one")
+            raise self.error(
+                f"its tables have version {found}, and this thinkwell knows {VERSION}; use the version of "
+                "thinkwell that made it, or another store"
+            )
 
     @contextmanager
     def _working(self, what: str) -> Generator[sa.Connection]:
