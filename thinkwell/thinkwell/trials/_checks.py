@@ -74,18 +74,16 @@ class Command(Struct, frozen=True, tag_field="kind", tag="command", forbid_unkno
 
     The verdict's detail is the end of what it wrote. What it has started ends with it, and at the time limit.
 
-    Args:
-        command: A sequence, or a line that is split as in a shell, without running one.
-        timeout: Seconds after which it has failed.
-        env: Variables in addition to your environment.
-
     Raises:
         ValueError: There is no command, or its quotes do not match.
     """
 
     command: str | tuple[str, ...]
+    """A sequence, or a line that is split as in a shell, without running one."""
     timeout: float = TIMEOUT
+    """Seconds after which it has failed."""
     env: dict[str, str] = {}
+    """Variables in addition to your environment."""
 
     def __post_init__(self) -> None:
         """Check the command."""
@@ -136,22 +134,20 @@ class Judge(Struct, frozen=True, tag_field="kind", tag="judge", forbid_unknown_f
     It sees the input, the result and the changes, and works in the folder of the trial, where it may not do
     what it has to ask for.
 
-    Args:
-        agent: The agent that judges, as in `open_agent`.
-        criteria: What makes a good result, in your words.
-        model: Its model; by default the agent chooses.
-        least: The score from which on the trial has passed, whatever the judge says of that.
-        timeout: Seconds for the judgement.
-
     Raises:
         ValueError: There are no criteria.
     """
 
     agent: str
+    """The name of the agent that judges, as in `open_agent`."""
     criteria: str
+    """What makes a good result, in your words."""
     model: str | None = None
+    """Its model; by default the agent chooses."""
     least: float | None = None
+    """The score from which on the trial has passed, whatever the judge says of that."""
     timeout: float = TIMEOUT
+    """Seconds for the judgement."""
 
     def __post_init__(self) -> None:
         """Check the criteria."""
