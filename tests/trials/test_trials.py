@@ -388,8 +388,6 @@ async def test_stores_that_are_refused(tmp_path: Path, make: str, said: str) -> 
     store = tmp_path / "trials.sqlite"
     with closing(sqlite3.connect(store)) as file, file:
         file.execute(make)
-        if "thinkwell" in make:
-            file.execute("INSERT INTO thinkwell_store VALUES (99)")
     with pytest.raises(StoreError, match=said):
         await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
 

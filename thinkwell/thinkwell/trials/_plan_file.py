@@ -193,14 +193,13 @@ def read_plan(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | N
 
 
 def _store(file: File, folder: Path, source: Path) -> str:
-    if file.store is not None and without_password(file.store) != file.store:
+    store = file.store or f"{source.stem}.sqlite"
+    if without_password(store) != store:
         raise ValueError(
             "store: a password does not belong in this file; put the address in the environment variable "
             "THINKWELL_DB, or in a file that only you can read, and name that with --db-file"
         )
-    if file.store is not None and "://" in file.store:
-        return file.store
-    return str(_path(folder, file.store or f"{source.stem}.sqlite"))
+    return store if "://" in store else str(_path(folder, store))
 
 
 def _options(file: File, folder: Path) -> dict[str, Any]:
