@@ -175,7 +175,8 @@ class _Run:
 
         async def work(settings: Settings) -> None:
             try:
-                await run_worker(settings, lambda _: None)
+                while True:  # it may have been asked to leave, by a signal
+                    await run_worker(settings, lambda _: None)
             except Exception as exc:  # the loop below may be about to end
                 failures.append(exc)
                 tasks.cancel_scope.cancel()

@@ -239,7 +239,7 @@ class Store:
                 self._charge(tx, attempt, ended.spent)
 
     def give_back(self, attempt: Attempt, spent: Spent) -> None:
-        """Let a trial wait again, as its worker leaves."""
+        """Let a trial wait again, as its worker leaves, if the attempt is still wanted."""
         with self._working("written") as tx:
             changed = tx.execute(
                 t.trials.update().where(*_newest(attempt)).values(status="waiting", phase="")

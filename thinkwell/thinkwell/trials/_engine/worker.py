@@ -258,14 +258,14 @@ class _Worker:
         self._live[attempt] = live = _Live(scope, kept.total)
         ended: Ended | None = None
         with scope:
-            if self.leaving:
+            if self.leaving:  # pragma: no cover - it was asked to meanwhile
                 scope.cancel()
             recording = self._recording(attempt)
             ended = await run_attempt(kept.plan, attempt.name, live.progress, recording)
         with anyio.CancelScope(shield=True):
             if ended is not None:
                 await self._surely(partial(self._end, attempt, ended))
-            elif self.leaving:
+            else:
                 await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
         del self._live[attempt]
         if self.leaving:
@@ -312,20 +312,22 @@ async def _ready(settings: Settings, worker: _Worker) -> Ready:
 
 async def _main(settings: Settings) -> NoReturn:
     store = await to_thread.run_sync(Store, settings.store)
+    exit_code = 0
     with owned(store, "worker", PREDECESSOR):
         async with anyio.from_thread.BlockingPortal() as portal:
             worker = _Worker(settings, store, portal)
 
             def asked() -> None:
                 _later(LEAVE, _end, 1)
-                worker.leave(hurried=worker.leaving)
+                worker.leave()
 
             _leave_on_end_of_input(portal, worker)
             # Not with the event loop, which has no signals on Windows.
             with signal_received(signal.SIGTERM, asked), signal_received(signal.SIGINT, asked):
                 await _work(settings, store, worker)
             await portal.stop(cancel_remaining=True)  # trials that wait for their turn
-    _end(worker.exit_code)
+            exit_code = worker.exit_code
+    _end(exit_code)
 
 
 async def _work(settings: Settings, store: Store, worker: _Worker) -> None:
