@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import anyio
 import pytest
 from cli.command import run_command
 from msgspec.structs import replace
-from trials.repositories import ON_POSIX
+from trials.repositories import ON_POSIX, Repository
 
 from thinkwell.trials import Spent, read_plan
 
@@ -48,6 +49,11 @@ def test_a_plan_is_run_and_not_run_again(plan: Path) -> None:
     assert "plan.sqlite has 2 trials of this plan (2 have ended); go on with --resume" in " ".join(
         done.err.split()
     )
+
+    plan.write_text(PLAN.replace('"Ada", "Bob"', '"Eve"'))
+    done = run_command("trials", str(plan))
+    assert "plan.sqlite has 2 trials of this plan (0 have ended)" in " ".join(done.err.split())
+    plan.write_text(PLAN)
 
     done = run_command("trials", str(plan), "--resume", "--json", "--quiet")
     assert (done.code, done.err) == (0, "")
@@ -165,7 +171,7 @@ def test_a_budget_that_is_used_up_can_be_raised(plan: Path) -> None:
         ),
         (PLAN + "check = 'unclosed \"'", "check: Command("),
         (PLAN + "workspace = '.'", "it is no git repository; give a folder of one"),
-        (PLAN + "workspace = 'gone'", "Worktree(…)"),
+        (PLAN + "workspace = 'gone'", "workspace: Worktree(…): there is no folder"),
         (PLAN + "workspace = '~nobody-here/api'", "no user of that name has a home here"),
         (
             PLAN + "workspace = {repository = 'https://h/r', dirty = 'copy'}",
@@ -195,6 +201,17 @@ def test_a_plan_that_cannot_be_used(plan: Path, text: str, why: str) -> None:
     assert done.code == 2
     assert why in " ".join(done.err.split())
     assert "secret" not in done.err
+
+
+def test_a_plan_for_a_repository_with_changes(plan: Path, tmp_path: Path) -> None:
+    repository = Repository.make(tmp_path / "api")
+    repository.write({"app.py": "changed\n"})
+    plan.write_text(f"{PLAN}workspace = {str(repository.path)!r}")
+    done = run_command("trials", str(plan), "--dry-run")
+    assert re.search(
+        r"workspace: .*there are uncommitted changes \('app.py'\); .* with dirty=\"copy\"",
+        " ".join(done.err.split()),
+    )
 
 
 def test_a_file_that_is_no_plan(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def outliving(folder: Path, name: str) -> None:
 
     Args:
         folder: The folder of that file, and of the agent's profile.
-        name: The agent.
+        name: The agent. Without a script, it answers nothing.
     """
     profiles = folder / "config" / "thinkwell" / "agents"
     code = (

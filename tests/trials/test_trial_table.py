@@ -141,11 +141,12 @@ async def test_lines_say_how_far_all_is_if_nothing_ends_for_long(monkeypatch: py
     assert out.getvalue() == 2 * "[all] Work half of it\n"
 
 
-async def test_nothing_told_is_no_trial() -> None:
-    terminal = Terminal()
-    async with Table(console=terminal.console):
-        pass
-    assert terminal.rows[-1].startswith(" 0/0 trials done")
+async def test_a_start_that_fails_shows_no_table() -> None:
+    terminal, out = Terminal(), io.StringIO()
+    for console in (terminal.console, Console(file=out)):
+        async with Table(console=console):
+            pass
+    assert (terminal.rows, out.getvalue()) == ([""], "")
 
 
 async def test_a_board_that_cannot_be_read_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

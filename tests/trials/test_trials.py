@@ -10,19 +10,28 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from daemons import ON_LINUX, wait_gone
+from daemons import ON_LINUX, is_alive, number_in, wait_gone
 from trials.kills import kill_programs
 from trials.known_agents import know, outliving
 from trials.repositories import Repository, left_of_worktrees
 from warm import TRUE
 
-from thinkwell import Budget, ThinkBuilder, think
+from thinkwell import AgentNotFound, Budget, ThinkBuilder, think
 from thinkwell.testing import script
-from thinkwell.trials import Candidate, Input, Judge, StoreError, WorkerFailed, Worktree, trials
+from thinkwell.trials import (
+    Candidate,
+    Input,
+    Judge,
+    StoreError,
+    WorkerFailed,
+    Worktree,
+    serve_worker,
+    trials,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,6 +140,14 @@ async def test_each_input_is_tried_by_each_agent(
     assert not left_of_worktrees(repository)
 
 
+@pytest.mark.parametrize("options", [{"agents": ["cloude"]}, {"check": Judge("cloude", "It is right.")}])
+async def test_an_agent_that_is_unknown_is_an_error_of_the_call(options: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"agents": ["builtin"], "store": "trials.sqlite", **options}
+    with pytest.raises(AgentNotFound, match="no known agent has that name; did you mean 'claude'"):
+        await trials(QUESTION, inputs=["a"], **given)
+    assert not Path("trials.sqlite").exists()
+
+
 @pytest.mark.long
 async def test_a_check_that_does_not_work_is_an_error() -> None:
     (trial,) = (await trials(QUESTION, inputs=["a"], agents=["builtin"], check=breaks)).trials
@@ -224,18 +241,20 @@ async def test_a_judge_spends_of_the_budget_of_all(tmp_path: Path, monkeypatch: 
 async def test_cancelled_trials_end_their_agents_and_run_again(
     tmp_path: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    know(monkeypatch, tmp_path, stubborn=script.uses("look").hangs(deaf=True))
+    deaf = script.uses("look").hangs(deaf=True)
+    know(monkeypatch, tmp_path, stubborn=deaf, another=deaf)
     running = anyio.Event()
 
     def look(now: Sequence[Trial]) -> None:
-        if all(trial.spent.tool_calls for trial in now):  # the turn has begun
+        if any(trial.spent.tool_calls for trial in now):  # the turn has begun
             running.set()
 
     async def run() -> Report:
         return await trials(
             think().text("Go: "),
             inputs=["a"],
-            agents=["stubborn"],
+            agents=["stubborn", "another"],
+            limit=1,
             workspace=Worktree(repository.path),
             store=tmp_path / "trials.sqlite",
             on_change=look,
@@ -250,20 +269,23 @@ async def test_cancelled_trials_end_their_agents_and_run_again(
         tasks.cancel_scope.cancel()
     assert time.monotonic() - began < 15
     assert not left_of_worktrees(repository)
-    know(monkeypatch, tmp_path, stubborn=script.says("Done."))
+    know(monkeypatch, tmp_path, stubborn=script.says("Done."), another=script.says("Done."))
     report = await run()
-    assert statuses(report) == [(report.trials[0].input, 1, "passed", 2)]
+    assert sorted((trial.status, trial.attempts) for trial in report.trials) == [("passed", 1), ("passed", 2)]
 
 
 @ON_LINUX
-async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
+async def test_a_worker_that_ends_by_a_signal_is_started_again(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     killed: list[int] = []
 
     def kill(now: Sequence[Trial]) -> None:
         if not killed and now[0].status == "running":
             killed.extend(children(b"thinkwell.trials._engine.worker"))
             for process in killed:
-                os.kill(process, signal.SIGKILL)
+                os.kill(process, number)
 
     report = await trials(
         QUESTION, inputs=["a"], agents=["builtin"], store=tmp_path / "trials.sqlite", on_change=kill
@@ -276,9 +298,9 @@ async def test_a_worker_that_cannot_start_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", TRUE)
-    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('broken')")
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['dbos'] = None")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(WorkerFailed, match=r"exit code 1, several times(.|\n)*broken"):
+    with pytest.raises(WorkerFailed, match=r"exit code 1, several times(.|\n)*import of dbos halted"):
         await trials(QUESTION, inputs=["a"], agents=["builtin"])
 
 
@@ -315,6 +337,35 @@ async def test_a_judge_that_does_not_listen_ends_with_the_program(
     await wait_gone(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.long
+@ON_LINUX
+async def test_an_agent_that_only_starts_ends_with_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path)
+    outliving(tmp_path, "waiter")  # without a script, it answers nothing
+    with another_program(tmp_path / "trials.sqlite") as process:
+        pid = await number_in(tmp_path / "pid")
+        process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+    await wait_gone(pid)
+
+
+@pytest.mark.long
+@ON_LINUX
+async def test_an_agent_that_a_worker_tries_out_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path)
+    outliving(tmp_path, "waiter")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: serve_worker(tmp_path / "trials.sqlite", agents=["waiter"]))
+        await number_in(tmp_path / "pid")
+        tasks.cancel_scope.cancel()
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
 async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     know(monkeypatch, tmp_path, waiter=script.hangs())
     store = tmp_path / "trials.sqlite"
@@ -334,30 +385,45 @@ async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ("make", "said"),
     [
         ("CREATE TABLE theirs (x)", "another program's database; name another file"),
-        ("CREATE TABLE thinkwell_store (version INTEGER)", "version 99, and this thinkwell knows 1; use"),
+        (
+            "CREATE TABLE thinkwell_store AS SELECT 0 AS version",
+            "version 0, and this thinkwell knows 1; use the version of thinkwell that made it, or another",
+        ),
     ],
 )
 async def test_stores_that_are_refused(tmp_path: Path, make: str, said: str) -> None:
     store = tmp_path / "trials.sqlite"
     with closing(sqlite3.connect(store)) as file, file:
         file.execute(make)
-        if "thinkwell" in make:
-            file.execute("INSERT INTO thinkwell_store VALUES (99)")
     with pytest.raises(StoreError, match=said):
         await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
 
 
-async def test_a_plan_that_a_worker_cannot_read(tmp_path: Path) -> None:
-    """A newer release has saved it, and the worker is of this one."""
+@pytest.mark.parametrize(
+    ("change", "status", "why"),
+    [
+        (
+            """UPDATE thinkwell_plans SET body = '{"newer": 1}'""",  # a newer release has saved it
+            "cancelled",
+            "this plan cannot be read here (Object contains unknown field",
+        ),
+        (
+            "UPDATE thinkwell_trials SET attempt = 25",
+            "error",
+            "begun 25 times, and its worker died each time",
+        ),
+    ],
+)
+async def test_trials_that_a_worker_cannot_begin(tmp_path: Path, change: str, status: str, why: str) -> None:
     store = tmp_path / "trials.sqlite"
 
-    def change(_: Sequence[Trial]) -> None:
+    def look(_: Sequence[Trial]) -> None:
         with closing(sqlite3.connect(store)) as file, file:
-            file.execute("""UPDATE thinkwell_plans SET body = '{"newer": 1}'""")
+            file.execute(change)
 
-    report = await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store, on_change=change)
-    assert [trial.status for trial in report.trials] == ["cancelled"]
-    assert "this plan cannot be read here (Object contains unknown field" in str(report.trials[0].error)
+    report = await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store, on_change=look)
+    assert [trial.status for trial in report.trials] == [status]
+    assert why in str(report.trials[0].error)
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,7 @@ async def test_no_pickle_is_read(
     assert not done.exists()
 
 
+@pytest.mark.virtual_time
 async def test_waiting_for_many_trials_is_little_work(store: str) -> None:
     waiting = anyio.Event()
 
@@ -174,9 +175,9 @@ async def test_waiting_for_many_trials_is_little_work(store: str) -> None:
             lambda: run(store, ["missing"], count=20_000, worker=False, on_change=look),
         )
         await waiting.wait()
-        began, used = time.monotonic(), time.process_time()
-        await anyio.sleep(5)  # this is what is measured
-        assert time.process_time() - used < (time.monotonic() - began) / 3
+        used = time.process_time()  # whatever else this machine does
+        await anyio.sleep(30)
+        assert time.process_time() - used < 30 / 3
         tasks.cancel_scope.cancel()
 
 

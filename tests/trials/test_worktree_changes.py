@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from trials.repositories import ON_POSIX, Repository, files_of, left_of_worktrees
 
@@ -155,6 +158,51 @@ async def test_changes_that_the_disk_has_no_room_for_change_nothing(small_disk: 
     filler.unlink()
     tree.changes.apply()
     assert {name: (repository.path / name).read_text() for name in changed} == changed
+
+
+KILLING = """
+import os, pathlib, pickle, signal, sys
+text = sys.stdin.read()
+if "second" in text:
+    pickle.loads(pathlib.Path({first!r}).read_bytes()).apply()
+    pathlib.Path({seen!r}).write_text(str(len([*pathlib.Path({git!r}).glob("thinkwell-*")])))
+    os.kill(int(os.environ["VICTIM"]), signal.SIGKILL)
+print(text, end="")
+"""
+
+
+@ON_POSIX
+async def test_what_an_apply_that_was_killed_has_left(
+    repository: Repository, settings: Path, tmp_path: Path
+) -> None:
+    repository.write({".gitattributes": "*.md filter=kill\n"})
+    repository.commit("a filter that kills who applies")
+    first = await changes_of(repository, {"app.py": "first\n"})
+    second = await changes_of(repository, {"docs/guide.md": "second\n"})
+    for name, changes in (("first", first), ("second", second)):
+        (tmp_path / name).write_bytes(pickle.dumps(changes))
+    git, seen = repository.path / ".git", tmp_path / "seen"
+    (tmp_path / "kill.py").write_text(
+        KILLING.format(first=str(tmp_path / "first"), seen=str(seen), git=str(git))
+    )
+    plain = settings.read_text()
+    settings.write_text(
+        f'{plain}[filter "kill"]\n clean = cat\n smudge = {sys.executable} {tmp_path / "kill.py"}\n'
+    )
+    code = "import os, pickle, sys; os.environ['VICTIM'] = str(os.getpid()); "
+    code += "pickle.load(sys.stdin.buffer).apply()"
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    with (tmp_path / "second").open("rb") as given:
+        subprocess.run([sys.executable, "-c", code], stdin=given, env=env, check=False)
+    assert seen.read_text() == "1"  # the other apply, while it lived, has left it alone
+    with anyio.fail_after(30):
+        while (repository.path / "docs" / "guide.md").read_text() != "second\n":  # noqa: ASYNC110 - git's
+            await anyio.sleep(0.01)
+    assert [*git.glob("thinkwell-*")]
+    settings.write_text(plain)
+    third = await changes_of(repository, {"run.sh": "third\n"})
+    third.apply()
+    assert not left_of_worktrees(repository)
 
 
 async def test_where_changes_cannot_go(repository: Repository, settings: Path, tmp_path: Path) -> None:

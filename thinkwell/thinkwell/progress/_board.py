@@ -41,7 +41,7 @@ class Board(anyio.AsyncContextManagerMixin):
     last state. If the function fails, that is logged once, and nothing is drawn any more.
 
     Args:
-        read: Returns what to show. It is called in another thread, about once a second.
+        read: Returns what to show; ``None``: nothing. It is called in another thread, about once a second.
         console: Where to draw; by default standard error.
         style: ``live``: redrawn in place. ``lines``: only appended to. ``auto``: as with `Live`.
 
@@ -52,7 +52,7 @@ class Board(anyio.AsyncContextManagerMixin):
 
     def __init__(
         self,
-        read: Callable[[], BoardState],
+        read: Callable[[], BoardState | None],
         *,
         console: Console | None = None,
         style: BoardStyle = "auto",
@@ -96,7 +96,7 @@ class _BoardLines:
         read: Returns what to show.
     """
 
-    def __init__(self, out: TextIO, read: Callable[[], BoardState]) -> None:
+    def __init__(self, out: TextIO, read: Callable[[], BoardState | None]) -> None:
         self._out = out
         self._read = read
         self._told = set[int]()
@@ -118,6 +118,8 @@ class _BoardLines:
 
     def _write(self, *, end: bool) -> None:
         state = self._read()
+        if state is None:
+            return
         lines = [(f"[{row.status}]", row.label, row.text, row.right) for row in ended_rows(state, self._told)]
         now = time.monotonic()
         if end or (not lines and now - self._quiet_since >= QUIET):

@@ -31,7 +31,7 @@ class BoardRenderer:
         read: Returns what to show.
     """
 
-    def __init__(self, console: Console, read: Callable[[], BoardState]) -> None:
+    def __init__(self, console: Console, read: Callable[[], BoardState | None]) -> None:
         self._screen = Screen(console)
         self._read = read
         self._told = set[int]()
@@ -40,6 +40,8 @@ class BoardRenderer:
     def draw(self, _runs: Sequence[Shown], /) -> None:
         """Draw the current state."""
         state = self._read()
+        if state is None:
+            return
         self._frames += 1
         width = _width(state)
         above = [self._bar(row, width) for row in ended_rows(state, self._told)]
@@ -53,10 +55,10 @@ class BoardRenderer:
     def finish(self, _runs: Sequence[Shown], /) -> None:
         """Draw the end."""
         try:
-            state = self._read()
-            width = _width(state)
-            above = [self._bar(row, width) for row in ended_rows(state, self._told)]
-            self._screen.draw([*above, Text(""), _all(state)], ())
+            if (state := self._read()) is not None:
+                width = _width(state)
+                above = [self._bar(row, width) for row in ended_rows(state, self._told)]
+                self._screen.draw([*above, Text(""), _all(state)], ())
         finally:
             self._screen.release()
 

@@ -43,6 +43,7 @@ def trials(
     the blocking API, and must not block.
 
     Raises:
+        AgentNotFound: An agent is unknown or not installed here, and a worker is to run it here.
         PlanError: A script began the trials again, as it has no ``if __name__ == "__main__":``.
         StoreError: The store cannot be used, or another program uses it.
         WorkerFailed: The worker dies again and again.

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thinkwell.trials import _marks
 from thinkwell.trials._errors import WorktreeError
 
 if TYPE_CHECKING:
@@ -31,28 +32,50 @@ def backed_up(git: Git, names: Sequence[str]) -> Generator[None]:
         WorktreeError: Git has failed, and the files are as they were, or the error says where they are.
     """
     # There, links take no room: it is the same file system.
-    own = Path(git("rev-parse", "--absolute-git-dir"), f"thinkwell-{secrets.token_hex(4)}")
+    git_folder = Path(git("rev-parse", "--absolute-git-dir"))
+    _sweep(git.repository, git_folder)
+    own = git_folder / f"thinkwell-apply-{secrets.token_hex(4)}"
+    files = own / "files"
     try:
-        own.mkdir()
-        missing = _keep(git.repository, names, own)
+        git.locks.append(_marks.claim(own, own))
+        missing = _keep(git.repository, names, files)
     except OSError as exc:
-        shutil.rmtree(own, ignore_errors=True)
+        _forget(git, own)
         raise git.failure(f"nothing was changed: {exc}; if the disk is full, make room") from exc
     try:
         yield
     except BaseException as exc:
         try:
-            _put_back(git.repository, names, own, missing)
+            _put_back(git.repository, names, files, missing)
         except OSError as failure:  # pragma: no cover - a disk that fails in both directions
             raise git.failure(
                 f"only a part was changed, and cannot be put back: {failure}; the files as they were are in "
-                f"{own}: copy them back; changes.save(…) writes the patch"
+                f"{files}: copy them back; changes.save(…) writes the patch"
             ) from exc
-        shutil.rmtree(own, ignore_errors=True)
+        _forget(git, own)
         if isinstance(exc, WorktreeError):
             raise git.failure(f"nothing was changed: {exc.reason}", exc.detail) from None
         raise
+    _forget(git, own)
+
+
+def _forget(git: Git, own: Path) -> None:
+    while git.locks:
+        os.close(git.locks.pop())
     shutil.rmtree(own, ignore_errors=True)
+
+
+def _sweep(root: Path, git_folder: Path) -> None:
+    """Remove what dead processes have left, unless a file is missing: there, that is the only copy."""
+    for left in git_folder.glob("thinkwell-apply-*"):
+        with suppress(OSError):
+            lock = os.open(left / "lock", os.O_RDWR)
+            dead = _marks.take(lock, wait=False) and os.read(lock, 1)
+            kept = (path.relative_to(left / "files") for path in left.glob("files/**/*"))
+            if dead and all(os.path.lexists(root / path) for path in kept):
+                _marks.forget(left, lock)
+            else:
+                os.close(lock)
 
 
 def _keep(root: Path, names: Sequence[str], own: Path) -> list[Path]:

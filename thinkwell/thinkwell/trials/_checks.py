@@ -20,16 +20,17 @@ from thinkwell._display.text import clean
 from thinkwell._terminal.commands import run_command
 from thinkwell.trials._changes import NO_CHANGES, Changes
 from thinkwell.trials._errors import CheckError
+from thinkwell.trials._open_agents import killable
 from thinkwell.trials._purse import Purse, unlimited
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from thinkwell import Agent, Budget
+    from thinkwell import Budget
     from thinkwell.events import JsonValue
 
-__all__ = ("Candidate", "Check", "Command", "Judge", "Verdict", "check_candidate", "run_check")
+__all__ = ("Candidate", "Check", "Command", "Judge", "Verdict", "run_check")
 
 TIMEOUT: Final = 600.0
 """Seconds that a check has."""
@@ -73,18 +74,16 @@ class Command(Struct, frozen=True, tag_field="kind", tag="command", forbid_unkno
 
     The verdict's detail is the end of what it wrote. What it has started ends with it, and at the time limit.
 
-    Args:
-        command: A sequence, or a line that is split as in a shell, without running one.
-        timeout: Seconds after which it has failed.
-        env: Variables in addition to your environment.
-
     Raises:
         ValueError: There is no command, or its quotes do not match.
     """
 
     command: str | tuple[str, ...]
+    """A sequence, or a line that is split as in a shell, without running one."""
     timeout: float = TIMEOUT
+    """Seconds after which it has failed."""
     env: dict[str, str] = {}
+    """Variables in addition to your environment."""
 
     def __post_init__(self) -> None:
         """Check the command."""
@@ -135,49 +134,38 @@ class Judge(Struct, frozen=True, tag_field="kind", tag="judge", forbid_unknown_f
     It sees the input, the result and the changes, and works in the folder of the trial, where it may not do
     what it has to ask for.
 
-    Args:
-        agent: The agent that judges, as in `open_agent`.
-        criteria: What makes a good result, in your words.
-        model: Its model; by default the agent chooses.
-        least: The score from which on the trial has passed, whatever the judge says of that.
-        timeout: Seconds for the judgement.
-
     Raises:
         ValueError: There are no criteria.
     """
 
     agent: str
+    """The name of the agent that judges, as in `open_agent`."""
     criteria: str
+    """What makes a good result, in your words."""
     model: str | None = None
+    """Its model; by default the agent chooses."""
     least: float | None = None
+    """The score from which on the trial has passed, whatever the judge says of that."""
     timeout: float = TIMEOUT
+    """Seconds for the judgement."""
 
     def __post_init__(self) -> None:
         """Check the criteria."""
         if not self.criteria.strip():
             raise ValueError("Judge(…, criteria): say what makes a good result")
 
-    async def check(
-        self,
-        candidate: Candidate,
-        budget: Budget | None = None,
-        opened: Callable[[Agent], object] = lambda _: None,
-    ) -> Verdict:
+    async def check(self, candidate: Candidate) -> Verdict:
         """Ask the judge, and return its verdict.
 
-        Args:
-            candidate: What it judges.
-            budget: What it may spend.
-            opened: Called with the judge's agent when it is open.
-
         Raises:
-            ThinkwellError: It cannot be started, returned no verdict, or has used up the budget.
+            ThinkwellError: It cannot be started, or returned no verdict.
         """
-        purse = Purse(budget or unlimited())
-        async with open_agent(
-            self.agent, cwd=candidate.folder, model=self.model, permissions="deny"
-        ) as agent:
-            opened(agent)
+        return await self._check(candidate, unlimited())
+
+    async def _check(self, candidate: Candidate, budget: Budget) -> Verdict:
+        purse = Purse(budget)
+        opening = open_agent(self.agent, cwd=candidate.folder, model=self.model, permissions="deny")
+        async with killable(opening) as agent:
             asked = (
                 agent.think(_Judged)
                 .text("Judge what another agent has done. Change no files.\n\nThe criteria:\n")
@@ -227,20 +215,11 @@ async def run_check(
         ThinkwellError: A judge has failed.
     """
     candidate = Candidate(input=input, result=result, folder=folder, changes=changes)
-    return await check_candidate(check, candidate, budget)
-
-
-async def check_candidate(
-    check: Check,
-    candidate: Candidate,
-    budget: Budget | None,
-    opened: Callable[[Agent], object] = lambda _: None,
-) -> Verdict:
-    """Do what `run_check` does; call a function with the agent of a judge when it is open."""
+    budget = unlimited() if budget is None else budget
     if isinstance(check, Command):
         return await check.check(candidate)
     if isinstance(check, Judge):
-        return await check.check(candidate, budget, opened)
+        return await check._check(candidate, budget)
     name: str = getattr(check, "__qualname__", repr(check))
     said: object = None
     with anyio.move_on_after(TIMEOUT) as scope:
@@ -259,9 +238,8 @@ async def check_candidate(
         return Verdict(passed=said)
     if not isinstance(said, Verdict):
         raise CheckError(name, f"it returned {said!r:.100}; return True, False or a Verdict")
-    if budget is not None:
-        spent = said.spent
-        budget.charge(tokens=spent.tokens, cost=spent.cost or 0.0, tool_calls=spent.tool_calls)
+    spent = said.spent
+    budget.charge(tokens=spent.tokens, cost=spent.cost or 0.0, tool_calls=spent.tool_calls)
     return said
 
 

@@ -20,10 +20,11 @@ __all__ = (
     "StoreError",
     "WorkerFailed",
     "WorktreeError",
+    "some_of",
 )
 
 NAMED: Final = 10
-"""How many files an error names. All of them are in its attribute."""
+"""How many files, or inputs, an error names."""
 
 
 class CheckError(ThinkwellError):
@@ -90,8 +91,8 @@ class DirtyTree(WorktreeError):
     def __init__(self, repository: str, files: Sequence[str]) -> None:
         super().__init__(
             repository,
-            f"there are uncommitted changes ({_some(files)}); commit or stash them, or take them along with "
-            'Worktree(…, dirty="copy")',
+            f"there are uncommitted changes ({some_of(files)}); commit or stash them, or take them along "
+            'with dirty="copy"',
         )
         self.args: tuple[object, ...] = (repository, tuple(files))
         self.files: tuple[str, ...] = tuple(files)
@@ -107,8 +108,8 @@ class ChangesConflict(WorktreeError):
     def __init__(self, repository: str, files: Sequence[str], detail: str) -> None:
         super().__init__(
             repository,
-            f"the changes do not fit what is there now ({_some(files)}), and nothing was changed; commit or "
-            "stash what is in the way, or put the changes on a branch with changes.branch(…) and merge that",
+            f"the changes do not fit what is there now ({some_of(files)}), and nothing was changed; commit "
+            "or stash what is in the way, or put them on a branch with changes.branch(…) and merge that",
             detail,
         )
         self.args: tuple[object, ...] = (repository, tuple(files), detail)
@@ -169,6 +170,7 @@ class WorkerFailed(ThinkwellError):
         ).rstrip()
 
 
-def _some(files: Sequence[str]) -> str:
-    named = ", ".join(map(repr, files[:NAMED]))
-    return named if len(files) <= NAMED else f"{named} and {len(files) - NAMED} more"
+def some_of(names: Sequence[str]) -> str:
+    """Return the first of many names, and how many more there are."""
+    named = ", ".join(map(repr, names[:NAMED]))
+    return named if len(names) <= NAMED else f"{named} and {len(names) - NAMED} more"

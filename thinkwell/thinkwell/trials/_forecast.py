@@ -24,9 +24,9 @@ class Forecast(Struct, frozen=True, kw_only=True):
     trials: int
     """How many trials there are."""
     kept: int
-    """How many of them are in the store."""
+    """How many are in the store, with those of inputs, agents and repeats that the plan no longer has."""
     ended: int
-    """How many have ended, and do not run again."""
+    """How many of the plan's have ended, and do not run again."""
     at_once: int
     """How many run at a time, in one worker."""
     budget: Limits | None
@@ -65,15 +65,15 @@ def forecast(plan: Plan, kept: Iterable[Trial]) -> Forecast:
 
     Args:
         plan: The plan.
-        kept: Its trials that are in the store.
+        kept: The trials in the store.
     """
     names = set(plan.trials())
-    known = [trial for trial in kept if trial.name in names]
+    known = list(kept)
     costs = [trial.spent.cost for trial in known if trial.spent.cost is not None]
     return Forecast(
         trials=len(names),
         kept=len(known),
-        ended=sum(trial.ended and trial.status != "cancelled" for trial in known),
+        ended=sum(t.name in names and t.ended and t.status != "cancelled" for t in known),
         at_once=plan.limit,
         budget=plan.budget,
         spent=Spent(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -12,6 +13,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from thinkwell import Budget, ThinkBuilder
+from thinkwell._core.exit import find_starter
+from thinkwell.agents import find_agent
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.permissions import PermissionMode  # noqa: TC001 - the same
 from thinkwell.trials._checks import Check, Command, Judge
@@ -87,6 +90,18 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     def value(self, key: str) -> JsonValue:
         """Return the input with a key."""
         return next(given.value for given in self.inputs if given.key == key)
+
+    def find_agents(self) -> None:
+        """Check that its agents, and that of a judge, are known and installed here.
+
+        Raises:
+            AgentNotFound: One is not.
+            AgentStartFailed: The program of one is none.
+            ProfileError: The profile of one cannot be read.
+        """
+        judges = [self.check.agent] if isinstance(self.check, Judge) else []
+        for name in (*self.agents, *judges):
+            find_starter(find_agent(name), Path.cwd())
 
     def checker(self) -> Check | None:
         """Return the check.

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from thinkwell import JsonSchema, ThinkBuilder, think
 from thinkwell._display.urls import without_password
-from thinkwell.agents import find_agent
 from thinkwell.permissions import PermissionMode  # noqa: TC001 - type of a field
 from thinkwell.trials._checks import Check, Command, Judge
 from thinkwell.trials._errors import PlanError, WorktreeError
@@ -120,14 +119,15 @@ class PlanFile:
         self._source = source
         self._options = options
         self._recordings = recordings
-        if "://" not in store:
-            for agent in options["agents"]:
-                if agent != "builtin":
-                    find_agent(agent)
+        travels = "://" in store
         try:
-            self._plan = make_plan(**options, travels="://" in store)
-        except (TypeError, ValueError, OSError, WorktreeError) as exc:
+            self._plan = make_plan(**options, travels=travels)
+        except (TypeError, ValueError) as exc:
             raise PlanError(str(source), str(exc)) from exc
+        except (OSError, WorktreeError) as exc:
+            raise PlanError(str(source), f"workspace: {exc}") from exc
+        if not travels:
+            self._plan.find_agents()
 
     def __repr__(self) -> str:
         return f"PlanFile({str(self._source)!r})"
@@ -175,7 +175,7 @@ def read_plan(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | N
 
     Raises:
         PlanError: The file cannot be used; the error names the key.
-        AgentNotFound: An agent is unknown, and the trials run on this machine.
+        AgentNotFound: An agent is unknown or not installed, and the trials run on this machine.
     """
     source = Path(path)
     folder = source.absolute().parent
@@ -193,14 +193,13 @@ def read_plan(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | N
 
 
 def _store(file: File, folder: Path, source: Path) -> str:
-    if file.store is not None and without_password(file.store) != file.store:
+    store = file.store or f"{source.stem}.sqlite"
+    if without_password(store) != store:
         raise ValueError(
             "store: a password does not belong in this file; put the address in the environment variable "
             "THINKWELL_DB, or in a file that only you can read, and name that with --db-file"
         )
-    if file.store is not None and "://" in file.store:
-        return file.store
-    return str(_path(folder, file.store or f"{source.stem}.sqlite"))
+    return store if "://" in store else str(_path(folder, store))
 
 
 def _options(file: File, folder: Path) -> dict[str, Any]:

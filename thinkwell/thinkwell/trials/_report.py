@@ -11,13 +11,13 @@ import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
-from thinkwell.trials._errors import NonePassed
+from thinkwell.trials._errors import NonePassed, some_of
 from thinkwell.trials._statistics import AgentSummary, summarize
 from thinkwell.trials._trial import Spent, Status  # noqa: TC001 - types of fields
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import pandas as pd
     import polars as pl
@@ -98,7 +98,7 @@ class Report:
         """
         trials = [trial for trial in self.trials if trial.input == input]
         if not trials:
-            raise ValueError(f"report.best({input!r}): there is no such input, but {_some(self.inputs)}")
+            raise ValueError(f"report.best({input!r}): there is no such input, but {some_of(self.inputs)}")
         passed = [trial for trial in trials if trial.status == "passed"]
         if not passed:
             raise NonePassed(input, Counter(trial.status for trial in trials))
@@ -171,8 +171,3 @@ class Report:
 def _rank(trial: Trial) -> tuple[float, ...]:
     score, cost = trial.score, trial.spent.cost
     return score is None, -(score or 0.0), cost is None, cost or 0.0, trial.seconds
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:10]))
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"

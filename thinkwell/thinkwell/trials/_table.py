@@ -71,12 +71,14 @@ class Table(anyio.AsyncContextManagerMixin):
         if self._ended_before is None:
             self._ended_before = sum(trial.ended for trial in trials)
 
-    def _state(self) -> BoardState:
+    def _state(self) -> BoardState | None:
         trials = self._trials
+        if self._ended_before is None:
+            return None
         ended = sum(trial.ended for trial in trials)
         elapsed = time.monotonic() - self._began
         right = [*total_cost(trials), numbers.clock(elapsed)]
-        new = ended - (self._ended_before or 0)
+        new = ended - self._ended_before
         if new > 0 and ended < len(trials):
             right.append(f"about {numbers.clock(elapsed * (len(trials) - ended) / new)} left")
         return BoardState(

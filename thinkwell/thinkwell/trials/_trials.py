@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from anyio import to_thread
 
 from thinkwell.trials._engine.settings import LEASE
+from thinkwell.trials._plan import make_plan
+from thinkwell.trials._report import Report
 
 if TYPE_CHECKING:
     import os
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from thinkwell.permissions import PermissionMode
     from thinkwell.trials._checks import Check
     from thinkwell.trials._engine.settings import Pace, Ready
-    from thinkwell.trials._report import Report
     from thinkwell.trials._travel import Repository
     from thinkwell.trials._trial import Trial
     from thinkwell.trials._worktree import Worktree
@@ -75,6 +76,7 @@ async def trials(
         on_change: Called with all trials when one has changed; they are without results and changes.
 
     Raises:
+        AgentNotFound: An agent is unknown or not installed here, and a worker is to run it here.
         PlanError: A script began the trials again, as it has no ``if __name__ == "__main__":``.
         StoreError: The store cannot be used, or another program uses it.
         WorkerFailed: The worker dies again and again.
@@ -82,8 +84,6 @@ async def trials(
         ValueError: An argument is out of range, or two inputs have the same key.
     """
     from thinkwell.trials._engine.running import run_plan  # imports SQLAlchemy
-    from thinkwell.trials._plan import make_plan
-    from thinkwell.trials._report import Report
 
     making = partial(
         make_plan,

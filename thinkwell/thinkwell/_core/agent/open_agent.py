@@ -354,6 +354,7 @@ async def _opened(
                 transport = await stack.enter_async_context(transport)
             process = transport if isinstance(transport, StdioTransport) else None
             if process is not None:
+                hold.hurry = process.kill
                 process.on_stderr = StderrLines(runs.stderr).feed
             tasks = await stack.enter_async_context(background_tasks())
             if recorder is not None:

@@ -15,19 +15,20 @@ from thinkwell import open_agent
 from thinkwell._display import phases
 from thinkwell._display.summary import error_words
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._checks import Candidate, check_candidate
-from thinkwell.trials._engine.values import NO_CHANGES, Ended, Running
-from thinkwell.trials._purse import unlimited
+from thinkwell.trials._changes import NO_CHANGES
+from thinkwell.trials._checks import run_check
+from thinkwell.trials._engine.values import Ended, Running
+from thinkwell.trials._open_agents import killable
 
 if TYPE_CHECKING:
-    from thinkwell import Agent, Budget, ThoughtStream
+    from thinkwell import ThoughtStream
     from thinkwell.events import JsonValue
     from thinkwell.trials._checks import Check
     from thinkwell.trials._engine.values import Name
-    from thinkwell.trials._plan import Limits, Plan
+    from thinkwell.trials._plan import Plan
     from thinkwell.trials._purse import Purse
 
-__all__ = ("Progress", "run_attempt", "total_budget", "words_of")
+__all__ = ("Progress", "run_attempt", "words_of")
 
 
 class Progress:
@@ -40,12 +41,7 @@ class Progress:
     def __init__(self, purse: Purse) -> None:
         self.purse = purse
         self._words = "preparing"
-        self._agent: Agent | None = None
         self._run: ThoughtStream[object] | None = None
-
-    def opened(self, agent: Agent) -> None:
-        """Note the agent that works from now on."""
-        self._agent = agent
 
     def begin(self, _input: object, run: ThoughtStream[object]) -> None:
         """Note the run."""
@@ -60,23 +56,12 @@ class Progress:
         words = self._words if self._run is None else phases.words(self._run.view)
         return Running(phase=words, spent=self.purse.counted)
 
-    def kill(self) -> None:
-        """Kill the agent, that of a judge too."""
-        if self._agent is not None:
-            self._agent.kill()
-
-
-def total_budget(limits: Limits | None) -> Budget:
-    """Return a budget for all trials of a plan that run in this process."""
-    return unlimited() if limits is None else limits.budget()
-
 
 async def run_attempt(
     plan: Plan,
     name: Name,
     progress: Progress,
-    *,
-    recording: str | None = None,
+    recording: str | None,
 ) -> Ended:
     """Run a trial once, and return what it has come to. Cancelling this ends its agent.
 
@@ -84,7 +69,7 @@ async def run_attempt(
         plan: The plan.
         name: The trial.
         progress: What it has come to so far, and what it may spend.
-        recording: The file for a recording of the run.
+        recording: The file for a recording of the run; ``None``: there is none.
     """
     began = time.monotonic()
     try:
@@ -101,9 +86,8 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
     async with AsyncExitStack() as stack:
         tree = None if plan.workspace is None else await to_thread.run_sync(plan.workspace.worktree)
         folder = Path.cwd() if tree is None else Path(await stack.enter_async_context(tree))
-        opened = open_agent(agent_name, cwd=folder, permissions=plan.permissions, record=recording)
-        async with opened as agent:
-            progress.opened(agent)
+        opening = open_agent(agent_name, cwd=folder, permissions=plan.permissions, record=recording)
+        async with killable(opening) as agent:
             outcomes = agent.map(
                 lambda _: builder,
                 [given],
@@ -129,8 +113,14 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
 async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, progress: Progress) -> Ended:
     progress.check()
     try:
-        candidate = Candidate(input=given, result=ended.result, folder=folder, changes=ended.changes)
-        verdict = await check_candidate(check, candidate, progress.purse, progress.opened)
+        verdict = await run_check(
+            check,
+            input=given,
+            result=ended.result,
+            folder=folder,
+            changes=ended.changes,
+            budget=progress.purse,
+        )
     except Exception as exc:  # the result is there, but not what it is worth
         failed = _failed(exc)
         return replace(ended, status=failed.status, error=failed.error)

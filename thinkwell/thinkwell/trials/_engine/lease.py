@@ -59,10 +59,8 @@ class Lease:
         Raises:
             StoreError: The store cannot be used.
         """
-        try:
+        with self._store.translated("used"):
             self._lock()
-        except SQLAlchemyError as exc:
-            raise self._store.error(f"it does not answer ({exc}); check that it runs") from exc
         self._store.enter(self._worker, agents=agents, host=host, lease=self._seconds)
         self.settled.set()
         self._thread.start()

@@ -96,10 +96,8 @@ async def _let_leave(process: Process) -> None:
     assert process.stdin is not None
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         await process.stdin.send(b"leave\n")
-    with anyio.move_on_after(PATIENCE):
+    with anyio.move_on_after(PATIENCE):  # then the end of the process's block kills it
         await process.wait()
-    if process.returncode is None:
-        process.kill()
 
 
 async def _read(stream: ByteReceiveStream, take: Callable[[str], object]) -> None:

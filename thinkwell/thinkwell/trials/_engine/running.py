@@ -75,9 +75,13 @@ async def run_plan(
         on_change: Called with the trials when one has changed; they are without results and changes.
 
     Raises:
+        AgentNotFound: An agent is unknown or not installed here, and a worker is started.
         StoreError: The store cannot be used, or another program uses it.
         WorkerFailed: The worker dies again and again.
     """
+    worker = worker or "://" not in str(store)  # a file has one worker, that of its owner
+    if worker:
+        await to_thread.run_sync(plan.find_agents)
     folder = await to_thread.run_sync(_recordings, recordings)
     with _opened(store) as kept, owned(kept, "owner"):
         settings = Settings(
@@ -90,7 +94,7 @@ async def run_plan(
         run = _Run(kept, plan, on_change)
         await to_thread.run_sync(run.save)
         try:
-            return await run.go(settings if worker or kept.embedded else None)
+            return await run.go(settings if worker else None)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(kept.cancel, run.id, "cancelled")
@@ -178,7 +182,8 @@ class _Run:
 
         async def work(settings: Settings) -> None:
             try:
-                await run_worker(settings, lambda _: None)
+                while True:  # it may have been asked to leave, by a signal
+                    await run_worker(settings, lambda _: None)
             except Exception as exc:  # the loop below may be about to end
                 failures.append(exc)
                 tasks.cancel_scope.cancel()

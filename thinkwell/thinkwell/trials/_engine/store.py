@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from thinkwell.trials._changes import Changes
+from thinkwell.trials._changes import NO_CHANGES, Changes
 from thinkwell.trials._engine import tables as t
-from thinkwell.trials._engine.values import NO_CHANGES, Attempt, Ended, Name, Running, WorkerRow
+from thinkwell.trials._engine.values import Attempt, Ended, Name, Running, WorkerRow
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._trial import Spent, Trial
 
@@ -85,8 +85,9 @@ class Store:
     def save(self, plan: str, body: str, names: Sequence[Name]) -> None:
         """Save a plan with its trials, those that are new; let those that were cancelled wait again."""
         with self._working("written") as tx:
-            _write(tx, t.plans, {"id": plan}, {"body": body}, {"revision": 0})
-            tx.execute(t.plans.update().where(t.plans.c.id == plan).values(revision=t.plans.c.revision + 1))
+            newer = t.plans.update().where(t.plans.c.id == plan)
+            if not tx.execute(newer.values(body=body, revision=t.plans.c.revision + 1)).rowcount:
+                tx.execute(t.plans.insert().values(id=plan, body=body, revision=1))
             of_plan = t.trials.c.plan == plan
             found = tx.execute(sa.select(*_NAME).where(of_plan))
             known = {(row.input, row.agent, row.repeat) for row in found}
@@ -158,13 +159,13 @@ class Store:
         """Note that these are in a queue."""
         with self._working("written") as tx:
             for plan, name, dispatch in trials:
-                where = (*_is(t.trials, plan, name), t.trials.c.dispatch == dispatch)
+                where = (*_is(plan, name), t.trials.c.dispatch == dispatch)
                 tx.execute(t.trials.update().where(*where).values(dispatched=True))
 
     def dispatch_again(self, plan: str, name: Name, dispatch: int) -> None:
         """Note that a trial is in no queue any more, though it has not ended."""
         with self._working("written") as tx:
-            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
+            where = (*_is(plan, name), _OPEN, t.trials.c.dispatch == dispatch)
             tx.execute(t.trials.update().where(*where).values(**_DISPATCH_AGAIN))
 
     # Attempts
@@ -179,7 +180,7 @@ class Store:
         with self._working("written") as tx:
             if not _alive(tx, worker):
                 raise LeaseLost
-            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
+            where = (*_is(plan, name), _OPEN, t.trials.c.dispatch == dispatch)
             more = tx.execute(
                 t.trials.update()
                 .where(*where)
@@ -219,8 +220,8 @@ class Store:
                 if not tx.execute(sa.select(sa.exists().where(*_newest(attempt)))).scalar()
             ]
 
-    def end(self, attempt: Attempt, ended: Ended) -> bool:
-        """End a trial, if this attempt is the newest; return whether it is."""
+    def end(self, attempt: Attempt, ended: Ended) -> None:
+        """End a trial, if this attempt is the newest."""
         values = {
             "status": ended.status,
             "phase": "",
@@ -236,10 +237,9 @@ class Store:
             changed = tx.execute(t.trials.update().where(*_newest(attempt)).values(**values))
             if changed.rowcount:
                 self._charge(tx, attempt, ended.spent)
-        return bool(changed.rowcount)
 
     def give_back(self, attempt: Attempt, spent: Spent) -> None:
-        """Let a trial wait again, as its worker leaves."""
+        """Let a trial wait again, as its worker leaves, if the attempt is still wanted."""
         with self._working("written") as tx:
             changed = tx.execute(
                 t.trials.update().where(*_newest(attempt)).values(status="waiting", phase="")
@@ -282,13 +282,7 @@ class Store:
         with self._working("read") as tx:
             rows = tx.execute(sa.select(t.workers, late)).all()
         return [
-            WorkerRow(
-                id=row.id,
-                agents=tuple(json.loads(row.agents)),
-                host=row.host,
-                late=bool(row.late),
-            )
-            for row in rows
+            WorkerRow(id=row.id, agents=tuple(json.loads(row.agents)), late=bool(row.late)) for row in rows
         ]
 
     @property
@@ -314,8 +308,10 @@ class Store:
             return
         found = tx.execute(sa.select(t.versions.c.version)).scalar_one()
         if found != VERSION:
-            newer = f"its tables have version {found}, and this thinkwell knows {VERSION}"
-            raise self.error(f"{newer}; use the version of thinkwell that made it, or a newer one")
+            raise self.error(
+                f"its tables have version {found}, and this thinkwell knows {VERSION}; use the version of "
+                "thinkwell that made it, or another store"
+            )
 
     @contextmanager
     def _working(self, what: str) -> Generator[sa.Connection]:
@@ -405,23 +401,6 @@ def _reason(exc: SQLAlchemyError, what: str) -> str:
     return f"it could not be {what} ({reason}); check that it runs, and start again: what has ended is kept"
 
 
-def _write(
-    tx: sa.Connection, table: sa.Table, key: dict[str, Any], values: dict[str, Any], first: dict[str, Any]
-) -> None:
-    """Write a row: change it, or add it.
-
-    Args:
-        tx: The transaction.
-        table: The table.
-        key: The columns that name the row.
-        values: What to write.
-        first: What to write besides, if it is new.
-    """
-    where = [table.c[name] == value for name, value in key.items()]
-    if not tx.execute(table.update().where(*where).values(**values)).rowcount:
-        tx.execute(table.insert().values(**key, **values, **first))
-
-
 def _new_row(plan: str, name: Name) -> dict[str, Any]:
     given, agent, repeat = name
     return {
@@ -439,9 +418,9 @@ def _new_row(plan: str, name: Name) -> dict[str, Any]:
     }
 
 
-def _is(table: sa.Table, plan: str, name: Name) -> tuple[sa.ColumnElement[bool], ...]:
-    given, agent, repeat = name
-    return table.c.plan == plan, table.c.input == given, table.c.agent == agent, table.c.repeat == repeat
+def _is(plan: str, name: Name) -> tuple[sa.ColumnElement[bool], ...]:
+    is_name = (column == value for column, value in zip(_NAME, name, strict=True))
+    return t.trials.c.plan == plan, *is_name
 
 
 def _attempt_key(attempt: Attempt) -> dict[str, Any]:
@@ -459,7 +438,7 @@ def _newest(attempt: Attempt) -> tuple[sa.ColumnElement[bool], ...]:
     """Select a trial if this attempt is its newest, still wanted, and of a worker with a lease."""
     holds = sa.exists().where(t.workers.c.id == attempt.worker)
     running = t.trials.c.status == "running"
-    return (*_is(t.trials, attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
+    return (*_is(attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
 
 
 def _alive(tx: sa.Connection, worker: str) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from thinkwell.trials._changes import Changes
+from thinkwell.trials._changes import NO_CHANGES, Changes
 from thinkwell.trials._trial import Spent, Status
 
-__all__ = ("NO_CHANGES", "Attempt", "Ended", "Name", "Running", "WorkerRow")
-
-NO_CHANGES: Final = Changes(repository="", _parts=())
+__all__ = ("Attempt", "Ended", "Name", "Running", "WorkerRow")
 
 Name: TypeAlias = tuple[str, str, int]
 """What names a trial in a plan: input, agent, and the number of the repeat."""
@@ -53,6 +51,5 @@ class WorkerRow(Struct, frozen=True, kw_only=True):
     id: str
     agents: tuple[str, ...]
     """The agents that it can run."""
-    host: str
     late: bool
     """Whether its lease has run out."""

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
@@ -26,14 +27,15 @@ from anyio import to_thread
 from thinkwell import open_agent
 from thinkwell._terminal.ctrl_c import signal_received
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._engine.attempt import Progress, run_attempt, total_budget, words_of
+from thinkwell.trials._engine.attempt import Progress, run_attempt, words_of
 from thinkwell.trials._engine.lease import Lease, bury, owned
 from thinkwell.trials._engine.settings import LEAVE, LOST, NO_STORE, Ready, Settings
 from thinkwell.trials._engine.store import Store
 from thinkwell.trials._engine.values import Attempt, Running
 from thinkwell.trials._errors import StoreError
+from thinkwell.trials._open_agents import kill_all, killable
 from thinkwell.trials._plan import Plan
-from thinkwell.trials._purse import Purse
+from thinkwell.trials._purse import Purse, unlimited
 from thinkwell.trials._trial import Spent
 
 if TYPE_CHECKING:
@@ -57,12 +59,8 @@ RETRY: Final = 0.5
 ORPHANED: Final = 4.0
 """Seconds to leave when the program has died."""
 
-PROBE: Final = 120.0
-"""Seconds for an agent to show that it starts and is logged in; it may be installed first."""
-
 PREDECESSOR: Final = 10.0
 """Seconds to wait for the worker of a program that has died, which is leaving."""
-
 
 NOTHING: Final = Spent()
 
@@ -82,7 +80,7 @@ class _Kept:
     def __init__(self, revision: int | None, plan: Plan) -> None:
         self.revision = revision
         self.plan = plan
-        self.total: Budget = total_budget(plan.budget)
+        self.total: Budget = unlimited() if plan.budget is None else plan.budget.budget()
         self.elsewhere = Spent()
 
     def charge(self, spent: Spent, before: Spent = NOTHING) -> None:
@@ -116,6 +114,9 @@ class _Worker:
         self.id: Final = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.lease: Final = Lease(store, self.id, self._lost, settings.lease)
         self.exit_code = 0
+        self.probing: Final = anyio.CancelScope()
+        """Around the time in which it finds out which agents can be run here."""
+        self.leaving = False
         self._settings = settings
         self._store = store
         self._portal = portal
@@ -124,7 +125,6 @@ class _Worker:
         self._plans = dict[str, _Kept]()
         self._mutex = threading.Lock()
         """For the plans, of which each has one budget."""
-        self._leaving = False
         self._over = anyio.Event()
 
     @property
@@ -142,7 +142,7 @@ class _Worker:
             threading.Event().wait()
 
     def _lost(self, why: str) -> None:
-        end_within(LEAVE, LOST)
+        _later(LEAVE, _end, LOST)
         print(f"{self._store}: {why}", file=sys.stderr, flush=True)  # noqa: T201
         self._portal.start_task_soon(self.leave, LOST)
 
@@ -200,24 +200,23 @@ class _Worker:
 
     # In the event loop
 
-    async def leave(self, exit_code: int = 0, *, hurried: bool = False) -> None:
+    def leave(self, exit_code: int = 0, *, hurried: bool = False) -> None:
         """Cancel the attempts; when they have ended, the worker ends.
 
         Args:
             exit_code: Its exit code.
-            hurried: Whether to kill agents that have not ended after half of the time.
+            hurried: Whether to kill agents that have not ended after two seconds.
         """
-        if not self._leaving:
-            self._leaving = True
+        if hurried:
+            _later(ORPHANED / 2, kill_all)
+        if not self.leaving:
+            self.leaving = True
             self.exit_code = exit_code
+            self.probing.cancel()
             for each in self._live.values():
                 each.scope.cancel()
         if not self._live:
             self._over.set()
-        elif hurried:
-            await anyio.sleep(ORPHANED / 2)
-            for each in self._live.values():
-                each.progress.kill()
 
     async def serve(self, dispatcher: Dispatcher) -> None:
         """Work until it is time to leave."""
@@ -248,7 +247,7 @@ class _Worker:
 
     async def _trial(self, plan: str, name: Name, dispatch: int) -> None:
         async with self._slots:
-            if self._leaving:
+            if self.leaving:
                 await anyio.sleep_forever()
             begun = await self._surely(lambda: self._begin(plan, name, dispatch))
             if begun is not None:
@@ -259,22 +258,18 @@ class _Worker:
         self._live[attempt] = live = _Live(scope, kept.total)
         ended: Ended | None = None
         with scope:
-            if self._leaving:
+            if self.leaving:  # pragma: no cover - it was asked to meanwhile
                 scope.cancel()
-            ended = await run_attempt(
-                kept.plan,
-                attempt.name,
-                live.progress,
-                recording=self._recording(attempt),
-            )
+            recording = self._recording(attempt)
+            ended = await run_attempt(kept.plan, attempt.name, live.progress, recording)
         with anyio.CancelScope(shield=True):
             if ended is not None:
                 await self._surely(partial(self._end, attempt, ended))
-            elif self._leaving:
+            else:
                 await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
         del self._live[attempt]
-        if self._leaving:
-            await self.leave()
+        if self.leaving:
+            self.leave()
             await anyio.sleep_forever()
 
     async def _surely(self, do: Callable[[], T]) -> T:
@@ -283,7 +278,7 @@ class _Worker:
             try:
                 return await to_thread.run_sync(do)
             except StoreError as exc:
-                if self._leaving and self.exit_code == LOST:
+                if self.leaving and self.exit_code == LOST:
                     raise
                 print(exc, file=sys.stderr, flush=True)  # noqa: T201
                 await anyio.sleep(RETRY)
@@ -295,32 +290,24 @@ class _Worker:
         return str(Path(self._settings.recordings) / f"{digest}-{attempt.number}.ndjson")
 
 
-async def _refusal(agent: str) -> str | None:
-    """Return why an agent cannot be run here; ``None``: it starts, and opens a session."""
-    try:
-        with anyio.fail_after(PROBE):
-            async with open_agent(agent) as opened, opened.session():
-                return None
-    except TimeoutError:
-        return f"it was not ready within {PROBE:g} s"
-    except Exception as exc:  # whatever it is, this agent cannot be run here
-        return words_of(exc)
-
-
-async def _ready(settings: Settings, worker: str) -> Ready:
-    """Find out which agents can be run here."""
+async def _ready(settings: Settings, worker: _Worker) -> Ready:
+    """Find out which agents can be run here: those that start, and open a session."""
     refused = dict[str, str]()
 
     async def probe(agent: str) -> None:
-        if why := await _refusal(agent):
-            refused[agent] = why
+        try:
+            async with killable(open_agent(agent)) as opened, opened.session():
+                pass
+        except Exception as exc:  # whatever it is, this agent cannot be run here
+            refused[agent] = words_of(exc)
 
     if settings.probe:
-        async with anyio.create_task_group() as tasks:
-            for agent in settings.agents:
-                tasks.start_soon(probe, agent)
+        with worker.probing:
+            async with anyio.create_task_group() as tasks:
+                for agent in settings.agents:
+                    tasks.start_soon(probe, agent)
     agents = tuple(agent for agent in settings.agents if agent not in refused)
-    return Ready(worker=worker, agents=agents, refused=refused)
+    return Ready(worker=worker.id, agents=agents, refused=refused)
 
 
 async def _main(settings: Settings) -> NoReturn:
@@ -329,32 +316,37 @@ async def _main(settings: Settings) -> NoReturn:
     with owned(store, "worker", PREDECESSOR):
         async with anyio.from_thread.BlockingPortal() as portal:
             worker = _Worker(settings, store, portal)
+
+            def asked() -> None:
+                _later(LEAVE, _end, 1)
+                worker.leave()
+
             _leave_on_end_of_input(portal, worker)
-            ready = await _ready(settings, worker.id)
-            if not ready.agents:
-                _say(ready)
-                _end(0)
-            from thinkwell.trials._engine.dispatcher import Dispatcher  # imports DBOS
-
-            dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
-            await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
-            launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
-            with store.translated("written"):
-                await to_thread.run_sync(launch)
-            _say(ready)
-            async with anyio.create_task_group() as tasks:
-
-                def asked() -> None:
-                    end_within(LEAVE, 1)
-                    tasks.start_soon(worker.leave)
-
-                # Not with the event loop, which has no signals on Windows.
-                with signal_received(signal.SIGTERM, asked), signal_received(signal.SIGINT, asked):
-                    await worker.serve(dispatcher)
-            await to_thread.run_sync(worker.lease.end)
+            # Not with the event loop, which has no signals on Windows.
+            with signal_received(signal.SIGTERM, asked), signal_received(signal.SIGINT, asked):
+                await _work(settings, store, worker)
             await portal.stop(cancel_remaining=True)  # trials that wait for their turn
             exit_code = worker.exit_code
     _end(exit_code)
+
+
+async def _work(settings: Settings, store: Store, worker: _Worker) -> None:
+    ready = await _ready(settings, worker)
+    if worker.leaving:
+        return
+    if not ready.agents:
+        _say(ready)
+        return
+    from thinkwell.trials._engine.dispatcher import Dispatcher  # imports DBOS
+
+    dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
+    await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
+    launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
+    with store.translated("written"):
+        await to_thread.run_sync(launch)
+    _say(ready)
+    await worker.serve(dispatcher)
+    await to_thread.run_sync(worker.lease.end)
 
 
 def _say(ready: Ready) -> None:
@@ -368,21 +360,23 @@ def _leave_on_end_of_input(portal: anyio.from_thread.BlockingPortal, worker: _Wo
         asked = bool(sys.stdin.buffer.readline())
         if not asked and worker.idle:
             _end(0)  # without having waited until DBOS is imported
-        end_within(LEAVE if asked else ORPHANED, 1)
+        _later(LEAVE if asked else ORPHANED, _end, 1)
         portal.start_task_soon(partial(worker.leave, hurried=not asked))
 
     threading.Thread(target=wait, daemon=True).start()
 
 
-def end_within(seconds: float, exit_code: int) -> None:
-    """End the process after a time, whatever happens until then."""
-    timer = threading.Timer(seconds, _end, (exit_code,))
+def _later(seconds: float, do: Callable[..., object], *args: object) -> None:
+    """Do something after a time, in a thread, whatever happens until then."""
+    timer = threading.Timer(seconds, do, args)
     timer.daemon = True
     timer.start()
 
 
 def _end(exit_code: int) -> NoReturn:
-    """End the process. Threads of DBOS are in trials that another worker goes on with."""
+    """End the process, and its agents. Threads of DBOS are in trials that another worker goes on with."""
+    with suppress(Exception):  # the event loop may be about to end them itself
+        kill_all()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(exit_code)
