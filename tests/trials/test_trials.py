@@ -24,6 +24,7 @@ from thinkwell import AgentNotFound, Budget, ThinkBuilder, think
 from thinkwell.testing import script
 from thinkwell.trials import (
     Candidate,
+    Command,
     Input,
     Judge,
     StoreError,
@@ -180,6 +181,42 @@ async def test_what_has_ended_is_not_run_again(tmp_path: Path) -> None:
     assert statuses(again) == [(key, n, "passed", 1) for n in (1, 2) for key in "12"]
     assert (tmp_path / "calls").read_text() == "xxxx"
     assert sorted(path.name for path in tmp_path.glob("trials.*")) == ["trials.sqlite"]
+
+
+async def test_errors_run_again_only_where_that_is_said(tmp_path: Path) -> None:
+    mended = tmp_path / "mended"
+
+    async def run(*, rerun_errors: bool = False) -> Report:
+        return await trials(
+            QUESTION,
+            inputs=[Input("one", key="1")],
+            agents=["builtin"],
+            check=Command((str(mended),)),
+            store=tmp_path / "trials.sqlite",
+            rerun_errors=rerun_errors,
+        )
+
+    assert statuses(await run()) == [("1", 1, "error", 1)]
+    mended.write_text("#!/bin/sh\n", "utf-8")
+    mended.chmod(0o755)
+    assert statuses(await run()) == [("1", 1, "error", 1)]
+    assert statuses(await run(rerun_errors=True)) == [("1", 1, "passed", 2)]
+    assert statuses(await run(rerun_errors=True)) == [("1", 1, "passed", 2)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"task": "Solve it"}, r"task='Solve it': give a task: think\(\)\.text\('Solve it'\)"),
+        ({"workspace": "."}, r"workspace='.': give a Worktree\('.'\) or a Repository"),
+        ({"check": "pytest -q"}, r"check='pytest -q': give Command\('pytest -q'\), a Judge or a function"),
+        ({"budget": 5}, r"budget=5: give a Budget, such as Budget\(max_cost=5\)"),
+    ],
+)
+async def test_what_a_plan_file_says_by_a_text_is_an_object_here(wrong: dict[str, Any], told: str) -> None:
+    given: dict[str, Any] = {"task": QUESTION, "inputs": ["a"], "agents": ["builtin"]} | wrong
+    with pytest.raises(TypeError, match=told):
+        await trials(given.pop("task"), **given)
 
 
 @pytest.mark.long

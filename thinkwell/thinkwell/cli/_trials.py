@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,6 +21,8 @@ from thinkwell.cli._options import JsonOption, QuietOption, file_option
 from thinkwell.cli._process import Ending, log_to_stderr
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from thinkwell.trials import Forecast, PlanFile, Report
 
 EXTRAS: Final = {"sqlalchemy": "trials", "dbos": "trials", "scipy": "trials"}
@@ -35,6 +38,9 @@ def trials(
         typer.Option(
             "--resume", help="Go on where an earlier call ended; what has ended does not run again."
         ),
+    ] = False,
+    rerun_errors: Annotated[
+        bool, typer.Option("--rerun-errors", help="Run those again, too, that ended with an error.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would run and what it may cost. Nothing is started.")
@@ -77,12 +83,13 @@ def trials(
             file = read_plan(plan, store=database(db, db_file))
         except PlanError as exc:
             raise typer.BadParameter(str(exc), param_hint="PLAN") from None
-        forecast = anyio.run(file.forecast)
+        forecast = anyio.run(partial(file.forecast, rerun_errors=rerun_errors))
         if dry_run:
             typer.echo(msgspec.json.encode(forecast).decode() if as_json else str(forecast))
             return
         _check_resume(forecast, file, resume=resume)
-        raise typer.Exit(anyio.run(_run, file, not no_worker, report, as_json, quiet))
+        run = partial(file.run, worker=not no_worker, rerun_errors=rerun_errors)
+        raise typer.Exit(anyio.run(_run, run, report, as_json, quiet))
 
 
 def _check_resume(forecast: Forecast, file: PlanFile, *, resume: bool) -> None:
@@ -97,14 +104,16 @@ def _check_resume(forecast: Forecast, file: PlanFile, *, resume: bool) -> None:
         )
 
 
-async def _run(file: PlanFile, worker: bool, report_file: Path | None, as_json: bool, quiet: bool) -> int:
+async def _run(
+    run: Callable[..., Awaitable[Report]], report_file: Path | None, as_json: bool, quiet: bool
+) -> int:
     from thinkwell.trials import Table
 
     log_to_stderr()
     ending, table = Ending(), Table()
     with ending.signals(), ending.scope:
         async with nullcontext() if quiet else table:
-            report = await file.run(worker=worker, on_change=table)
+            report = await run(on_change=table)
         if report_file is not None:
             await report.save(report_file)
         typer.echo(report.to_json() if as_json else _summary(report))

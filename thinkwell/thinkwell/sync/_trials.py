@@ -33,6 +33,7 @@ def trials(
     idle_timeout: float | None = None,
     permissions: PermissionMode = "allow",
     worker: bool = True,
+    rerun_errors: bool = False,
     recordings: str | os.PathLike[str] | None = None,
     on_change: Callable[[Sequence[Trial]], object] = lambda _: None,
 ) -> Report:
@@ -68,6 +69,7 @@ def trials(
             idle_timeout=idle_timeout,
             permissions=permissions,
             worker=worker,
+            rerun_errors=rerun_errors,
             recordings=recordings,
             on_change=on_change,
         )

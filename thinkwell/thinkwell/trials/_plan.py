@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import Struct
@@ -22,9 +22,7 @@ from thinkwell.trials._errors import PlanError
 from thinkwell.trials._reference import Reference, check_guard, refer
 from thinkwell.trials._task_data import TaskData, task_data
 from thinkwell.trials._travel import Parcel, Place, Repository, pack
-
-if TYPE_CHECKING:
-    from thinkwell.trials._worktree import Worktree
+from thinkwell.trials._worktree import Worktree
 
 __all__ = ("Input", "Limits", "Plan", "make_plan")
 
@@ -155,6 +153,7 @@ def make_plan(
         ValueError: An argument is out of range, or two inputs have the same key.
     """
     check_guard()
+    _check_types(task, workspace, check, budget)
     names = _listed(agents, "agents")
     for name in names:
         if not isinstance(name, str) or not name:
@@ -182,6 +181,18 @@ def make_plan(
         idle_timeout=idle_timeout,
         permissions=permissions,
     )
+
+
+def _check_types(task: object, workspace: object, check: object, budget: object) -> None:
+    """Refuse what a plan file says in another way than a program."""
+    if isinstance(task, str):
+        raise TypeError(f"task={task!r:.100}: give a task: think().text({task!r:.100})")
+    if not isinstance(workspace, Worktree | Repository | None):
+        raise TypeError(f"workspace={workspace!r:.100}: give a Worktree({workspace!r:.100}) or a Repository")
+    if isinstance(check, str):
+        raise TypeError(f"check={check!r:.100}: give Command({check!r:.100}), a Judge or a function")
+    if not isinstance(budget, Budget | None):
+        raise TypeError(f"budget={budget!r:.100}: give a Budget, such as Budget(max_cost=5)")
 
 
 def _listed(given: object, what: str) -> list[object]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, cast
 import msgspec
 from anyio import to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell import JsonSchema, ThinkBuilder, think
 from thinkwell._display.urls import without_password
@@ -133,7 +134,11 @@ class PlanFile:
         return f"PlanFile({str(self._source)!r})"
 
     async def run(
-        self, *, worker: bool = True, on_change: Callable[[Sequence[Trial]], object] = lambda _: None
+        self,
+        *,
+        worker: bool = True,
+        rerun_errors: bool = False,
+        on_change: Callable[[Sequence[Trial]], object] = lambda _: None,
     ) -> Report:
         """Run the trials that have not ended, and return the report of all; see `trials`."""
         from thinkwell.trials._engine.running import run_plan  # imports SQLAlchemy
@@ -143,18 +148,25 @@ class PlanFile:
                 self._plan,
                 store=self.store,
                 worker=worker,
+                rerun_errors=rerun_errors,
                 recordings=self._recordings,
                 on_change=on_change,
             )
         )
 
-    async def forecast(self) -> Forecast:
+    async def forecast(self, *, rerun_errors: bool = False) -> Forecast:
         """Return what would run, and what it may cost. Nothing is started, and no store is made.
+
+        Args:
+            rerun_errors: Whether those would run again that ended with the status ``error``.
 
         Raises:
             StoreError: The store cannot be used.
         """
-        return forecast(self._plan, await to_thread.run_sync(self._kept))
+        kept = await to_thread.run_sync(self._kept)
+        again = {"error"} if rerun_errors else set[str]()
+        kept = [replace(each, status="waiting") if each.status in again else each for each in kept]
+        return forecast(self._plan, kept)
 
     def _kept(self) -> list[Trial]:
         """Return the trials of the plan that are in the store."""

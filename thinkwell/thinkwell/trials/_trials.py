@@ -43,6 +43,7 @@ async def trials(
     idle_timeout: float | None = None,
     permissions: PermissionMode = "allow",
     worker: bool = True,
+    rerun_errors: bool = False,
     recordings: str | os.PathLike[str] | None = None,
     on_change: Callable[[Sequence[Trial]], object] = lambda _: None,
 ) -> Report:
@@ -72,6 +73,8 @@ async def trials(
         idle_timeout: Seconds of silence of the agent; see `ThinkBuilder.stream`.
         permissions: What the agents may do when they ask; see `open_agent`.
         worker: Whether to start a worker here. Without it, those of ``thinkwell worker`` run the trials.
+        rerun_errors: Whether to run those again that ended with the status ``error``, for example after a
+            login.
         recordings: A folder for a recording of each run.
         on_change: Called with all trials when one has changed; they are without results and changes.
 
@@ -102,7 +105,14 @@ async def trials(
     )
     plan = await to_thread.run_sync(making)
     return Report(
-        await run_plan(plan, store=store, worker=worker, recordings=recordings, on_change=on_change)
+        await run_plan(
+            plan,
+            store=store,
+            worker=worker,
+            rerun_errors=rerun_errors,
+            recordings=recordings,
+            on_change=on_change,
+        )
     )
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from thinkwell.trials._engine.settings import Pace, Ready
     from thinkwell.trials._plan import Plan
-    from thinkwell.trials._trial import Trial
+    from thinkwell.trials._trial import Status, Trial
 
 __all__ = ("kept_trials", "run_plan", "serve")
 
@@ -60,6 +60,7 @@ async def run_plan(
     *,
     store: str | os.PathLike[str] | None = None,
     worker: bool = True,
+    rerun_errors: bool = False,
     recordings: str | os.PathLike[str] | None = None,
     on_change: Callable[[Sequence[Trial]], object] = lambda _: None,
 ) -> list[Trial]:
@@ -71,6 +72,7 @@ async def run_plan(
         plan: The plan.
         store: A path of an SQLite file, or the URL of a PostgreSQL database; by default a temporary file.
         worker: Whether to start a worker here. Without it, those of `serve_worker` have to run the trials.
+        rerun_errors: Whether to run those again that ended with the status ``error``.
         recordings: A folder for recordings of the runs, which is made.
         on_change: Called with the trials when one has changed; they are without results and changes.
 
@@ -92,7 +94,7 @@ async def run_plan(
             path=_module_path(),
         )
         run = _Run(kept, plan, on_change)
-        await to_thread.run_sync(run.save)
+        await to_thread.run_sync(run.save, ("cancelled", "error") if rerun_errors else ("cancelled",))
         try:
             return await run.go(settings if worker else None)
         except anyio.get_cancelled_exc_class():
@@ -171,10 +173,10 @@ class _Run:
         """When a worker could run an agent, for the last time."""
         self._warned = set[str]()
 
-    def save(self) -> None:
-        """Save the plan and its trials."""
+    def save(self, again: Sequence[Status]) -> None:
+        """Save the plan and its trials; let those with these statuses wait again."""
         body = msgspec.json.encode(self._plan).decode()
-        self._store.save(self.id, body, self._names)
+        self._store.save(self.id, body, self._names, again)
 
     async def go(self, settings: Settings | None) -> list[Trial]:
         """Wait for the end of the trials, and return them. With settings, a worker runs beside."""

@@ -20,7 +20,7 @@ from thinkwell.trials._changes import NO_CHANGES, Changes
 from thinkwell.trials._engine import tables as t
 from thinkwell.trials._engine.values import Attempt, Ended, Name, Running, WorkerRow
 from thinkwell.trials._errors import StoreError
-from thinkwell.trials._trial import Spent, Trial
+from thinkwell.trials._trial import Spent, Status, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Sequence
@@ -82,8 +82,8 @@ class Store:
 
     # Plans
 
-    def save(self, plan: str, body: str, names: Sequence[Name]) -> None:
-        """Save a plan with its trials, those that are new; let those that were cancelled wait again."""
+    def save(self, plan: str, body: str, names: Sequence[Name], again: Sequence[Status]) -> None:
+        """Save a plan with its trials, those that are new; let those with some statuses wait again."""
         with self._working("written") as tx:
             newer = t.plans.update().where(t.plans.c.id == plan)
             if not tx.execute(newer.values(body=body, revision=t.plans.c.revision + 1)).rowcount:
@@ -94,8 +94,8 @@ class Store:
             new = [_new_row(plan, name) for name in names if name not in known]
             if new:
                 tx.execute(t.trials.insert(), new)
-            again = t.trials.update().where(of_plan, t.trials.c.status == "cancelled")
-            tx.execute(again.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
+            waiting = t.trials.update().where(of_plan, t.trials.c.status.in_(again))
+            tx.execute(waiting.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
 
     def cancel(self, plan: str, why: str) -> None:
         """Cancel the trials of a plan that have not ended."""
