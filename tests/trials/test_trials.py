@@ -397,9 +397,17 @@ async def test_stores_that_are_refused(tmp_path: Path, make: str, said: str) -> 
         await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
 
 
+GONE = '{"kind": "reference", "module": "/gone.py", "name": "f", "of": "script"}'
+
+
 @pytest.mark.parametrize(
     ("change", "status", "why"),
     [
+        (
+            f"UPDATE thinkwell_plans SET body = json_set(body, '$.task', json('{GONE}'))",
+            "error",
+            "there is no such file on this machine; put the function in a module",
+        ),
         (
             """UPDATE thinkwell_plans SET body = '{"newer": 1}'""",  # a newer release has saved it
             "cancelled",
