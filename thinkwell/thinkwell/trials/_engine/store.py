@@ -178,7 +178,7 @@ class Store:
             StoreError: The store cannot be used.
         """
         with self._working("written") as tx:
-            if not _alive(tx, worker):
+            if not _alive(tx, worker):  # pragma: no cover - tested; which stopped worker gets here is chance
                 raise LeaseLost
             where = (*_is(plan, name), _OPEN, t.trials.c.dispatch == dispatch)
             more = tx.execute(
