@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import time
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -24,8 +25,10 @@ from thinkwell.web import RunEnded, ShownError, web_app
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+    from types import FrameType
 
+    from _typeshed import TraceFunction
     from scripted import Script, Turn
     from web_stage import Sse
 
@@ -176,6 +179,32 @@ async def kept(
         record = RunRecord(id="kept", agent="scripted", created=1.0, caller="", title="", **about)
         await keep_run(journal, record, log, end)
         yield client
+
+
+class Counter:
+    """How many there were."""
+
+    count = 0
+
+
+@contextmanager
+def counted_lines(folder: str) -> Generator[Counter]:
+    """Count the lines that run in the modules of a folder."""
+    counter = Counter()
+
+    def inside(_frame: FrameType, event: str, _arg: object) -> TraceFunction:
+        counter.count += event == "line"
+        return inside
+
+    def enter(frame: FrameType, _event: str, _arg: object) -> TraceFunction | None:
+        return inside if folder in frame.f_code.co_filename.replace("\\", "/") else None
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        yield counter
+    finally:
+        sys.settrace(before)
 
 
 async def told(*log: ev.ThoughtEvent, end: RunEnded | None = None) -> Items:
@@ -909,6 +938,20 @@ async def test_two_who_open_a_long_run_at_once_get_the_same() -> None:
                 tasks.start_soon(watch)
     assert len(seen[0].inside("timeline")) == 401
     assert all(items.now() == seen[0].now() for items in seen)
+
+
+async def test_the_work_for_a_late_watcher_grows_with_the_items_and_no_faster() -> None:
+    async def work(count: int) -> int:
+        """Lines of the items' modules that run for a watcher of a run whose items are all made."""
+        log = [replace(message(f"{number} " * 300, number), message_id=str(number)) for number in range(count)]
+        async with kept(log) as client:
+            await items_of(client, "kept")
+            with counted_lines("web/items") as lines:
+                assert len((await items_of(client, "kept")).inside("timeline")) == count + 1
+        return lines.count
+
+    few, many = await work(300), await work(1_200)
+    assert few * 3 < many < few * 5
 
 
 # More than is kept in memory
