@@ -304,7 +304,7 @@ class _Steps:
                 return rows.thinking(view.thought_blocks[item.index])
             case "thought":
                 thought = view.thought_blocks[item.index]
-                return filled(rows.thought(thought, 0, ""), _prose(shortened(thought, THOUGHT)))
+                return filled(rows.thought(thought, 0), _prose(shortened(thought, THOUGHT)))
             case "user":
                 said = shortened(view.user_messages[item.index], MESSAGE)
                 return element("div", "prose bubble", *_prose(said))

@@ -135,13 +135,13 @@ def shortened(text: str, limit: int) -> str:
 # Texts
 
 
-def thought(text: str, taken: float | None, now: str) -> Node:
+def thought(text: str, taken: float | None, row: str = "") -> Node:
     """Return the line of a thought.
 
     Args:
         text: Its beginning.
         taken: Its duration in seconds; ``None``: in progress.
-        now: The id of the element with its end while it is in progress.
+        row: The id of its row, whose end is shown while it is in progress.
     """
     verb = "thinking" if taken is None else "thought"
     if taken is not None and taken >= LEAST:
@@ -150,7 +150,7 @@ def thought(text: str, taken: float | None, now: str) -> Node:
     head = (icon("think"), element("span", "verb", verb), element("span", "target dim", begins))
     body = element("div", "thought-body prose", slot())
     whole = element("details", "thought", element("summary", "fold", *head), body)
-    return element("div", "", whole, slot(now) if taken is None else "")
+    return element("div", "", whole, element("div", "thinking", slot(row)) if taken is None else "")
 
 
 def thinking(text: str) -> Node:

@@ -112,17 +112,15 @@ class Panels:
             put(f"plan.{name}", "plan", None)
         self._plans = set(view.plans)
         put("strip", "bar", panels.strip(view.plan) if view.plan else None)
-        put(
-            "panel.usage",
-            "usage",
-            panels.usage_panel(
-                view,
-                conversation=self._conversation,
-                ended=end is not None,
-                events=now.seq,
-                not_understood=now.not_understood,
-            ),
+        usage = panels.usage_sections(
+            view,
+            conversation=self._conversation,
+            ended=end is not None,
+            events=now.seq,
+            not_understood=now.not_understood,
         )
+        for number, name in enumerate(panels.USAGE):
+            put(f"usage.{name}", "usage", usage.get(name), number)
         put("panel.result", "result", self._result(now))
         for name, text in _badges(now).items():
             put(f"badge.{name}", "badges", text or None)

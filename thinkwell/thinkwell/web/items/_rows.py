@@ -203,9 +203,6 @@ class Text(Row):
             missing = element("p", "dim more", told)
             place = (self.id, self._length)
             sink.put(Shown(f"{self.id}.more", place, missing, sink.seq, sink.at, self.began))
-        if self.kind == "thought":
-            end = rows.thinking(self.text) if self.ended is None else None
-            sink.put(Shown(f"{self.id}.now", (f"{self.id}.now", 0), end, sink.seq, sink.at, self.began))
 
     def _draw_head(self, sink: Sink) -> None:
         lane, look = _LANES[self.kind]
@@ -221,15 +218,14 @@ class Text(Row):
             node = element("div", "prose bubble" if self.kind == "user" else "prose text", rows.slot())
             sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
             return
-        now = f"{self.id}.now"
         if ended is None or not self._is_begun:
             self._is_begun = True
-            node = rows.thought(self.text, None, now)
+            node = rows.thought(self.text, None, self.id)
             sink.put(
                 Shown(self.id, self.place, node, self.seq, self.began, self.began, None, more, kept=True)
             )
         if ended is not None:
-            node = rows.thought(self.text, ended - self.began, now)
+            node = rows.thought(self.text, ended - self.began)
             seq, at = self._ends
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 

@@ -34,6 +34,8 @@ function wireRun() {
     page.run?.playback.seek(Number(byId("scrub").value) + SLACK);
   };
   byId("tabs").onkeydown = tabKeys;
+  for (const tab of byId("tabs").children)
+    tab.onclick = () => page.run?.panels.show(tab.id.replace("tab-", ""));
   wireForm("further", "more", sendFurther);
   window.addEventListener("resize", () => page.run?.panels.resized());
   new ResizeObserver(() => {

@@ -156,11 +156,6 @@ export function reconnecting(is) {
   byId("link").replaceChildren(...(is ? [el("span.spinner"), "reconnecting"] : []));
 }
 
-/** @param {string} text */
-export function nothing(text) {
-  return el("p.empty", text);
-}
-
 /** @param {number} share @param {string} [look] */
 export function meter(share, look = "meter") {
   const bar = el("i");

@@ -46,19 +46,12 @@ export class Announcer {
   constructor() {
     /** Ids of the announced items. @type {Set<string>} */
     this.told = new Set();
-    /** @type {[string, boolean | undefined][]} */
-    this.waiting = [];
   }
 
   /** @param {Item} item @param {boolean} isNew Whether it came after the page was loaded. */
   tell({ id, more }, isNew) {
     if (!more.say || this.told.has(id)) return;
     this.told.add(id);
-    if (isNew) this.waiting.push([more.say, more.urgent]);
-  }
-
-  /** Announce the texts of the current frame together. */
-  speak() {
-    for (const [text, urgent] of this.waiting.splice(0)) say(text, urgent);
+    if (isNew) say(more.say, more.urgent);
   }
 }
