@@ -192,7 +192,7 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
         tab.click("#unroll")
         tab.until("document.querySelector('#lane-names').innerText === 'thought\\nanswer\\nrun'")
         bars = "[...document.querySelectorAll('#chart path')]"
-        assert len(tab.value(f"{bars}.map(bar => bar.getBoundingClientRect().width).filter(Boolean)")) == 3
+        assert len(tab.value(f"{bars}.map(bar => bar.getBoundingClientRect().height).filter(Boolean)")) == 3
         gate.open()
         tab.see(".final")
         tab.reload()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -48,8 +48,8 @@ class More(Struct, frozen=True, omit_defaults=True):
 
     open: bool = False
     """Whether it is open at first."""
-    say: str = ""
-    """The text for screen readers."""
+    say: str | Literal[True] = ""
+    """The text for screen readers; ``True``: that of its parts."""
     urgent: bool = False
     lane: str = ""
     """The lane of its bar on the time axis."""
@@ -207,13 +207,10 @@ class Text(Row):
     def _draw_head(self, sink: Sink) -> None:
         lane, look = _LANES[self.kind]
         ended = self.ended
-        cuts: list[float] = []
+        more = More(lane=lane, look=look)
         if ended is not None:
             cuts = [number for at, size in self._cuts for number in (round(at, 3), size)]
-        say = (
-            "" if ended is None or self.kind != "message" else " ".join(self.text[: 4 * SAID].split())[:SAID]
-        )
-        more = More(lane=lane, look=look, cuts=cuts, say=say)
+            more = More(lane=lane, look=look, cuts=cuts, say=True if self.kind == "message" else "")
         if self.kind != "thought":
             node = element("div", "prose bubble" if self.kind == "user" else "prose text", rows.slot())
             sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
@@ -290,16 +287,22 @@ class Call(Row):
         parts = {} if returns_result(self.view) else dict(self._parts_of(cwd))
         versions, self._versions = self._versions, []
         is_open = not (denied or self._is_agent) and rows.is_open(self.view, cwd, over=over)
-        more = More(open=is_open, lane=tools.verb_of(self.view), look=status)
+        bar = More(lane=tools.verb_of(self.view), look=status)
+        name = f"{self.id}.s"
         for seq, at, view, agent in versions:
-            node = None
+            node = state = None
             if not returns_result(self.view):  # the result has its own row
-                node = rows.call(view, cwd, over=over, unfolds=bool(parts), agent=agent, denied=denied)
-            sink.put(Shown(self.id, self.place, node, seq, at, self.began, view.ended_at, more, kept=True))
+                node = rows.call(view, cwd, "", rows.slot(name), unfolds=bool(parts))
+                was = rows.status_of(view, over=over, denied=denied)
+                state = rows.state(was, rows.outcome(view, cwd, was, agent))
+            more = More(open=is_open)
+            sink.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
+            place = (name, self.seq)
+            sink.put(Shown(name, place, state, seq, at, self.began, view.ended_at, bar, kept=True))
         if not versions:
             return
         seq, at, *_ = versions[-1]
-        parts |= self._in_panels(cwd, status, f"{self.id}.o" if f"{self.id}.o" in parts else "")
+        parts |= self._in_panels(cwd, status)
         for name in self._parts - parts.keys():
             sink.put(Shown(name, (self.id, 0), None, seq, at, self.began))
         self._parts = frozenset(parts)
@@ -325,11 +328,14 @@ class Call(Row):
                 if part:
                     yield f"{id_}.o.{place}", ((f"{id_}.o", place), part)
 
-    def _in_panels(self, cwd: str, status: rows.Status, output: str) -> Iterator[_Part]:
+    def _in_panels(self, cwd: str, status: rows.Status) -> Iterator[_Part]:
         if self.is_denied:
             return
         if self.view.kind == "execute":
-            yield f"s{self.seq}", (("terminal", self.seq), rows.command(self.view, status, output))
+            yield (
+                f"s{self.seq}",
+                (("terminal", self.seq), rows.command(self.view, f"{self.id}.s", f"{self.id}.o")),
+            )
         if status in ("failed", "cancelled"):
             return
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):

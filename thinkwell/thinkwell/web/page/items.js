@@ -26,7 +26,7 @@
  * @property {number} began
  * @property {number | null} ended null: it goes on.
  * @property {ItemNode | null} node null: it is gone.
- * @property {{open?: boolean, say?: string, urgent?: boolean, lane?: string, look?: string, cuts?: number[]}} more
+ * @property {{open?: boolean, say?: string | true, urgent?: boolean, lane?: string, look?: string, cuts?: number[]}} more
  */
 
 /** Most characters of earlier states of items. */
@@ -70,6 +70,11 @@ export class Shown {
     const items = [...(this.places.get(parent)?.values() ?? [])];
     this.sorted.set(parent, items);
     return items.sort((one, other) => one.order - other.order);
+  }
+
+  /** The parts of a text, in order. @param {string} id @returns {Item[]} */
+  parts(id) {
+    return this.inside(id).flatMap((part) => [part, ...this.inside(part.id)]);
   }
 }
 
@@ -152,7 +157,7 @@ function shareAt(cuts, moment) {
  * {number} share
  */
 function cutText(shown, id, share) {
-  const parts = shown.inside(id).flatMap((part) => [part, ...shown.inside(part.id)]);
+  const parts = shown.parts(id);
   const whole = parts.reduce((sum, { node }) => sum + textOf(node ?? "").length, 0);
   const most = { left: Math.ceil(whole * share) };
   for (const part of parts)

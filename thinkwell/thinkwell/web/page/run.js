@@ -285,6 +285,7 @@ export class RunView {
     this.conversation.draw();
     this.playback.draw();
     this.replay.draw();
+    this.announcer.speak(this.log.now);
     this.tick();
   }
 

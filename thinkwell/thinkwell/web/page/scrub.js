@@ -127,10 +127,10 @@ export class ReplayBar {
     set(byId("chart"), { viewBox: `${log.begin} 0 ${span} ${height}`, height });
     const bars = lanes.flatMap(({ bars }, row) =>
       [...Map.groupBy(bars, ({ look }) => look)].map(([look, inside]) => {
-        const top = row * LANE_HEIGHT + 3;
+        const top = row * LANE_HEIGHT + 4; // with the stroke, which is there for short ones
         const paths = inside.map(({ from, to }) => {
           const width = (to ?? log.end) - from;
-          return `M${from} ${top}h${width}v${LANE_HEIGHT - 6}h${-width}z`;
+          return `M${from} ${top}h${width}v${LANE_HEIGHT - 8}h${-width}z`;
         });
         return svg("path", { class: look, d: paths.join("") });
       }),
