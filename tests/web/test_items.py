@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import sys
 import time
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -1047,5 +1048,6 @@ async def test_memory_holds_a_bounded_part_of_the_items_of_a_long_run() -> None:
     async with kept([picture(number) for number in range(40)]) as client:
         assert len((await items_of(client, "kept")).inside("timeline")) == 41
         gc.collect()
-        held = [each for each in gc.get_objects() if type(each).__name__ == "Item"]
+        (store,) = [each for each in gc.get_objects() if type(each).__name__ == "ItemStore"]
+        _, held = store.after(0, math.inf)
         assert 0 < sum(len(msgspec.json.encode(each)) for each in held) < 9 * len(BIG)

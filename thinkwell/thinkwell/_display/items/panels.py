@@ -162,7 +162,7 @@ def usage_sections(
         parts["none"] = section("Usage", element("p", "dim", "The agent has not reported any usage."))
     if taken := [part for part in phases.durations(view) if part.seconds >= 0.05]:
         parts["time"] = section("Time", _bars(taken))
-    calls = told_calls(view)
+    calls = told_calls(view) if ended else ()
     failed = sum(tool.status == "failed" for tool in calls)
     tools = f"{len(calls):,}{f', {failed:,} failed' if failed else ''}" if calls else ""
     run = (
@@ -173,7 +173,7 @@ def usage_sections(
         ("Session", line(view.session_id or "", 200)),
         ("Conversation", conversation),
         ("Turns", str(view.turns) if view.turns > 1 else ""),
-        ("Tools", tools if ended else ""),
+        ("Tools", tools),
         ("Stop reason", line(view.stop_reason or "", 100)),
         ("Events", f"{events:,}" if ended else ""),
         ("Not understood", numbers.plural(not_understood, "event") if not_understood else ""),

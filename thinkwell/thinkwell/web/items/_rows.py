@@ -43,7 +43,7 @@ OUTPUT: Final = 1_000
 """The place of a call's output among its parts, after its changes."""
 
 
-class More(Struct, frozen=True, omit_defaults=True):
+class More(Struct, frozen=True, omit_defaults=True, gc=False):
     """The properties of an item besides its node."""
 
     open: bool = False
@@ -63,7 +63,7 @@ class More(Struct, frozen=True, omit_defaults=True):
 _NOTHING: Final = More()
 
 
-class Shown(Struct, frozen=True):
+class Shown(Struct, frozen=True, gc=False):
     """A future item."""
 
     id: str
@@ -227,7 +227,9 @@ class Text(Row):
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
 
-_Part: TypeAlias = "tuple[str, tuple[tuple[str, int], Node]]"
+_Place: TypeAlias = "tuple[str, int]"
+
+_Part: TypeAlias = "tuple[str, tuple[_Place, Node]]"
 """The id of a part, its place, and its node."""
 
 
@@ -247,6 +249,10 @@ class Call(Row):
         self.is_asked_about = False
         self.is_denied = False
         self._versions: list[tuple[int, float, ToolView, str]] = [(seq, at, view, "")]
+        self._line: object = None
+        """What its line was drawn from."""
+        self._drawn: object = None
+        """What its parts were drawn from."""
         self._parts: frozenset[str] = frozenset()
         if parent is not None:
             parent.calls += 1
@@ -264,8 +270,11 @@ class Call(Row):
         self.ended = view.ended_at
         if self._versions and at - self._versions[-1][1] < STEP:
             at = self._versions.pop()[1]
-        did = "" if self._last is None else self._last.view.title
-        self._versions.append((seq, at, view, tools.subagent_words(self.calls, self._said, did)))
+        words = ""
+        if self._is_agent:
+            did = "" if self._last is None else self._last.view.title
+            words = tools.subagent_words(self.calls, self._said, did)
+        self._versions.append((seq, at, view, words))
 
     def hear(self, event: ev.SubagentText) -> None:
         """Add to its text, as a sub-agent."""
@@ -282,27 +291,35 @@ class Call(Row):
         self.change(self.view, seq, at)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
-        denied = self.is_denied
-        status = rows.status_of(self.view, over=over, denied=denied)
-        parts = {} if returns_result(self.view) else dict(self._parts_of(cwd))
+        if not self._versions:
+            return
         versions, self._versions = self._versions, []
-        is_open = not (denied or self._is_agent) and rows.is_open(self.view, cwd, over=over)
-        bar = More(lane=tools.verb_of(self.view), look=status)
+        seq, at, view, _ = versions[-1]
+        denied = self.is_denied
+        status = rows.status_of(view, over=over, denied=denied)
+        is_result = returns_result(view)  # it has its own row
+        drawn = (status, *_said_of(view), view.content, view.output, cwd, self.calls, self._said)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            parts = {} if is_result else dict(self._parts_of(cwd))
+            self._draw_parts(sink, {**parts, **dict(self._in_panels(cwd, status))}, seq, at)
+        is_open = not (denied or self._is_agent) and rows.is_open(view, cwd, over=over)
+        bar = More(lane=tools.verb_of(view), look=status)
+        unfolds = any(name.startswith(self.id) for name in self._parts)
         name = f"{self.id}.s"
         for seq, at, view, agent in versions:
-            node = state = None
-            if not returns_result(self.view):  # the result has its own row
-                node = rows.call(view, cwd, "", rows.slot(name), unfolds=bool(parts))
-                was = rows.status_of(view, over=over, denied=denied)
-                state = rows.state(was, rows.outcome(view, cwd, was, agent))
-            more = More(open=is_open)
-            sink.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
+            line = (*_said_of(view), self.place, is_result, is_open, unfolds, cwd)
+            if line != self._line:
+                self._line = line
+                node = None if is_result else rows.call(view, cwd, "", rows.slot(name), unfolds=unfolds)
+                more = More(open=is_open)
+                sink.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
+            was = rows.status_of(view, over=over, denied=denied)
+            state = None if is_result else rows.state(was, rows.outcome(view, cwd, was, agent))
             place = (name, self.seq)
             sink.put(Shown(name, place, state, seq, at, self.began, view.ended_at, bar, kept=True))
-        if not versions:
-            return
-        seq, at, *_ = versions[-1]
-        parts |= self._in_panels(cwd, status)
+
+    def _draw_parts(self, sink: Sink, parts: Mapping[str, tuple[_Place, Node]], seq: int, at: float) -> None:
         for name in self._parts - parts.keys():
             sink.put(Shown(name, (self.id, 0), None, seq, at, self.began))
         self._parts = frozenset(parts)
@@ -341,6 +358,11 @@ class Call(Row):
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
             place = ("changes", self.seq * diffs.FULLY + number)
             yield f"e{self.seq}.{number}", (place, rows.edit(change, status, f"{self.id}.d{number}"))
+
+
+def _said_of(view: ToolView) -> tuple[object, ...]:
+    """Return what the line of a call says without its state."""
+    return view.title, view.kind, view.name, view.input, view.locations
 
 
 class Question(Row):

@@ -27,7 +27,7 @@ MARGIN: Final = 1_000
 _encoder: Final = msgspec.json.Encoder()
 
 
-class Item(Struct, frozen=True, array_like=True):
+class Item(Struct, frozen=True, array_like=True, gc=False):
     """An item for clients."""
 
     seq: int
@@ -76,19 +76,19 @@ class ItemStore:
 
     def put(self, shown: Shown) -> None:
         """Add an item, if it has changed."""
-        encoded = _encoder.encode(shown.node)
-        node, size = Raw(encoded), len(encoded) + ABOUT
-        ended = None if shown.ended is None else round(shown.ended, 3)
         known = self._keys.get(shown.id)
         if known is None and shown.node is None:
             return
+        encoded = _encoder.encode(shown.node)
+        node, size = Raw(encoded), len(encoded) + ABOUT
+        ended = None if shown.ended is None else round(shown.ended, 3)
         if known is not None and known in self._items:
             _, _, before = self._items[known]
-            if (before.node, before.place, before.ended, before.more) == (
-                node,
-                shown.place,
-                ended,
-                shown.more,
+            if (
+                before.node == node
+                and before.place == shown.place
+                and before.ended == ended
+                and before.more == shown.more
             ):
                 return
             if not shown.kept or before.seq == shown.seq:
