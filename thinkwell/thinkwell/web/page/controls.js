@@ -20,12 +20,12 @@ const SLACK = 0.0005;
 
 function wireRun() {
   byId("stop").onclick = () => page.run?.stop();
-  byId("latest").prepend(icon("down"));
   byId("latest").onclick = () => page.run?.timeline.toLatest();
   byId("details").onclick = () => page.run?.panels.showBeside();
   byId("unroll").onclick = () => page.run?.replay.open(!page.run.replay.isOpen);
   byId("unroll").append(icon("fold"));
   byId("plan-strip").onclick = () => page.run?.panels.show("plan");
+  byId("back").onclick = () => page.run?.playback.seek(null);
   byId("play").onclick = () => page.run?.playback.playOrPause();
   byId("speed").onchange = () =>
     page.run && (page.run.playback.speed = Number(byId("speed").value));

@@ -32,11 +32,6 @@
 /** Most characters of earlier states of items. */
 const KEPT = 50e6;
 
-/** @param {Sent} sent @returns {Item} */
-function itemOf([seq, at, id, [parent, order], began, ended, node, more]) {
-  return { id, parent, order, seq, at, began, ended, node, more };
-}
-
 /** Items in their places: a run at one moment. */
 export class Shown {
   constructor() {
@@ -98,7 +93,8 @@ export class ItemLog {
 
   /** Take an item, and return it. @param {Sent} sent @param {number} size Its characters. */
   add(sent, size) {
-    const item = itemOf(sent);
+    const [seq, at, id, [parent, order], began, ended, node, more] = sent;
+    const item = { id, parent, order, seq, at, began, ended, node, more };
     this.version += 1;
     this.seq = Math.max(this.seq, item.seq);
     this.begin = Math.min(this.begin, item.began);

@@ -38,7 +38,9 @@ function refused(problem) {
   byId("login-problem").hidden = !problem;
 }
 
-async function giveToken() {
+/** @param {globalThis.Event} event */
+async function giveToken(event) {
+  event.preventDefault();
   const field = byId("token");
   const problem = await tellToken(field.value);
   refused(problem);
@@ -84,10 +86,7 @@ export async function lookAgain() {
 
 /** Listen to the login. */
 export function wireLogin() {
-  byId("login-form").onsubmit = (/** @type {globalThis.Event} */ event) => {
-    event.preventDefault();
-    giveToken();
-  };
+  byId("login-form").onsubmit = giveToken;
   byId("login").oncancel = (/** @type {globalThis.Event} */ event) => event.preventDefault();
   byId("login").onclose = () => waiting && byId("login").showModal(); // some browsers close it anyway
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** The replay of a run, and its bar. */
 
-import { button, byId, el, icon, set, svg } from "./elements.js";
+import { byId, el, icon, set, svg } from "./elements.js";
 import { doing } from "./header.js";
 import { lanesOf } from "./lanes.js";
 import { clock } from "./numbers.js";
@@ -23,7 +23,6 @@ export class Playback {
     this.playing = false;
     this.speed = Number(byId("speed").value);
     this.played = 0;
-    this.sources = new Sources();
   }
 
   /** Show a moment of the run; null: the latest. @param {number | null} moment */
@@ -53,16 +52,9 @@ export class Playback {
 
   /** Show a notice while the shown moment is not the latest. */
   draw() {
-    const { log } = this.view;
-    const host = byId("replaying");
     byId("run").classList.toggle("replaying", this.moment !== null);
-    host.hidden = this.moment === null;
-    if (this.moment === null || !this.sources.changed("replaying", [!log.over])) return;
-    const label = log.over ? "Back to the end" : "Back to now";
-    host.replaceChildren(
-      el("span.grow", "This is an earlier moment of the run."),
-      button("button.small", label, { onclick: () => this.seek(null) }),
-    );
+    byId("replaying").hidden = this.moment === null;
+    byId("back").textContent = this.view.log.over ? "Back to the end" : "Back to now";
   }
 }
 
