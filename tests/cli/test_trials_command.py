@@ -168,7 +168,7 @@ def test_a_budget_that_is_used_up_can_be_raised(plan: Path) -> None:
         (PLAN + "[workspace]\nrepo = 1", "workspace: there is no key 'repo'; those are repository, ref, "),
         (PLAN + 'repeat = "two"', "repeat: expected a whole number, got a text"),
         (PLAN + "agents = 3", "plan.toml: Cannot overwrite a value"),
-        (PLAN + "repeat = 0", "repeat=0: give a whole number, 1 or more"),
+        (PLAN.replace('"Greet"', '{system = "Be brief."}') + "repeat = 0", "repeat=0: give a whole number"),
         (PLAN + "budget = {max_cost = -1}", "budget: Budget(max_cost=-1"),
         (PLAN + "budget = {}", "budget: Budget(): set a limit"),
         (PLAN + "check = {}", "check: give one of command, function and judge"),

@@ -38,14 +38,14 @@ def test_runs_are_shown(tmp_path: Path) -> None:
     ):
         kept.go(keep_run(stage, *STORY))
         kept.until("document.querySelector('.final')")
-        assert kept.value(KINDS) == "prompt thought message tool message final"
+        assert kept.value(KINDS) == "prompt t m c m final"
         path.write_text(kept.value(SAVED), "utf-8")
         saved.go(path.as_uri())
         saved.until("document.querySelector('.final')")
         assert saved.value(KINDS) == kept.value(KINDS)
         growing.go(stage.start())
-        growing.until("document.querySelector('.row[data-kind=thought]')")
-        assert growing.value(KINDS) == "prompt thought"
+        growing.until("document.querySelector('.row[data-kind=t]')")
+        assert growing.value(KINDS) == "prompt t"
         gate.open()
         growing.until("document.querySelector('.final')")
-        assert growing.value(KINDS) == "prompt thought message final"
+        assert growing.value(KINDS) == "prompt t m final"

@@ -217,7 +217,7 @@ def test_all_of_it_works_by_keyboard(browser: Browser) -> None:
         for _ in range(4):
             tab.press("k")
         tab.press("j")
-        assert tab.value("document.activeElement.dataset.kind") == "thought"
+        assert tab.value("document.activeElement.dataset.kind") == "t"
         tab.press("Tab")
         tab.press("Enter")
         tab.see(".thought-body")

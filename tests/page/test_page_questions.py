@@ -61,7 +61,7 @@ def test_an_answer_by_mouse(browser: Browser) -> None:
         tab.click(".question button:has-text('Allow once')")
         tab.see(".text:has-text('y')")
         tab.miss(".question")
-        assert "allowed by you" in tab.text(".row[data-kind=question]")
+        assert "allowed by you" in tab.text(".row[data-kind=q]")
 
 
 def test_the_list_shows_where_an_answer_is_waited_for(browser: Browser) -> None:
@@ -172,7 +172,7 @@ def test_typing_answers_nothing(browser: Browser) -> None:
         tab.press("Escape")
         tab.press("n")
         tab.see(".final")
-        assert "declined by you" in tab.text(".row[data-kind=question]")
+        assert "declined by you" in tab.text(".row[data-kind=q]")
 
 
 def test_nothing_of_a_command_is_hidden(browser: Browser) -> None:
@@ -377,7 +377,7 @@ def test_the_time_that_is_left_is_shown_and_then_it_is_denied(browser: Browser) 
         tab.see(".final")
         tab.miss(".question")
         tab.see(".settled:has-text('rm -rf build: denied: no answer within 2.5 seconds')")
-        assert "denied: no answer within 2.5 seconds" in tab.text(".row[data-kind=question]")
+        assert "denied: no answer within 2.5 seconds" in tab.text(".row[data-kind=q]")
 
 
 def test_a_question_that_others_have_answered_is_gone(browser: Browser) -> None:
@@ -398,9 +398,9 @@ def test_a_question_that_others_have_answered_is_gone(browser: Browser) -> None:
         other.miss(".settled")
         assert tab.count(".settled") == 0
         for each, said in ((tab, "denied by you"), (other, "denied elsewhere")):
-            assert each.text(".row[data-kind=question] .told") == said
+            assert each.text(".row[data-kind=q] .told") == said
             each.reload()  # it is known then, too
-            each.see(f".row[data-kind=question] .told:text-is('{said}')")
+            each.see(f".row[data-kind=q] .told:text-is('{said}')")
 
 
 def test_who_has_answered_is_told_in_words(browser: Browser) -> None:
@@ -425,7 +425,7 @@ def test_who_has_answered_is_told_in_words(browser: Browser) -> None:
             tab.see(f".settled:has-text('{title}')")
         gate.open()
         tab.see(".final")
-        assert tab.texts(".row[data-kind=question] .told") == [
+        assert tab.texts(".row[data-kind=q] .told") == [
             "denied in a Letta client",
             "allowed by build robot: it is on the list",
         ]
@@ -481,7 +481,7 @@ def test_a_stop_withdraws_the_question(browser: Browser) -> None:
         tab.press("Shift+S")
         tab.see(".final.cancelled")
         tab.miss(".question")
-        assert "withdrawn" in tab.text(".row[data-kind=question]")
+        assert "withdrawn" in tab.text(".row[data-kind=q]")
 
 
 IN_SIGHT = """(() => {

@@ -54,7 +54,7 @@ def move(tab: Tab, moment: float) -> None:
 
 
 def messages(tab: Tab) -> list[str]:
-    return [text.strip() for text in tab.texts(".row[data-kind=message]")]
+    return [text.strip() for text in tab.texts(".row[data-kind=m]")]
 
 
 @pytest.mark.quick
@@ -105,7 +105,7 @@ def test_it_plays_from_the_beginning_to_the_end(browser: Browser) -> None:
         tab.value(
             """window.seen = [];
             void new MutationObserver(() => {
-                const rows = [...document.querySelectorAll('.row[data-kind=message]')];
+                const rows = [...document.querySelectorAll('.row[data-kind=m]')];
                 const text = rows.map((row) => row.innerText.trim()).join('|');
                 if (seen.at(-1) !== text) seen.push(text);
             }).observe(document.querySelector('#timeline'), {childList: true, subtree: true})"""
@@ -188,19 +188,17 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
     with served_page(goes_on) as stage, browser.tab() as tab:
         tab.go(stage.start())
         tab.see(".fold:has-text('make')")
-        tab.miss("#lanes canvas")
+        tab.miss("#chart")
         tab.click("#unroll")
         tab.until("document.querySelector('#lane-names').innerText === 'thought\\nanswer\\nrun'")
-        drawn = (
-            "(each => each.getContext('2d').getImageData(0, 0, each.width, each.height).data.some(Boolean))"
-        )
-        assert tab.value(f"{drawn}(document.querySelector('canvas'))")
+        bars = "[...document.querySelectorAll('#chart path')]"
+        assert len(tab.value(f"{bars}.map(bar => bar.getBoundingClientRect().height).filter(Boolean)")) == 3
         gate.open()
         tab.see(".final")
         tab.reload()
         tab.see("#unroll[aria-expanded=true]")
         tab.click("#unroll")
-        tab.miss("#lanes canvas")
+        tab.miss("#chart")
 
 
 class Slow(MemoryJournal):
@@ -235,7 +233,7 @@ def test_a_long_run_shows_its_end_while_the_rest_comes(browser: Browser) -> None
         assert tab.value("document.getSelection().toString()").startswith("done")
         assert tab.value("document.querySelector('.final').parentNode.ariaSetSize") == "6002"
         move(tab, 1.5)
-        tab.until("document.querySelectorAll('.row[data-kind=message]').length === 2")
+        tab.until("document.querySelectorAll('.row[data-kind=m]').length === 2")
         assert messages(tab) == ["Message 0.", "Message 1."]
         tab.click("#replaying button")
         tab.see(".final")

@@ -59,7 +59,7 @@ def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerK
         assert tab.text("#title") == "Type the orders, and test that."
         assert tab.text("#phase") == "done"
         assert tab.text(".row[data-kind=prompt]").endswith("Type the orders, and test that.")
-        looked = tab.text(".row[data-kind=tool] .fold:has-text('orders.py, ')")
+        looked = tab.text(".row[data-kind=f] .fold:has-text('orders.py, ')")
         assert re.fullmatch(
             r"read\n.*/orders.py, .*/views.py \(\+1\)\nthought( [0-9.]+s)?(\n[0-9.]+s)?", looked
         )
@@ -131,11 +131,11 @@ def test_what_goes_on_is_seen_as_it_comes(browser: Browser) -> None:
         tab.go(stage.start("Take your time."))
         tab.see(".thinking:has-text('Then that.')")
         assert tab.text("#phase") == "thinking"
-        assert tab.text(".row[data-kind=thought] .verb") == "thinking"
+        assert tab.text(".row[data-kind=t] .verb") == "thinking"
         gate.open()
         tab.see(".fold .spinner")
         assert tab.text("#phase") == "running sleep 9"
-        assert tab.text(".row[data-kind=thought] .verb").startswith("thought")
+        assert tab.text(".row[data-kind=t] .verb").startswith("thought")
         gate.open()
         for text in ("One ", "One two ", "One two three."):
             tab.see(f".text p:text-is('{text.strip()}')")
@@ -702,10 +702,10 @@ def test_a_sub_agent_is_one_row_that_unfolds(browser: Browser) -> None:
     with served_page(delegates) as stage, browser.tab() as tab:
         tab.go(stage.start())
         tab.see(".final")
-        heads = ".call > .fold .verb, .row[data-kind=tool] > .call > details > summary .verb"
-        assert tab.texts(f".row[data-kind=tool] > {heads}") == ["think", "fetch"]
-        assert "1 call · All is <b>well</b>." in tab.text(".row[data-kind=tool]")
-        tab.click(".row[data-kind=tool] summary")
+        heads = ".call > .fold .verb, .row[data-kind=c] > .call > details > summary .verb"
+        assert tab.texts(f".row[data-kind=c] > {heads}") == ["think", "fetch"]
+        assert "1 call · All is <b>well</b>." in tab.text(".row[data-kind=c]")
+        tab.click(".row[data-kind=c] summary")
         tab.see(".row .calls .verb:text-is('fetch')")
         assert "I look at it." in tab.text(".row .calls pre")
         assert tab.count(".bubble") == 1

@@ -65,7 +65,7 @@ def test_a_saved_run_needs_no_server(browser: Browser, tmp_path: Path) -> None:
         assert messages(tab) == said
         tab.click("#tab-terminal")
         tab.see("#panel .command")
-        tab.click(".row[data-kind=thought] summary")
+        tab.click(".row[data-kind=t] summary")
         tab.see(".thought-body")
         for key in "yuScn":  # nothing is answered, stopped or asked
             tab.press(key)

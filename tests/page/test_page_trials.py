@@ -55,4 +55,4 @@ def test_a_replay_is_one_click_away(browser: Browser, tmp_path: Path) -> None:
         tab.click(".marks a")
         tab.click("details a")
         tab.see(".final", attached=True)
-        assert tab.texts(".row[data-kind=message]") == ["Fixed it."]
+        assert tab.texts(".row[data-kind=m]") == ["Fixed it."]

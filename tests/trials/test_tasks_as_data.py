@@ -134,6 +134,7 @@ def local_type() -> type[BaseModel]:
         ({"task": local()}, r"task: local.inner \(.*\) is defined in a function"),
         ({"task": partial(ask, {})}, r"task=functools.partial.*: workers .* cannot get this partial"),
         ({"task": Local().method}, r"task: workers do not find <bound method Local.method"),
+        ({"task": type("Gone", (), {"__module__": __name__})}, r"task: workers do not find <class '.*Gone'>"),
         ({"task": think().tool(local())}, r"tool 'inner': local.inner"),
         ({"task": think(TypeAdapter(int))}, r"the output type=TypeAdapter.*cannot get this TypeAdapter"),
         ({"task": think(local_type())}, r"the output type: local_type.Inner .* is defined in a function"),

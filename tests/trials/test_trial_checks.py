@@ -153,13 +153,8 @@ async def test_another_agent_judges(
     know(monkeypatch, tmp_path, judge=JUDGING)
     async with Worktree(repository.path) as tree:
         (tree.path / "app.py").write_text("changed\n")
-        verdict = await run_check(
-            Judge("judge", "It is right.", least=least),
-            input="Fix it.",
-            result={"a": 1},
-            folder=tree.path,
-            changes=tree.changes,
-        )
+        candidate = Candidate(input="Fix it.", result={"a": 1}, folder=tree.path, changes=tree.changes)
+        verdict = await Judge("judge", "It is right.", least=least).check(candidate)
     assert (verdict.passed, verdict.score, verdict.detail) == (least is not None, 0.5, "Half of it.")
     assert verdict.spent.tool_calls == 1
     assert verdict.spent.cost is None

@@ -331,6 +331,23 @@ async def test_a_worker_that_ends_by_a_signal_is_started_again(
     assert statuses(report) == [(report.trials[0].input, 1, "passed", 2)]
 
 
+@pytest.mark.long
+async def test_a_worker_that_others_take_for_dead_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path, slow=script.pauses(2).says("Done."))
+    store, taken = tmp_path / "trials.sqlite", list[bool]()
+
+    def take(now: Sequence[Trial]) -> None:
+        if not taken and now[0].status == "running":
+            taken.append(True)
+            with closing(sqlite3.connect(store)) as file, file:
+                file.execute("DELETE FROM thinkwell_workers")
+
+    report = await trials(think().text("Go: "), inputs=["a"], agents=["slow"], store=store, on_change=take)
+    assert statuses(report) == [(report.trials[0].input, 1, "passed", 2)]
+
+
 async def test_a_worker_that_cannot_start_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,9 +453,24 @@ async def test_stores_that_are_refused(tmp_path: Path, make: str, said: str) -> 
         await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
 
 
+GONE = '{"kind": "reference", "module": "/gone.py", "name": "f", "of": "script"}'
+NO_TASK = '{"kind": "reference", "module": "os", "name": "fspath"}'
+
+
 @pytest.mark.parametrize(
     ("change", "status", "why"),
     [
+        (
+            f"UPDATE thinkwell_plans SET body = json_set(body, '$.task', json('{GONE}'))",
+            "error",
+            "there is no such file on this machine; put the function in a module",
+        ),
+        pytest.param(
+            f"UPDATE thinkwell_plans SET body = json_set(body, '$.task', json('{NO_TASK}'))",
+            "error",
+            "os:fspath: the function returned 'a'; return a task",
+            marks=pytest.mark.long,
+        ),
         (
             """UPDATE thinkwell_plans SET body = '{"newer": 1}'""",  # a newer release has saved it
             "cancelled",

@@ -146,13 +146,13 @@ async def test_changes_that_the_disk_has_no_room_for_change_nothing(small_disk: 
         (folder.path / "old.txt").unlink()
         Repository(folder.path).write(changed)
     filler = small_disk / "filler"
-    filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - 500_000))
     before = files_of(repository.path)
-    with pytest.raises(
-        WorktreeError, match="nothing was changed: git could not write; if the disk is full, make"
-    ):
-        tree.changes.apply()
-    assert files_of(repository.path) == before
+    for spare, why in ((500_000, "git could not write"), (0, ".*No space left")):
+        filler.unlink(missing_ok=True)
+        filler.write_bytes(bytes(shutil.disk_usage(small_disk).free - spare))
+        with pytest.raises(WorktreeError, match=f"nothing was changed: {why}.*; if the disk is full, make"):
+            tree.changes.apply()
+        assert files_of(repository.path) == before
     assert not left_of_worktrees(repository)
     assert not (repository.path / "a").exists()
     filler.unlink()
@@ -166,14 +166,15 @@ text = sys.stdin.read()
 if "second" in text:
     pickle.loads(pathlib.Path({first!r}).read_bytes()).apply()
     pathlib.Path({seen!r}).write_text(str(len([*pathlib.Path({git!r}).glob("thinkwell-*")])))
-    os.kill(int(os.environ["VICTIM"]), signal.SIGKILL)
+    os.kill(int(os.environ["VICTIM"]), signal.{how})
 print(text, end="")
 """
 
 
 @ON_POSIX
-async def test_what_an_apply_that_was_killed_has_left(
-    repository: Repository, settings: Path, tmp_path: Path
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+async def test_an_apply_that_a_signal_ends(
+    repository: Repository, settings: Path, tmp_path: Path, how: str
 ) -> None:
     repository.write({".gitattributes": "*.md filter=kill\n"})
     repository.commit("a filter that kills who applies")
@@ -183,18 +184,22 @@ async def test_what_an_apply_that_was_killed_has_left(
         (tmp_path / name).write_bytes(pickle.dumps(changes))
     git, seen = repository.path / ".git", tmp_path / "seen"
     (tmp_path / "kill.py").write_text(
-        KILLING.format(first=str(tmp_path / "first"), seen=str(seen), git=str(git))
+        KILLING.format(first=str(tmp_path / "first"), seen=str(seen), git=str(git), how=how)
     )
     plain = settings.read_text()
     settings.write_text(
         f'{plain}[filter "kill"]\n clean = cat\n smudge = {sys.executable} {tmp_path / "kill.py"}\n'
     )
-    code = "import os, pickle, sys; os.environ['VICTIM'] = str(os.getpid()); "
-    code += "pickle.load(sys.stdin.buffer).apply()"
+    code = "import os, pickle, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "os.environ['VICTIM'] = str(os.getpid()); pickle.load(sys.stdin.buffer).apply()"
     env = os.environ | {"TMPDIR": str(tmp_path)}
     with (tmp_path / "second").open("rb") as given:
         subprocess.run([sys.executable, "-c", code], stdin=given, env=env, check=False)
     assert seen.read_text() == "1"  # the other apply, while it lived, has left it alone
+    if how == "SIGINT":
+        assert (repository.path / "docs" / "guide.md").read_text() == "# Guide\n"
+        assert not left_of_worktrees(repository)
+        return
     with anyio.fail_after(30):
         while (repository.path / "docs" / "guide.md").read_text() != "second\n":  # noqa: ASYNC110 - git's
             await anyio.sleep(0.01)
@@ -203,6 +208,15 @@ async def test_what_an_apply_that_was_killed_has_left(
     third = await changes_of(repository, {"run.sh": "third\n"})
     third.apply()
     assert not left_of_worktrees(repository)
+
+
+async def test_changes_of_a_repository_that_is_elsewhere(repository: Repository, small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    shutil.move(repository.path / ".git", small_disk / "git")
+    repository.write({".git": f"gitdir: {small_disk / 'git'}\n"})
+    changes = await changes_of(repository, {"app.py": "theirs\n"})
+    changes.apply()
+    assert (repository.path / "app.py").read_text() == "theirs\n"
 
 
 async def test_where_changes_cannot_go(repository: Repository, settings: Path, tmp_path: Path) -> None:
@@ -342,6 +356,15 @@ async def test_repositories_that_an_agent_makes_are_left_out(with_submodules: Re
         changes = folder.changes
     assert changes.left_out == ("no-commit/", "library/cloned/")
     assert changes.stat.files == 1
+
+
+async def test_a_submodule_that_is_gone(with_submodules: Repository) -> None:
+    async with Worktree(with_submodules.path) as folder:
+        (folder.path / "library" / "l.txt").write_text("better\n")
+        changes = folder.changes
+    shutil.rmtree(with_submodules.path / "library")
+    with pytest.raises(WorktreeError, match="git could not be started there"):
+        changes.branch("better")
 
 
 async def test_a_submodule_that_an_agent_removes(with_submodules: Repository) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import math
+import sys
 import time
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -24,8 +26,10 @@ from thinkwell.web import RunEnded, ShownError, web_app
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+    from types import FrameType
 
+    from _typeshed import TraceFunction
     from scripted import Script, Turn
     from web_stage import Sse
 
@@ -178,6 +182,32 @@ async def kept(
         yield client
 
 
+class Counter:
+    """How many there were."""
+
+    count = 0
+
+
+@contextmanager
+def counted_lines(folder: str) -> Generator[Counter]:
+    """Count the lines that run in the modules of a folder."""
+    counter = Counter()
+
+    def inside(_frame: FrameType, event: str, _arg: object) -> TraceFunction:
+        counter.count += event == "line"
+        return inside
+
+    def enter(frame: FrameType, _event: str, _arg: object) -> TraceFunction | None:
+        return inside if folder in frame.f_code.co_filename.replace("\\", "/") else None
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        yield counter
+    finally:
+        sys.settrace(before)
+
+
 async def told(*log: ev.ThoughtEvent, end: RunEnded | None = None) -> Items:
     """The items of a run with this log."""
     async with kept(log, end) as client:
@@ -229,7 +259,8 @@ async def test_a_text_a_call_and_a_question_stand_in_the_order_in_which_they_beg
     assert items.inside("c2.o")[0][6] == ["lines", "", {"text": "1 failed", "runs": [8, "t-f1"]}]
     assert items.text("terminal") == "$pytest -qexit 13.0s1 failed"
     assert items["badge.terminal"][6] == "1"
-    assert items["c2"][7] == {"open": True, "lane": "run", "look": "failed"}
+    assert items["c2"][7] == {"open": True}
+    assert items["c2.s"][7] == {"lane": "run", "look": "failed"}
 
 
 async def test_calls_that_only_looked_share_a_line_and_those_asked_about_do_not() -> None:
@@ -428,7 +459,7 @@ async def test_a_denied_call_is_shown_as_denied_and_not_as_run() -> None:
     ran, asked = items.text().split("\n")[:2]
     assert ran == "runrm -rf xdenied"
     assert asked.startswith("askedMay I?denied by the permission policy: no shell")
-    assert items["c1"][7]["look"] == "denied"
+    assert items["c1.s"][7]["look"] == "denied"
     assert items.inside("terminal") == items.inside("changes") == []
     assert not {"badge.terminal", "badge.changes"} & items.keys()
     assert "Tools" not in items.text("usage")
@@ -443,7 +474,7 @@ async def test_a_call_that_was_denied_and_then_allowed_has_run() -> None:
         ev.QuestionAnswered(id="r", choice="allow_once", by="human", why=""),
         ev.ToolDone(id="1", status="completed", at=1),
     )
-    assert items["c1"][7]["look"] == "done"
+    assert items["c1.s"][7]["look"] == "done"
     assert items["badge.terminal"][6] == "1"
 
 
@@ -468,9 +499,9 @@ async def test_a_result_is_one_row_and_no_tool_call() -> None:
 async def test_while_a_result_is_given_that_is_what_the_run_does() -> None:
     begun = ev.ToolStart(id="r", title=RESULT_TITLE, status="in_progress", input={"result": 1})
     async with kept_running(ev.PhaseChanged(phase="responding"), begun) as client:
-        items = await followed(client, "kept", until="returning", place="bar")
-    assert items.text("bar") == "returning the result"
-    assert [item[2] for item in items.inside("timeline")] == ["wait"]
+        items = await followed(client, "kept", until="returning")
+    assert items.text() == "returning the result"
+    assert [item[2] for item in items.inside("timeline")] == ["head"]
 
 
 async def test_a_result_that_was_denied_is_a_question_about_the_result() -> None:
@@ -644,7 +675,7 @@ async def test_how_a_run_failed_stands_at_its_end() -> None:
     end = RunEnded(seq=0, at=3, status="interrupted")
     items = await told(ev.ToolStart(id="1", title="x", status="in_progress"), end=end)
     assert "The server ended before the run did" in items.text()
-    assert items["c1"][7]["look"] == "interrupted"
+    assert items["c1.s"][7]["look"] == "interrupted"
 
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 300), marks=pytest.mark.long)])
@@ -673,15 +704,15 @@ async def test_those_up_to_a_number_are_the_run_as_it_stood(name: str) -> None:
     for part in range(5, len(log), 11):
         at = log[part - 1].at
         earlier = await told(*log[:part], end=RunEnded(seq=0, at=at, status="interrupted"))
-        heads = {id_ for id_ in earlier if id_[0] in "cqtm" and id_[1:].isdigit()}
+        heads = {id_ for id_ in earlier if id_[0] in "cqtm" and id_[1:].removesuffix(".s").isdigit()}
         known: dict[str, Any] = {}
         for item in whole.seen:
             if item[0] <= part:
                 known[item[2]] = item
         assert heads <= known.keys()
-        for id_ in heads & {id_ for id_ in known if id_[0] == "c"}:
+        for id_ in heads & {id_ for id_ in known if id_.endswith(".s")}:
             done = earlier[id_][5] is not None
-            assert known[id_][5] == earlier[id_][5] or not done
+            assert known[id_][5:7] == earlier[id_][5:7] or not done
 
 
 async def test_how_long_a_text_was_when_is_told_with_it() -> None:
@@ -747,6 +778,24 @@ async def test_what_has_not_changed_is_sent_once() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_of_a_call_that_goes_on_only_what_changes_is_sent_again() -> None:
+    async def works(turn: Turn) -> None:
+        turn.update(s.ToolCallStart(tool_call_id="1", title="make", kind="execute"))
+        for status in ("in_progress", "completed"):
+            await anyio.sleep(1)
+            turn.update(s.ToolCallProgress(tool_call_id="1", status=status))
+        await anyio.sleep(1)
+
+    async with browser(works) as (client, stage):
+        run = await stage.start(caller="")
+        seen = [item for item in (await items_of(client, run.id)).seen if item[2][0] in "cs"]
+    (call,) = [item[2] for item in seen if item[2][1:].isdigit() and item[2][0] == "c"]
+    states = [item for item in seen if item[2] == f"{call}.s"]
+    assert [item[6][2] for item in states] == [["mark", each] for each in ("pending", "running", "done")]
+    assert len(seen) == 2 + len(states)  # its lines in the timeline and in the terminal
+
+
+@pytest.mark.virtual_time
 async def test_a_client_that_comes_back_gets_what_it_has_not() -> None:
     async def talks(turn: Turn) -> None:
         turn.say("One.\n\n")
@@ -768,7 +817,7 @@ async def test_a_stream_says_its_format_first() -> None:
     async with kept([message("Hi.")]) as client:
         first, *_, last = await client.events("/api/runs/kept/items")
         about = first.json()
-        assert (first.event, about["format"], about["seq"]) == ("begin", 2, 2)
+        assert (first.event, about["format"], about["seq"]) == ("begin", 3, 2)
         assert (about["run"]["id"], about["run"]["status"]) == ("kept", "completed")
         assert about["age"] == pytest.approx(time.time() - 1.0, abs=60)
         assert (last.event, last.json()) == ("end", {})
@@ -911,6 +960,22 @@ async def test_two_who_open_a_long_run_at_once_get_the_same() -> None:
     assert all(items.now() == seen[0].now() for items in seen)
 
 
+async def test_the_work_for_a_late_watcher_grows_with_the_items_and_no_faster() -> None:
+    async def work(count: int) -> int:
+        """Lines of the items' modules that run for a watcher of a run whose items are all made."""
+        log = [
+            replace(message(f"{number} " * 300, number), message_id=str(number)) for number in range(count)
+        ]
+        async with kept(log) as client:
+            await items_of(client, "kept")
+            with counted_lines("web/items") as lines:
+                assert len((await items_of(client, "kept")).inside("timeline")) == count + 1
+        return lines.count
+
+    few, many = await work(300), await work(1_200)
+    assert few * 3 < many < few * 5
+
+
 # More than is kept in memory
 
 BIG = "A" * 1_000_000
@@ -983,5 +1048,6 @@ async def test_memory_holds_a_bounded_part_of_the_items_of_a_long_run() -> None:
     async with kept([picture(number) for number in range(40)]) as client:
         assert len((await items_of(client, "kept")).inside("timeline")) == 41
         gc.collect()
-        held = [each for each in gc.get_objects() if type(each).__name__ == "Item"]
+        (store,) = [each for each in gc.get_objects() if type(each).__name__ == "ItemStore"]
+        _, held = store.after(0, math.inf)
         assert 0 < sum(len(msgspec.json.encode(each)) for each in held) < 9 * len(BIG)

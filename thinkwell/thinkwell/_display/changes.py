@@ -27,7 +27,7 @@ KEPT: Final = 64
 """Ended tool calls that are still kept completely, for late updates."""
 
 
-class Block(Struct, frozen=True, eq=False, kw_only=True):
+class Block(Struct, frozen=True, eq=False, kw_only=True, gc=False):
     """A message, a thought, or the user's text: text that grows piece by piece."""
 
     kind: BlockKind
@@ -37,7 +37,7 @@ class Block(Struct, frozen=True, eq=False, kw_only=True):
     """The agent's id for it."""
 
 
-class BlockBegun(Struct, frozen=True):
+class BlockBegun(Struct, frozen=True, gc=False):
     """The first piece of a block with text in it comes next."""
 
     block: Block
@@ -45,7 +45,7 @@ class BlockBegun(Struct, frozen=True):
     at: float
 
 
-class BlockGrown(Struct, frozen=True):
+class BlockGrown(Struct, frozen=True, gc=False):
     """A piece of text."""
 
     block: Block
@@ -56,7 +56,7 @@ class BlockGrown(Struct, frozen=True):
     at: float
 
 
-class BlockEnded(Struct, frozen=True):
+class BlockEnded(Struct, frozen=True, gc=False):
     """Something else follows. The block may be resumed later."""
 
     block: Block
@@ -64,7 +64,7 @@ class BlockEnded(Struct, frozen=True):
     at: float
 
 
-class Media(Struct, frozen=True):
+class Media(Struct, frozen=True, gc=False):
     """A piece that is not text, such as a picture. It belongs to no block."""
 
     kind: BlockKind
@@ -75,7 +75,7 @@ class Media(Struct, frozen=True):
     at: float
 
 
-class CallBegun(Struct, frozen=True):
+class CallBegun(Struct, frozen=True, gc=False):
     """A tool call was reported for the first time, or its id was reused."""
 
     number: int
@@ -85,7 +85,7 @@ class CallBegun(Struct, frozen=True):
     at: float
 
 
-class CallChanged(Struct, frozen=True):
+class CallChanged(Struct, frozen=True, gc=False):
     """A tool call has changed."""
 
     number: int
@@ -97,7 +97,7 @@ class CallChanged(Struct, frozen=True):
     at: float
 
 
-class CallEnded(Struct, frozen=True):
+class CallEnded(Struct, frozen=True, gc=False):
     """A tool call has ended."""
 
     number: int

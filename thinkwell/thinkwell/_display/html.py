@@ -304,7 +304,7 @@ class _Steps:
                 return rows.thinking(view.thought_blocks[item.index])
             case "thought":
                 thought = view.thought_blocks[item.index]
-                return filled(rows.thought(thought, 0, ""), _prose(shortened(thought, THOUGHT)))
+                return filled(rows.thought(thought, 0), _prose(shortened(thought, THOUGHT)))
             case "user":
                 said = shortened(view.user_messages[item.index], MESSAGE)
                 return element("div", "prose bubble", *_prose(said))
@@ -333,7 +333,9 @@ class _Steps:
         )
         denied = tool.id in self._denied
         agent = tools.agent_words(self._view, tool.id)
-        row = rows.call(tool, cwd, over=self._over, unfolds=any(parts), agent=agent, denied=denied)
+        status = rows.status_of(tool, over=self._over, denied=denied)
+        end = rows.outcome(tool, cwd, status, agent)
+        row = rows.call(tool, cwd, rows.mark(status), end, unfolds=any(parts))
         return filled(row, parts, is_open=goes_on or denied or rows.is_open(tool, cwd, over=self._over))
 
     def _calls(self, calls: Sequence[ToolView], depth: int) -> Sequence[Node]:
@@ -343,8 +345,13 @@ class _Steps:
 
     def _fold(self, shared: Sequence[ToolView]) -> Node:
         shown = shared[:LISTED]
-        lines = (rows.call(tool, self._view.cwd, over=self._over, unfolds=False, agent="") for tool in shown)
-        return filled(rows.looked(shared, (), self._view.cwd), (*lines, _more(len(shared) - LISTED, "call")))
+        cwd = self._view.cwd
+        lines: list[Node] = []
+        for tool in shown:
+            status = rows.status_of(tool, over=self._over)
+            end = rows.outcome(tool, cwd, status)
+            lines.append(rows.call(tool, cwd, rows.mark(status), end, unfolds=False))
+        return filled(rows.looked(shared, (), cwd), (*lines, _more(len(shared) - LISTED, "call")))
 
 
 @lru_cache(TEXTS)

@@ -90,6 +90,8 @@ def running(view: RunView) -> tuple[ToolView, ...]:
     """Return the running tool calls, in order. Those that only wait for an answer are not."""
     if view.phase in OVER:
         return ()
+    if all(tool.ended_at is not None for tool in view.tools.values()):
+        return ()
     asked = {question.tool_id for question in view.questions}
     return tuple(tool for tool in told_calls(view) if tool.ended_at is None and tool.id not in asked)
 

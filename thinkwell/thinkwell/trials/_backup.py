@@ -94,10 +94,10 @@ def _keep(root: Path, names: Sequence[str], own: Path) -> list[Path]:
 
 
 def _put_back(root: Path, names: Sequence[str], own: Path, missing: Sequence[Path]) -> None:
-    for path in (root / name for name in sorted(names, reverse=True)):  # what is in a folder before it
+    paths = (root / name for name in sorted(names, reverse=True))  # what is in a folder before it
+    for path in (path for path in paths if path.is_symlink() or not path.is_dir()):
         with suppress(NotADirectoryError):
-            if path.is_symlink() or not path.is_dir():
-                path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
     for folder in missing:
         with suppress(OSError):  # it was not made, or has other files
             folder.rmdir()

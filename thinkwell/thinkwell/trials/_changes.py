@@ -99,7 +99,7 @@ class Changes(Struct, frozen=True, kw_only=True):
                 listed = git(*apply, "--check", "--numstat", "-z", "-", stdin=diff)
             except WorktreeError as exc:
                 at = re.findall(r"^error: (?:patch failed: )?(.+?):(?: |\d+$)", exc.detail, re.MULTILINE)
-                if not at:
+                if not at:  # pragma: no cover - git was broken off
                     raise
                 raise ChangesConflict(self.repository, list(dict.fromkeys(at)), exc.detail) from None
             with backed_up(git, [line.split("\t", 2)[2] for line in paths(listed)]):
@@ -177,12 +177,12 @@ def settings_of(git: Git) -> tuple[str, ...]:
 
 
 def _check_branch(git: Git, name: str) -> None:
+    if git("for-each-ref", f"refs/heads/{name}"):
+        raise git.failure(f"there is a branch {name!r} already; choose another name, or delete it")
     try:
         git("check-ref-format", "--branch", name)
     except WorktreeError as exc:
         raise git.failure(f"{name!r} cannot be a branch", exc.detail) from None
-    if git("for-each-ref", f"refs/heads/{name}"):
-        raise git.failure(f"there is a branch {name!r} already; choose another name, or delete it")
 
 
 def _commit(git: Git, part: Part, links: dict[str, str], message: str) -> str:

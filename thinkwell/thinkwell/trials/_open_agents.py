@@ -28,6 +28,5 @@ async def killable(opening: Opening[Agent]) -> AsyncGenerator[Agent]:
 
 def kill_all() -> None:
     """Kill the agents, from any thread."""
-    for opening in tuple(_opened):
-        if opening._hold is not None:
-            opening._hold.hurry()
+    for hold in filter(None, [opening._hold for opening in tuple(_opened)]):
+        hold.hurry()

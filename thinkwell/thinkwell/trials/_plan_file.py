@@ -36,9 +36,6 @@ __all__ = ("PlanFile", "read_plan")
 
 T = TypeVar("T")
 
-LARGEST: Final = 100_000_000
-"""Most bytes of a file that are read: inputs may be many."""
-
 TERMS: Final = {
     "object": "a table",
     "array": "a list",
@@ -117,7 +114,6 @@ class PlanFile:
     def __init__(self, source: Path, options: Mapping[str, Any], store: str, recordings: str | None) -> None:
         self.store: str = store
         """A path of an SQLite file, or the URL of a PostgreSQL database."""
-        self._source = source
         self._options = options
         self._recordings = recordings
         travels = "://" in store
@@ -129,9 +125,6 @@ class PlanFile:
             raise PlanError(str(source), f"workspace: {exc}") from exc
         if not travels:
             self._plan.find_agents()
-
-    def __repr__(self) -> str:
-        return f"PlanFile({str(self._source)!r})"
 
     async def run(
         self,
@@ -317,13 +310,9 @@ def _path(folder: Path, name: str) -> Path:
 
 def _text_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+        return path.read_text("utf-8-sig")
     except OSError as exc:
         raise ValueError(f"{path}: {exc.strerror}") from None
-    if len(data) > LARGEST:
-        raise ValueError(f"{path}: it is larger than {LARGEST:,} bytes")
-    return data.decode("utf-8-sig")
 
 
 def _converted(table: object, kind: type[T]) -> T:

@@ -55,6 +55,8 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
             PlanError: It does not exist here, or its module cannot be imported.
         """
         with _mutex:
+            if self.folder not in ("", *sys.path):
+                sys.path.insert(0, self.folder)
             module = self._run_script() if self.of == "script" else self._import()
         try:
             found: object = attrgetter(self.name)(module)
@@ -68,8 +70,6 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
         return found
 
     def _import(self) -> ModuleType:
-        if self.folder not in ("", *sys.path):
-            sys.path.insert(0, self.folder)
         try:
             module = importlib.import_module(self.module)
         except (Exception, SystemExit) as exc:  # whatever the module raises
@@ -98,8 +98,6 @@ class Reference(Struct, frozen=True, kw_only=True, tag_field="kind", tag="refere
             )
         module = ModuleType(SCRIPT)
         module.__file__ = self.module
-        if self.folder not in sys.path:
-            sys.path.insert(0, self.folder)
         sys.modules[SCRIPT] = module  # dataclasses and the like look their module up
         code = compile(Path(self.module).read_bytes(), self.module, "exec")
         _loading.append(self.module)
@@ -159,7 +157,7 @@ def refer(thing: object, what: str) -> Reference:
         found: object = attrgetter(name)(module)
     except AttributeError:
         found = None
-    if module is None or (found is not thing and found != thing):
+    if module is None or found != thing:
         raise TypeError(
             f"{what}: workers do not find {thing!r:.100} as {module_name}.{name}; give a function or class "
             "under its own name"

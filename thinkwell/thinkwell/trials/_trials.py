@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anyio import to_thread
 
-from thinkwell.trials._engine.settings import LEASE
+from thinkwell.trials._engine.settings import LEASE, Settings
 from thinkwell.trials._plan import make_plan
 from thinkwell.trials._report import Report
 
@@ -143,12 +143,12 @@ async def serve_worker(
     """
     from thinkwell.trials._engine.running import serve
 
-    await serve(
-        store,
-        agents=agents,
+    settings = Settings(
+        agents=tuple(agents),
         limit=limit,
-        paces=paces or {},
-        recordings=recordings,
-        ready=ready,
+        probe=True,
+        paces=dict(paces or {}),
         lease=lease,
+        recordings=None if recordings is None else str(recordings),
     )
+    await serve(store, settings, ready)

@@ -129,16 +129,22 @@ def strip(entries: Sequence[ev.PlanEntry]) -> Node:
 # Usage
 
 
-def usage_panel(view: RunView, *, conversation: str, ended: bool, events: int, not_understood: int) -> Node:
-    """Return a run's usage, and other facts."""
-    parts: list[Node] = []
+USAGE: Final = ("context", "tokens", "cost", "none", "time", "run")
+"""The sections of a run's usage, in order."""
+
+
+def usage_sections(
+    view: RunView, *, conversation: str, ended: bool, events: int, not_understood: int
+) -> Mapping[str, Node]:
+    """Return the sections of `USAGE` that a run has."""
+    parts: dict[str, Node] = {}
     if view.usage is not None:
         share = usage.context_share(view)
         told = f"{numbers.count(view.usage.used)} tokens"
         if share is not None:
             told = f"{numbers.count(view.usage.used)} of {numbers.count(view.usage.size)} tokens, {share:.0%}"
         bar = "" if share is None else meter(share, "wide-meter")
-        parts.append(section("Context window", bar, element("p", "", told)))
+        parts["context"] = section("Context window", bar, element("p", "", told))
     if view.tokens is not None:
         rows = [
             (label, f"{count:,}")
@@ -148,15 +154,15 @@ def usage_panel(view: RunView, *, conversation: str, ended: bool, events: int, n
         cached = usage.cached_share(view.tokens)
         told = "" if cached is None else f"{cached:.0%} of the input came from a cache."
         dim = element("p", "dim", told) if told else ""
-        parts.append(section("Tokens of finished turns", facts(rows), dim))
+        parts["tokens"] = section("Tokens of finished turns", facts(rows), dim)
     if view.usage is not None and view.usage.cost is not None:
         cost = f"{numbers.money(view.usage.cost)}, as the agent says"
-        parts.append(section("Cost", element("p", "", cost)))
+        parts["cost"] = section("Cost", element("p", "", cost))
     if not parts:
-        parts.append(section("Usage", element("p", "dim", "The agent has not reported any usage.")))
+        parts["none"] = section("Usage", element("p", "dim", "The agent has not reported any usage."))
     if taken := [part for part in phases.durations(view) if part.seconds >= 0.05]:
-        parts.append(section("Time", _bars(taken)))
-    calls = told_calls(view)
+        parts["time"] = section("Time", _bars(taken))
+    calls = told_calls(view) if ended else ()
     failed = sum(tool.status == "failed" for tool in calls)
     tools = f"{len(calls):,}{f', {failed:,} failed' if failed else ''}" if calls else ""
     run = (
@@ -167,13 +173,14 @@ def usage_panel(view: RunView, *, conversation: str, ended: bool, events: int, n
         ("Session", line(view.session_id or "", 200)),
         ("Conversation", conversation),
         ("Turns", str(view.turns) if view.turns > 1 else ""),
-        ("Tools", tools if ended else ""),
+        ("Tools", tools),
         ("Stop reason", line(view.stop_reason or "", 100)),
         ("Events", f"{events:,}" if ended else ""),
         ("Not understood", numbers.plural(not_understood, "event") if not_understood else ""),
         ("Dropped", numbers.plural(view.dropped, "event") if view.dropped else ""),
     )
-    return element("div", "usage", *parts, section("Run", facts(run)))
+    parts["run"] = section("Run", facts(run))
+    return parts
 
 
 def _bars(taken: Sequence[phases.Duration]) -> Node:

@@ -135,13 +135,13 @@ def shortened(text: str, limit: int) -> str:
 # Texts
 
 
-def thought(text: str, taken: float | None, now: str) -> Node:
+def thought(text: str, taken: float | None, row: str = "") -> Node:
     """Return the line of a thought.
 
     Args:
         text: Its beginning.
         taken: Its duration in seconds; ``None``: in progress.
-        now: The id of the element with its end while it is in progress.
+        row: The id of its row, whose end is shown while it is in progress.
     """
     verb = "thinking" if taken is None else "thought"
     if taken is not None and taken >= LEAST:
@@ -150,7 +150,7 @@ def thought(text: str, taken: float | None, now: str) -> Node:
     head = (icon("think"), element("span", "verb", verb), element("span", "target dim", begins))
     body = element("div", "thought-body prose", slot())
     whole = element("details", "thought", element("summary", "fold", *head), body)
-    return element("div", "", whole, slot(now) if taken is None else "")
+    return element("div", "", whole, element("div", "thinking", slot(row)) if taken is None else "")
 
 
 def thinking(text: str) -> Node:
@@ -165,10 +165,10 @@ def prompt(text: str) -> Node:
     return element("div", "", element("span", "unseen", "You: "), element("div", "bubble prose", told))
 
 
-def wait(words: str, at: float) -> Node:
-    """Return what a run waits for, and since when."""
-    row = (mark("running"), element("span", "wait", words), element("span", "end", since(at)))
-    return element("div", "fold dim", *row)
+def doing(status: Status, words: str, at: float | None) -> Node:
+    """Return what a run is doing, and since when if that is known."""
+    time = "" if at is None else element("span", "end", since(at))
+    return element("div", "fold dim", mark(status), element("span", "wait", words), time)
 
 
 def media(block: ev.ContentBlock) -> Node:
@@ -207,33 +207,50 @@ def status_of(tool: ToolView, *, over: bool, denied: bool = False) -> Status:
     return tools.status_of(tool)
 
 
-def call(tool: ToolView, cwd: str, *, over: bool, unfolds: bool, agent: str, denied: bool = False) -> Node:
+def call(tool: ToolView, cwd: str, status: Node, end: Node, *, unfolds: bool) -> Node:
     """Return the line of a tool call, with the place of its parts.
 
     Args:
         tool: The call.
         cwd: The session's folder.
-        over: Whether the run is over.
+        status: Its mark, or nothing.
+        end: The end of the line.
         unfolds: Whether it has parts.
-        agent: What is said of the sub-agent that it is; empty where it is none.
-        denied: Whether it was denied.
     """
     told = tools.describe(tool, cwd)
-    status = status_of(tool, over=over, denied=denied)
+    return element("div", "call", fold("card", *_line(told, status, end), unfolds=unfolds))
+
+
+def outcome(tool: ToolView, cwd: str, status: Status, agent: str = "") -> Node:
+    """Return the end of a tool call's line: its outcome and its duration.
+
+    Args:
+        tool: The call.
+        cwd: The session's folder.
+        status: How far it is.
+        agent: What is said of the sub-agent that it is; empty where it is none.
+    """
     changes = diffs.changes_of(tool, cwd)
     code = tools.exit_code(tool)
     sums: Node = ""
-    if denied:
+    if status == "denied":
         sums = element("span", "told", "denied")
     elif changes:
         sums = counts(sum(each.added for each in changes), sum(each.removed for each in changes))
     elif code:
         sums = element("span", "minus", f"exit {code}")
-    goes_on = status in ("running", "pending")
-    time = "" if denied else since(tool.started_at) if goes_on else spent(told.seconds)
+    time: Node = ""
+    if status in ("running", "pending"):
+        time = since(tool.started_at)
+    elif status != "denied":
+        time = spent(None if tool.ended_at is None else tool.ended_at - tool.started_at)
     said = element("span", "dim", agent) if agent else ""
-    row = _line(told, status, element("span", "end", said, sums, time))
-    return element("div", "call", fold(f"card {status}", *row, unfolds=unfolds))
+    return element("span", "end", said, sums, time)
+
+
+def state(status: Status, end: Node) -> Node:
+    """Return what changes in the line of a tool call: its mark and its end."""
+    return element("span", "state", mark(status), end)
 
 
 def agent(said: str, calls: str) -> Node:
@@ -242,9 +259,9 @@ def agent(said: str, calls: str) -> Node:
     return element("div", "calls", text, slot(calls))
 
 
-def _line(told: Call, status: Status, *end: Node) -> Sequence[Node]:
+def _line(told: Call, status: Node, *end: Node) -> Sequence[Node]:
     return (
-        mark(status),
+        status,
         icon(told.kind),
         element("span", "verb", told.verb),
         element("span", "target", told.target),
@@ -274,7 +291,7 @@ def looked(calls: Sequence[ToolView], thoughts: Sequence[float], cwd: str) -> No
         return fold("thoughts", icon("think"), element("span", "verb", words))
     told = tools.fold(calls, cwd)
     times = (element("span", "", words) if words else "", spent(told.seconds))
-    return fold("card done", *_line(told, "done", element("span", "end", *times)))
+    return fold("card", *_line(told, mark("done"), element("span", "end", *times)))
 
 
 def arguments(tool: ToolView, cwd: str, line_says: str = "") -> Node:
@@ -382,27 +399,23 @@ def output(tool: ToolView) -> list[Node]:
     return [*[""] * gone, *(styled(chain.from_iterable(part)) for part in shown)]
 
 
-def command(tool: ToolView, status: Status, output: str) -> Node:
+def command(tool: ToolView, state: str, output: str) -> Node:
     """Return a command, as in a terminal.
 
     Args:
         tool: The call.
-        status: How far it is.
-        output: The id of the element with its output; empty without output.
+        state: The place of its `state`.
+        output: The place of its output.
     """
     text = command_line(tool.input) or tools.bare_title(tool)
-    code = tools.exit_code(tool)
-    taken = None if tool.ended_at is None else tool.ended_at - tool.started_at
     line_ = element(
         "div",
         "command",
         element("span", "dollar", "$"),
         element("span", "text", clean(shortened(text, DATA))),
-        element("span", "minus", f"exit {code}") if code else "",
-        mark(status) if taken is None else spent(taken),
+        slot(state),
     )
-    put_out = element("pre", "", slot(output), attributes={"label": "Output"}) if output else ""
-    return element("div", "", line_, put_out)
+    return element("div", "", line_, element("pre", "", slot(output), attributes={"label": "Output"}))
 
 
 def edit(change: FileChange, status: Status, hunks: str) -> Node:

@@ -32,9 +32,9 @@ from thinkwell.trials._errors import StoreError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
-    from thinkwell.trials._engine.settings import Pace, Ready
+    from thinkwell.trials._engine.settings import Ready
     from thinkwell.trials._plan import Plan
     from thinkwell.trials._trial import Status, Trial
 
@@ -103,29 +103,11 @@ async def run_plan(
             raise
 
 
-async def serve(
-    store: str | os.PathLike[str],
-    *,
-    agents: Sequence[str],
-    limit: int,
-    paces: Mapping[str, Pace],
-    recordings: str | os.PathLike[str] | None,
-    ready: Callable[[Ready], object],
-    lease: float,
-) -> None:
+async def serve(store: str | os.PathLike[str], settings: Settings, ready: Callable[[Ready], object]) -> None:
     """Run a worker; see `thinkwell.trials.serve_worker`."""
-    folder = await to_thread.run_sync(_recordings, recordings)
+    folder = await to_thread.run_sync(_recordings, settings.recordings)
     with _opened(store) as kept, owned(kept, "owner"):
-        settings = Settings(
-            store=kept.address,
-            agents=tuple(agents),
-            limit=limit,
-            probe=True,
-            paces=dict(paces),
-            lease=lease,
-            recordings=folder,
-        )
-        await run_worker(settings, ready)
+        await run_worker(replace(settings, store=kept.address, recordings=folder), ready)
 
 
 def kept_trials(plan: Plan, store: str | os.PathLike[str]) -> list[Trial]:

@@ -38,7 +38,7 @@ class Pace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Settings(Struct, frozen=True, kw_only=True):
     """What a worker is to do."""
 
-    store: str
+    store: str = ""
     agents: tuple[str, ...]
     limit: int
     """How many trials it runs at a time."""

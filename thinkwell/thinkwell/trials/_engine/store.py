@@ -178,7 +178,7 @@ class Store:
             StoreError: The store cannot be used.
         """
         with self._working("written") as tx:
-            if not _alive(tx, worker):
+            if not _alive(tx, worker):  # pragma: no cover - tested; which stopped worker gets here is chance
                 raise LeaseLost
             where = (*_is(plan, name), _OPEN, t.trials.c.dispatch == dispatch)
             more = tx.execute(
@@ -205,11 +205,7 @@ class Store:
         """Note what attempts have come to so far, those that are the newest."""
         with self._working("written") as tx:
             for attempt, now in running:
-                changed = tx.execute(
-                    t.trials.update().where(*_newest(attempt)).values(phase=_text(now.phase))
-                )
-                if changed.rowcount:
-                    self._charge(tx, attempt, now.spent)
+                _change(tx, attempt, now.spent, phase=_text(now.phase))
 
     def unwanted(self, attempts: Iterable[Attempt]) -> list[Attempt]:
         """Return those attempts whose trial was cancelled, or that others have taken over."""
@@ -222,35 +218,26 @@ class Store:
 
     def end(self, attempt: Attempt, ended: Ended) -> None:
         """End a trial, if this attempt is the newest."""
-        values = {
-            "status": ended.status,
-            "phase": "",
-            "score": ended.score,
-            "detail": _text(ended.detail),
-            "seconds": ended.seconds,
-            "error": None if ended.error is None else _text(ended.error),
-            "result": _json(ended.result),
-            "changes": _json(ended.changes) if ended.changes else None,
-            "recording": ended.recording,
-        }
         with self._working("written") as tx:
-            changed = tx.execute(t.trials.update().where(*_newest(attempt)).values(**values))
-            if changed.rowcount:
-                self._charge(tx, attempt, ended.spent)
+            _change(
+                tx,
+                attempt,
+                ended.spent,
+                status=ended.status,
+                phase="",
+                score=ended.score,
+                detail=_text(ended.detail),
+                seconds=ended.seconds,
+                error=None if ended.error is None else _text(ended.error),
+                result=_json(ended.result),
+                changes=_json(ended.changes) if ended.changes else None,
+                recording=ended.recording,
+            )
 
     def give_back(self, attempt: Attempt, spent: Spent) -> None:
         """Let a trial wait again, as its worker leaves, if the attempt is still wanted."""
         with self._working("written") as tx:
-            changed = tx.execute(
-                t.trials.update().where(*_newest(attempt)).values(status="waiting", phase="")
-            )
-            if changed.rowcount:
-                self._charge(tx, attempt, spent)
-
-    def _charge(self, tx: sa.Connection, attempt: Attempt, spent: Spent) -> None:
-        where = [t.attempts.c[name] == value for name, value in _attempt_key(attempt).items()]
-        values = {"tool_calls": spent.tool_calls, "tokens": spent.tokens, "cost": spent.cost}
-        tx.execute(t.attempts.update().where(*where).values(**values))
+            _change(tx, attempt, spent, status="waiting", phase="")
 
     # Workers
 
@@ -439,6 +426,14 @@ def _newest(attempt: Attempt) -> tuple[sa.ColumnElement[bool], ...]:
     holds = sa.exists().where(t.workers.c.id == attempt.worker)
     running = t.trials.c.status == "running"
     return (*_is(attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
+
+
+def _change(tx: sa.Connection, attempt: Attempt, spent: Spent, **values: Any) -> None:
+    """Change a trial, and what an attempt has spent, if the attempt is the newest."""
+    if tx.execute(t.trials.update().where(*_newest(attempt)).values(**values)).rowcount:
+        where = [t.attempts.c[name] == value for name, value in _attempt_key(attempt).items()]
+        counted = {"tool_calls": spent.tool_calls, "tokens": spent.tokens, "cost": spent.cost}
+        tx.execute(t.attempts.update().where(*where).values(**counted))
 
 
 def _alive(tx: sa.Connection, worker: str) -> bool:

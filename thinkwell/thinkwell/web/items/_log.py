@@ -106,11 +106,13 @@ class RunItems:
     def take_all(self, entries: Iterable[LogEntry]) -> None:
         """Take the next entries. Of many at once, the panels are drawn in between, as they were."""
         store, reader, unreduced = self.store, self._reader, list[ev.ThoughtEvent]()
+        due = self._drawn[1] + max(STEP, store.at * APART)
         for entry in entries:
-            if self._is_behind and entry.at - self._drawn[1] > max(STEP, store.at * APART):
+            if entry.at > due and self._is_behind:
                 self._reducer.apply(unreduced)
                 unreduced.clear()
                 self._draw_panels()
+                due = store.at + max(STEP, store.at * APART)
             store.seq, store.at = entry.seq, max(entry.at, store.at)
             if isinstance(entry, RunEnded):
                 store.at = entry.at

@@ -86,6 +86,8 @@ class Panels:
         self._docked: set[Question] = set()
         """The open questions."""
         self._plans: set[str] = set()
+        self._waits: tuple[str, float] = ("", 0.0)
+        """What the end of the timeline says that the run is doing, and since when."""
 
     def draw(self, now: Now, sink: Sink) -> None:
         """Make all panels in their current state."""
@@ -96,8 +98,11 @@ class Panels:
 
         words, since = _doing(now)
         status: Status = end.status if end is not None else "ask" if view.questions else "running"
-        put("head", "bar", element("div", "head", rows.mark(status), element("span", "words", words)))
-        put("wait", TIMELINE, None if since is None else rows.wait(words, since), LAST)
+        if since is not None and words == self._waits[0]:
+            since = self._waits[1]
+        self._waits = ("", 0.0) if since is None else (words, since)
+        place, order = ("bar", 0) if since is None else (TIMELINE, LAST)
+        put("head", place, rows.doing(status, words, since), order)
         if end is not None:
             error = "" if end.error is None else end.error.message
             more = More(say=f"The run is {rows.word(end.status)}. {error}"[:SAID])
@@ -112,17 +117,15 @@ class Panels:
             put(f"plan.{name}", "plan", None)
         self._plans = set(view.plans)
         put("strip", "bar", panels.strip(view.plan) if view.plan else None)
-        put(
-            "panel.usage",
-            "usage",
-            panels.usage_panel(
-                view,
-                conversation=self._conversation,
-                ended=end is not None,
-                events=now.seq,
-                not_understood=now.not_understood,
-            ),
+        usage = panels.usage_sections(
+            view,
+            conversation=self._conversation,
+            ended=end is not None,
+            events=now.seq,
+            not_understood=now.not_understood,
         )
+        for number, name in enumerate(panels.USAGE):
+            put(f"usage.{name}", "usage", usage.get(name), number)
         put("panel.result", "result", self._result(now))
         for name, text in _badges(now).items():
             put(f"badge.{name}", "badges", text or None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -43,13 +43,13 @@ OUTPUT: Final = 1_000
 """The place of a call's output among its parts, after its changes."""
 
 
-class More(Struct, frozen=True, omit_defaults=True):
+class More(Struct, frozen=True, omit_defaults=True, gc=False):
     """The properties of an item besides its node."""
 
     open: bool = False
     """Whether it is open at first."""
-    say: str = ""
-    """The text for screen readers."""
+    say: str | Literal[True] = ""
+    """The text for screen readers; ``True``: that of its parts."""
     urgent: bool = False
     lane: str = ""
     """The lane of its bar on the time axis."""
@@ -63,7 +63,7 @@ class More(Struct, frozen=True, omit_defaults=True):
 _NOTHING: Final = More()
 
 
-class Shown(Struct, frozen=True):
+class Shown(Struct, frozen=True, gc=False):
     """A future item."""
 
     id: str
@@ -203,38 +203,33 @@ class Text(Row):
             missing = element("p", "dim more", told)
             place = (self.id, self._length)
             sink.put(Shown(f"{self.id}.more", place, missing, sink.seq, sink.at, self.began))
-        if self.kind == "thought":
-            end = rows.thinking(self.text) if self.ended is None else None
-            sink.put(Shown(f"{self.id}.now", (f"{self.id}.now", 0), end, sink.seq, sink.at, self.began))
 
     def _draw_head(self, sink: Sink) -> None:
         lane, look = _LANES[self.kind]
         ended = self.ended
-        cuts: list[float] = []
+        more = More(lane=lane, look=look)
         if ended is not None:
             cuts = [number for at, size in self._cuts for number in (round(at, 3), size)]
-        say = (
-            "" if ended is None or self.kind != "message" else " ".join(self.text[: 4 * SAID].split())[:SAID]
-        )
-        more = More(lane=lane, look=look, cuts=cuts, say=say)
+            more = More(lane=lane, look=look, cuts=cuts, say=True if self.kind == "message" else "")
         if self.kind != "thought":
             node = element("div", "prose bubble" if self.kind == "user" else "prose text", rows.slot())
             sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
             return
-        now = f"{self.id}.now"
         if ended is None or not self._is_begun:
             self._is_begun = True
-            node = rows.thought(self.text, None, now)
+            node = rows.thought(self.text, None, self.id)
             sink.put(
                 Shown(self.id, self.place, node, self.seq, self.began, self.began, None, more, kept=True)
             )
         if ended is not None:
-            node = rows.thought(self.text, ended - self.began, now)
+            node = rows.thought(self.text, ended - self.began)
             seq, at = self._ends
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
 
-_Part: TypeAlias = "tuple[str, tuple[tuple[str, int], Node]]"
+_Place: TypeAlias = "tuple[str, int]"
+
+_Part: TypeAlias = "tuple[str, tuple[_Place, Node]]"
 """The id of a part, its place, and its node."""
 
 
@@ -254,6 +249,10 @@ class Call(Row):
         self.is_asked_about = False
         self.is_denied = False
         self._versions: list[tuple[int, float, ToolView, str]] = [(seq, at, view, "")]
+        self._line: object = None
+        """What its line was drawn from."""
+        self._drawn: object = None
+        """What its parts were drawn from."""
         self._parts: frozenset[str] = frozenset()
         if parent is not None:
             parent.calls += 1
@@ -271,8 +270,11 @@ class Call(Row):
         self.ended = view.ended_at
         if self._versions and at - self._versions[-1][1] < STEP:
             at = self._versions.pop()[1]
-        did = "" if self._last is None else self._last.view.title
-        self._versions.append((seq, at, view, tools.subagent_words(self.calls, self._said, did)))
+        words = ""
+        if self._is_agent:
+            did = "" if self._last is None else self._last.view.title
+            words = tools.subagent_words(self.calls, self._said, did)
+        self._versions.append((seq, at, view, words))
 
     def hear(self, event: ev.SubagentText) -> None:
         """Add to its text, as a sub-agent."""
@@ -289,21 +291,35 @@ class Call(Row):
         self.change(self.view, seq, at)
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
-        denied = self.is_denied
-        status = rows.status_of(self.view, over=over, denied=denied)
-        parts = {} if returns_result(self.view) else dict(self._parts_of(cwd))
-        versions, self._versions = self._versions, []
-        is_open = not (denied or self._is_agent) and rows.is_open(self.view, cwd, over=over)
-        more = More(open=is_open, lane=tools.verb_of(self.view), look=status)
-        for seq, at, view, agent in versions:
-            node = None
-            if not returns_result(self.view):  # the result has its own row
-                node = rows.call(view, cwd, over=over, unfolds=bool(parts), agent=agent, denied=denied)
-            sink.put(Shown(self.id, self.place, node, seq, at, self.began, view.ended_at, more, kept=True))
-        if not versions:
+        if not self._versions:
             return
-        seq, at, *_ = versions[-1]
-        parts |= self._in_panels(cwd, status, f"{self.id}.o" if f"{self.id}.o" in parts else "")
+        versions, self._versions = self._versions, []
+        seq, at, view, _ = versions[-1]
+        denied = self.is_denied
+        status = rows.status_of(view, over=over, denied=denied)
+        is_result = returns_result(view)  # it has its own row
+        drawn = (status, *_said_of(view), view.content, view.output, cwd, self.calls, self._said)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            parts = {} if is_result else dict(self._parts_of(cwd))
+            self._draw_parts(sink, {**parts, **dict(self._in_panels(cwd, status))}, seq, at)
+        is_open = not (denied or self._is_agent) and rows.is_open(view, cwd, over=over)
+        bar = More(lane=tools.verb_of(view), look=status)
+        unfolds = any(name.startswith(self.id) for name in self._parts)
+        name = f"{self.id}.s"
+        for seq, at, view, agent in versions:
+            line = (*_said_of(view), self.place, is_result, is_open, unfolds, cwd)
+            if line != self._line:
+                self._line = line
+                node = None if is_result else rows.call(view, cwd, "", rows.slot(name), unfolds=unfolds)
+                more = More(open=is_open)
+                sink.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
+            was = rows.status_of(view, over=over, denied=denied)
+            state = None if is_result else rows.state(was, rows.outcome(view, cwd, was, agent))
+            place = (name, self.seq)
+            sink.put(Shown(name, place, state, seq, at, self.began, view.ended_at, bar, kept=True))
+
+    def _draw_parts(self, sink: Sink, parts: Mapping[str, tuple[_Place, Node]], seq: int, at: float) -> None:
         for name in self._parts - parts.keys():
             sink.put(Shown(name, (self.id, 0), None, seq, at, self.began))
         self._parts = frozenset(parts)
@@ -329,16 +345,24 @@ class Call(Row):
                 if part:
                     yield f"{id_}.o.{place}", ((f"{id_}.o", place), part)
 
-    def _in_panels(self, cwd: str, status: rows.Status, output: str) -> Iterator[_Part]:
+    def _in_panels(self, cwd: str, status: rows.Status) -> Iterator[_Part]:
         if self.is_denied:
             return
         if self.view.kind == "execute":
-            yield f"s{self.seq}", (("terminal", self.seq), rows.command(self.view, status, output))
+            yield (
+                f"s{self.seq}",
+                (("terminal", self.seq), rows.command(self.view, f"{self.id}.s", f"{self.id}.o")),
+            )
         if status in ("failed", "cancelled"):
             return
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
             place = ("changes", self.seq * diffs.FULLY + number)
             yield f"e{self.seq}.{number}", (place, rows.edit(change, status, f"{self.id}.d{number}"))
+
+
+def _said_of(view: ToolView) -> tuple[object, ...]:
+    """Return what the line of a call says without its state."""
+    return view.title, view.kind, view.name, view.input, view.locations
 
 
 class Question(Row):

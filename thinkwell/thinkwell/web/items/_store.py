@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import OrderedDict
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 ABOUT: Final = 100
 """Approximate bytes of an item besides its node."""
 
+MARGIN: Final = 1_000
+"""Versions of replaced items that are kept in any case."""
+
 _encoder: Final = msgspec.json.Encoder()
 
 
-class Item(Struct, frozen=True, array_like=True):
+class Item(Struct, frozen=True, array_like=True, gc=False):
     """An item for clients."""
 
     seq: int
@@ -63,25 +68,27 @@ class ItemStore:
         panels and heads are kept: their keys also have the number of the entry."""
         self._keys: dict[str, tuple[str, int]] = {}
         """The key of the last item of each id, even if that is missing."""
+        self._order: list[tuple[int, tuple[str, int]]] = []
+        """The versions with their keys, for finding one: also those of items that were replaced since."""
 
     def __contains__(self, id_: str) -> bool:
         return id_ in self._keys
 
     def put(self, shown: Shown) -> None:
         """Add an item, if it has changed."""
-        encoded = _encoder.encode(shown.node)
-        node, size = Raw(encoded), len(encoded) + ABOUT
-        ended = None if shown.ended is None else round(shown.ended, 3)
         known = self._keys.get(shown.id)
         if known is None and shown.node is None:
             return
+        encoded = _encoder.encode(shown.node)
+        node, size = Raw(encoded), len(encoded) + ABOUT
+        ended = None if shown.ended is None else round(shown.ended, 3)
         if known is not None and known in self._items:
             _, _, before = self._items[known]
-            if (before.node, before.place, before.ended, before.more) == (
-                node,
-                shown.place,
-                ended,
-                shown.more,
+            if (
+                before.node == node
+                and before.place == shown.place
+                and before.ended == ended
+                and before.more == shown.more
             ):
                 return
             if not shown.kept or before.seq == shown.seq:
@@ -101,10 +108,13 @@ class ItemStore:
         self._remove(key)  # so that it becomes the last
         self._items[key] = self.version, size, item
         self._keys[shown.id] = key
+        self._order.append((self.version, key))
         self._size += size
         while self._size > self._most and len(self._items) > 1:
             _, (self.lost, size, _) = self._items.popitem(last=False)
             self._size -= size
+        if len(self._order) > 2 * len(self._items) + MARGIN:
+            self._order = [(version, key) for key, (version, _, _) in self._items.items()]
 
     def _remove(self, key: tuple[str, int]) -> None:
         if key in self._items:
@@ -143,14 +153,14 @@ class ItemStore:
             version: The version, from `lost` on; 0: from the beginning.
             most: Approximate bytes to return.
         """
-        found: list[tuple[int, int, Item]] = []
-        for each in reversed(self._items.values()):
-            if each[0] <= version:
-                break
-            found.append(each)
         items: list[Item] = []
-        while found and most > 0:
-            version, size, item = found.pop()
-            items.append(item)
-            most -= size
+        begin = bisect_right(self._order, version, key=itemgetter(0))
+        for place in range(begin, len(self._order)):
+            if most <= 0:
+                break
+            version, key = self._order[place]
+            found = self._items.get(key)
+            if found is not None and found[0] == version:
+                items.append(found[2])
+                most -= found[1]
         return version, items

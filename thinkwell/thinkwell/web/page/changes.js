@@ -82,20 +82,11 @@ function lineRow({ look, numbers, inner }) {
 function sideBySide(lines) {
   /** @type {[Line | null, Line | null][]} */
   const pairs = [];
-  let at = 0;
-  while (at < lines.length) {
-    if (lines[at].look === "same") pairs.push([lines[at], lines[at++]]);
-    else {
-      const begin = at;
-      while (lines[at]?.look === "removed") at++;
-      const middle = at;
-      while (lines[at]?.look === "added") at++;
-      for (let i = 0; i < Math.max(middle - begin, at - middle); i++)
-        pairs.push([
-          begin + i < middle ? lines[begin + i] : null,
-          middle + i < at ? lines[middle + i] : null,
-        ]);
-    }
+  let free = 0; // the first line that was removed and has nothing beside it
+  for (const line of lines) {
+    if (line.look === "removed") pairs.push([line, null]);
+    else if (line.look === "added" && free < pairs.length) pairs[free++][1] = line;
+    else free = pairs.push([line.look === "added" ? null : line, line]);
   }
   return pairs;
 }

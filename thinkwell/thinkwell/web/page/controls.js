@@ -20,12 +20,12 @@ const SLACK = 0.0005;
 
 function wireRun() {
   byId("stop").onclick = () => page.run?.stop();
-  byId("latest").prepend(icon("down"));
   byId("latest").onclick = () => page.run?.timeline.toLatest();
   byId("details").onclick = () => page.run?.panels.showBeside();
   byId("unroll").onclick = () => page.run?.replay.open(!page.run.replay.isOpen);
   byId("unroll").append(icon("fold"));
   byId("plan-strip").onclick = () => page.run?.panels.show("plan");
+  byId("back").onclick = () => page.run?.playback.seek(null);
   byId("play").onclick = () => page.run?.playback.playOrPause();
   byId("speed").onchange = () =>
     page.run && (page.run.playback.speed = Number(byId("speed").value));
@@ -34,6 +34,8 @@ function wireRun() {
     page.run?.playback.seek(Number(byId("scrub").value) + SLACK);
   };
   byId("tabs").onkeydown = tabKeys;
+  for (const tab of byId("tabs").children)
+    tab.onclick = () => page.run?.panels.show(tab.id.replace("tab-", ""));
   wireForm("further", "more", sendFurther);
   window.addEventListener("resize", () => page.run?.panels.resized());
   new ResizeObserver(() => {

@@ -1,16 +1,14 @@
 // @ts-check
 /** The open questions of a run. */
 
-import { button, byId, el, isNarrow, mark } from "./elements.js";
-import { textOf } from "./items.js";
+import { button, byId, el, isNarrow } from "./elements.js";
+import { build } from "./nodes.js";
 import { say } from "./notices.js";
 import { QuestionCard } from "./questions.js";
 
 /**
- * @import {Shown} from "./items.js"
- * @import {ItemNode} from "./items.js"
+ * @import {ItemNode, Shown} from "./items.js"
  * @import {QuestionView} from "./questions.js"
- * @import {Json} from "./text.js"
  */
 
 /** Milliseconds for which the page shows that others have answered a question. */
@@ -62,17 +60,12 @@ export class Dock {
    */
   settled(id, card) {
     const row = this.view.shown.items.get(id.replace(/\.form$/, ""))?.node ?? "";
-    const status = find(row, "mark")?.[1];
-    const told = find(row, "span", "told");
-    if (
-      this.view.answered.has(card.id) ||
-      told === null ||
-      (status !== "done" && status !== "failed")
-    )
-      return [];
-    const text = `${card.title}: ${textOf(told)}`;
+    const drawn = el("div", build(row, this.view.board.maker(id)));
+    const outcome = drawn.querySelector(":is(.done, .failed).mark");
+    if (this.view.answered.has(card.id) || !outcome) return [];
+    const text = `${card.title}: ${drawn.querySelector(".told")?.textContent}`;
     const close = button("button.small", "Dismiss", { onclick: () => node.remove() });
-    const node = el("div.settled", mark(status), el("span.grow", text), close);
+    const node = el("div.settled", outcome, el("span.grow", text), close);
     setTimeout(() => node.remove(), SETTLED);
     say(text);
     return [node];
@@ -96,18 +89,4 @@ export class Dock {
       cards[0];
     return card?.press(key) ?? false;
   }
-}
-
-/**
- * The first element in a node with a tag, and with a class if one is given. @param {ItemNode} node
- * @param {string} tag @param {string} [look] @returns {Json}
- */
-function find(node, tag, look) {
-  if (typeof node === "string") return null;
-  if (node[0] === tag && (look === undefined || node[1] === look)) return node;
-  for (const part of node.slice(2)) {
-    const found = Array.isArray(part) ? find(/** @type {ItemNode} */ (part), tag, look) : null;
-    if (found !== null) return found;
-  }
-  return null;
 }

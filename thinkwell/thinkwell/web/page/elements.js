@@ -76,7 +76,6 @@ const SHAPES = {
   folder: "M2.5 4h4l1.3 1.5h5.7V13h-11z",
   play: "M5 3.2v9.6L12.8 8z",
   pause: "M5.5 3.5v9M10.5 3.5v9",
-  down: "M8 3v9.5M4 8.8l4 4 4-4",
   light:
     "M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1.5v1.2M8 13.3v1.2M1.5 8h1.2M13.3 8h1.2M3.4 3.4l.9.9M11.7 11.7l.9.9M12.6 3.4l-.9.9M4.3 11.7l-.9.9",
   dark: "M13 9.6A5.6 5.6 0 0 1 6.4 3 5.6 5.6 0 1 0 13 9.6z",
@@ -147,18 +146,6 @@ export function counts(added, removed) {
     el("span.plus", `+${added}`),
     el("span.minus", `−${removed}`),
   );
-}
-
-/** Show that the server does not answer, until it does. @param {boolean} is */
-export function reconnecting(is) {
-  if (byId("link").hidden !== is) return;
-  byId("link").hidden = !is;
-  byId("link").replaceChildren(...(is ? [el("span.spinner"), "reconnecting"] : []));
-}
-
-/** @param {string} text */
-export function nothing(text) {
-  return el("p.empty", text);
 }
 
 /** @param {number} share @param {string} [look] */

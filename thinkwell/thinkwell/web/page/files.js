@@ -1,7 +1,7 @@
 // @ts-check
 /** The files that a run has changed. */
 
-import { counts, el, icon, nothing } from "./elements.js";
+import { counts, el, icon } from "./elements.js";
 import { plural } from "./numbers.js";
 import { line } from "./text.js";
 
@@ -22,56 +22,42 @@ import { line } from "./text.js";
 
 /** The files of changes. @param {Item[]} edits @returns {ChangedFile[]} */
 export function filesOf(edits) {
-  /** @type {Map<string, ChangedFile>} */
-  const files = new Map();
-  for (const edit of edits) {
-    const [, look, attributes] = /** @type {Json[]} */ (edit.node);
-    const path = String(attributes.path);
-    /** @type {ChangedFile} */
-    const file = files.get(path) ?? {
-      path,
-      added: 0,
-      removed: 0,
-      isNew: look.includes("new"),
-      edits: [],
-    };
-    files.set(path, file);
-    file.added += attributes.value[0];
-    file.removed += attributes.value[1];
-    file.edits.push(edit);
-  }
-  return [...files.values()];
+  const about = (/** @type {Item} */ { node }) => /** @type {Json[]} */ (node)[2];
+  const sum = (/** @type {Item[]} */ all, /** @type {0 | 1} */ side) =>
+    all.reduce((lines, edit) => lines + about(edit).value[side], 0);
+  const files = Map.groupBy(edits, (edit) => String(about(edit).path));
+  return [...files].map(([path, inside]) => ({
+    path,
+    added: sum(inside, 0),
+    removed: sum(inside, 1),
+    isNew: String(inside[0].node?.[1]).includes("new"),
+    edits: inside,
+  }));
 }
 
-/** @param {ChangedFile[]} files @returns {Folder} */
-export function treeOf(files) {
-  /** @type {Folder} */
-  const root = { name: "", folders: [], files: [] };
-  for (const file of files) {
-    const names = file.path.split("/").slice(0, -1).slice(0, 20);
-    let folder = root;
-    for (const name of names) {
-      let inner = folder.folders.find((each) => each.name === name);
-      if (inner === undefined) folder.folders.push((inner = { name, folders: [], files: [] }));
-      folder = inner;
-    }
-    folder.files.push(file);
-  }
-  return joined(root);
-}
+/** Most folders inside each other. */
+const DEEP = 20;
 
 /**
- * The tree, with a folder that only contains another one on the same line. @param {Folder} folder
- * @returns {Folder}
+ * Files below a folder, with a folder that only contains another one on the same line.
+ * @param {ChangedFile[]} files
+ * @param {number} [depth] The number of folders above.
+ * @returns {Omit<Folder, "name">}
  */
-function joined(folder) {
-  const folders = folder.folders.map(joined).map((inner) => {
-    const [only] = inner.folders;
-    return inner.folders.length === 1 && !inner.files.length
-      ? { ...only, name: `${inner.name}/${only.name}` }
-      : inner;
+export function treeOf(files, depth = 0) {
+  const below = Map.groupBy(files, ({ path }) =>
+    path.split("/").slice(0, -1).slice(0, DEEP).at(depth),
+  );
+  const here = below.get(undefined) ?? [];
+  below.delete(undefined);
+  const folders = [...below].map(([name, inside]) => {
+    const inner = treeOf(inside, depth + 1);
+    const [only, ...others] = inner.folders;
+    return only && !others.length && !inner.files.length
+      ? { ...only, name: `${name}/${only.name}` }
+      : { ...inner, name: String(name) };
   });
-  return { ...folder, folders };
+  return { folders, files: here };
 }
 
 /** Pixels from which both sides of a change are side by side. */
@@ -90,13 +76,11 @@ const EDITS = 50;
  */
 export function drawChanges(host, edits, view) {
   const files = filesOf(edits);
-  if (!files.length) return host.replaceChildren(nothing("The agent has changed no files so far."));
   const chosen = files.find((file) => file.path === view.file) ?? files[0];
-  const [added, removed] = files.reduce(
-    (sums, file) => [sums[0] + file.added, sums[1] + file.removed],
-    [0, 0],
-  );
-  const head = el("h2", `${plural(files.length, "file")} changed`, counts(added, removed));
+  const sum = (/** @type {"added" | "removed"} */ what) =>
+    files.reduce((lines, file) => lines + file[what], 0);
+  const sums = counts(sum("added"), sum("removed"));
+  const head = el("h2", `${plural(files.length, "file")} changed`, sums);
   const two = host.clientWidth >= TWO_SIDES;
   const shown = chosen.edits.slice(-EDITS).map(({ id }) => {
     const edit = el("div.diff");
@@ -107,7 +91,7 @@ export function drawChanges(host, edits, view) {
   host.replaceChildren(el("div.files", el("section.section", head, tree), ...shown));
 }
 
-/** @param {Folder} folder @param {ChangedFile} chosen @param {{choose: (path: string) => void}} view @returns {HTMLElement} */
+/** @param {Omit<Folder, "name">} folder @param {ChangedFile} chosen @param {{choose: (path: string) => void}} view @returns {HTMLElement} */
 function treeNode(folder, chosen, view) {
   const folders = folder.folders.map((inner) =>
     el(

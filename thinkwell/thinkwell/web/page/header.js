@@ -1,7 +1,7 @@
 // @ts-check
 /** The bar above a run. */
 
-import { byId, mark, reconnecting } from "./elements.js";
+import { byId, mark } from "./elements.js";
 import { textOf } from "./items.js";
 import { build } from "./nodes.js";
 import { plural } from "./numbers.js";
@@ -59,7 +59,7 @@ export class Header {
     const loaded = loading ? `loading ${plural(target, "event")}` : "";
     byId("phase").textContent = loaded || (stopping && !log.over ? "stopping" : words);
     byId("phase").title = byId("phase").textContent;
-    reconnecting(link === "reconnecting");
+    byId("link").hidden = link !== "reconnecting";
     const stop = byId("stop");
     const goesOn = record?.status === "running" && !log.over && link !== "gone";
     if (!goesOn && stop === document.activeElement) this.view.timeline.host.focus();

@@ -1,7 +1,7 @@
 // @ts-check
 /** The list of runs: with the form that starts one, or beside the open run. */
 
-import { button, byId, el, mark, reconnecting } from "./elements.js";
+import { button, byId, el, mark } from "./elements.js";
 import { drawChoices, restoreDraft, showProblem } from "./form.js";
 import { say } from "./notices.js";
 import { plural, seconds } from "./numbers.js";
@@ -62,10 +62,10 @@ export class Home {
     try {
       if (byId("home").checkVisibility()) await this.list(); // in a hidden tab too: its title shows waiting runs
       if (this.runs.some((run) => run.status === "running")) wait = LOOK_AGAIN[0];
-      if (this.beside === null) reconnecting(false);
+      if (this.beside === null) byId("link").hidden = true;
     } catch {
       wait = PATIENCE[0] * 1000;
-      if (this.beside === null) reconnecting(true);
+      if (this.beside === null) byId("link").hidden = false;
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.look(), wait);

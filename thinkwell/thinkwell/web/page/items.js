@@ -26,60 +26,50 @@
  * @property {number} began
  * @property {number | null} ended null: it goes on.
  * @property {ItemNode | null} node null: it is gone.
- * @property {{open?: boolean, say?: string, urgent?: boolean, lane?: string, look?: string, cuts?: number[]}} more
+ * @property {{open?: boolean, say?: string | true, urgent?: boolean, lane?: string, look?: string, cuts?: number[]}} more
  */
 
 /** Most characters of earlier states of items. */
 const KEPT = 50e6;
-
-/** @param {Sent} sent @returns {Item} */
-function itemOf([seq, at, id, [parent, order], began, ended, node, more]) {
-  return { id, parent, order, seq, at, began, ended, node, more };
-}
 
 /** Items in their places: a run at one moment. */
 export class Shown {
   constructor() {
     /** @type {Map<string, Item>} */
     this.items = new Map();
-    /** The items in each place. @type {Map<string, Item[]>} */
+    /** The items in each place, by id. @type {Map<string, Map<string, Item>>} */
     this.places = new Map();
-    /** Places whose items are not sorted. @type {Set<string>} */
-    this.mixed = new Set();
+    /** The items in each place in order, as far as asked for since they have changed. @type {Map<string, Item[]>} */
+    this.sorted = new Map();
   }
 
   /** Put an item into its place, replacing its earlier state; or remove it. @param {Item} item */
   put(item) {
-    const before = this.items.get(item.id);
-    if (item.node === null && before === undefined) return;
-    const place = this.places.get(before?.parent ?? "");
-    if (before !== undefined && place !== undefined) {
-      const at = place.lastIndexOf(before);
-      if (item.node !== null && item.parent === before.parent && item.order === before.order)
-        place[at] = item;
-      else place.splice(at, 1);
-    }
-    if (item.node === null) {
-      this.items.delete(item.id);
-      return;
-    }
-    this.items.set(item.id, item);
-    if (before !== undefined && item.parent === before.parent && item.order === before.order)
-      return;
-    const others = this.places.get(item.parent);
-    if (others === undefined) this.places.set(item.parent, [item]);
-    else {
-      if (others.length && others[others.length - 1].order > item.order)
-        this.mixed.add(item.parent);
-      others.push(item);
-    }
+    const { id, parent, node } = item;
+    const before = this.items.get(id);
+    if (before !== undefined) this.sorted.delete(before.parent);
+    if (before !== undefined && (node === null || parent !== before.parent))
+      this.places.get(before.parent)?.delete(id);
+    this.items.delete(id);
+    if (node === null) return;
+    this.items.set(id, item);
+    const place = this.places.get(parent) ?? new Map();
+    this.places.set(parent, place.set(id, item));
+    this.sorted.delete(parent);
   }
 
   /** The items in a place, in order. @param {string} parent @returns {Item[]} */
   inside(parent) {
-    const items = this.places.get(parent) ?? [];
-    if (this.mixed.delete(parent)) items.sort((one, other) => one.order - other.order);
-    return items;
+    const known = this.sorted.get(parent);
+    if (known !== undefined) return known;
+    const items = [...(this.places.get(parent)?.values() ?? [])];
+    this.sorted.set(parent, items);
+    return items.sort((one, other) => one.order - other.order);
+  }
+
+  /** The parts of a text, in order. @param {string} id @returns {Item[]} */
+  parts(id) {
+    return this.inside(id).flatMap((part) => [part, ...this.inside(part.id)]);
   }
 }
 
@@ -103,7 +93,8 @@ export class ItemLog {
 
   /** Take an item, and return it. @param {Sent} sent @param {number} size Its characters. */
   add(sent, size) {
-    const item = itemOf(sent);
+    const [seq, at, id, [parent, order], began, ended, node, more] = sent;
+    const item = { id, parent, order, seq, at, began, ended, node, more };
     this.version += 1;
     this.seq = Math.max(this.seq, item.seq);
     this.begin = Math.min(this.begin, item.began);
@@ -162,37 +153,27 @@ function shareAt(cuts, moment) {
  * {number} share
  */
 function cutText(shown, id, share) {
-  const parts = shown.inside(id).flatMap((part) => [part, ...shown.inside(part.id)]);
+  const parts = shown.parts(id);
   const whole = parts.reduce((sum, { node }) => sum + textOf(node ?? "").length, 0);
-  let left = Math.ceil(whole * share);
-  for (const part of parts) {
-    const { length } = textOf(part.node ?? "");
-    if (left <= 0) shown.put({ ...part, node: null });
-    else if (length > left) shown.put({ ...part, node: beginningOf(part.node ?? "", left) });
-    left -= length;
-  }
+  const most = { left: Math.ceil(whole * share) };
+  for (const part of parts)
+    shown.put({ ...part, node: most.left > 0 ? beginningOf(part.node ?? "", most) : null });
 }
 
-/** The beginning of a node, up to so many characters of its text. @param {ItemNode} node @param {number} most @returns {ItemNode} */
+/** The beginning of a node, up to so many characters of its text. @param {ItemNode} node @param {{left: number}} most @returns {ItemNode} */
 function beginningOf(node, most) {
-  if (typeof node === "string") return node.slice(0, most);
-  const [tag, look, ...rest] = node;
-  let left = most;
-  const inner = [];
-  for (const part of rest) {
-    if (typeof part === "object" && !Array.isArray(part))
-      inner.push(tag === "lines" ? cutLines(part, left) : part);
-    else if (left > 0) {
-      inner.push(beginningOf(part, left));
-      left -= textOf(part).length;
-    }
+  if (typeof node === "string") {
+    const text = node.slice(0, most.left);
+    most.left -= text.length;
+    return text;
   }
+  const [tag, look, ...rest] = node;
+  const inner = rest.flatMap((part) => {
+    if (typeof part === "string" || Array.isArray(part))
+      return most.left > 0 ? [beginningOf(/** @type {ItemNode} */ (part), most)] : [];
+    return tag === "lines" ? { ...part, text: beginningOf(String(part.text), most) } : part;
+  });
   return [tag, look, ...inner];
-}
-
-/** @param {Json} lines @param {number} most */
-function cutLines(lines, most) {
-  return { ...lines, text: String(lines.text).slice(0, most) };
 }
 
 /** The text of a node. @param {ItemNode} node @returns {string} */

@@ -5,7 +5,10 @@ import { byId, el, keyHint } from "./elements.js";
 import { page } from "./screen.js";
 import { recall, remember } from "./storage.js";
 
-/** The keys, and their descriptions in the help. @type {[string, string][]} */
+/**
+ * The keys, their descriptions in the help, and their actions if they do not answer a question.
+ * @type {[string, string, (() => void)?][]}
+ */
 const SHORTCUTS = [
   ["y", "allow what is asked, this once"],
   ["a", "allow it always, where that is offered"],
@@ -14,31 +17,18 @@ const SHORTCUTS = [
   ["1 … 9", "choose another of the answers"],
   ["f", "begin to fill in a form"],
   ["o", "open the page that is asked for"],
-  ["j  k", "next step of the run, and the one before; Enter unfolds it"],
-  [".", "go to the latest"],
-  ["[  ]", "the tab before, and the next one"],
-  ["p", "replay, and pause"],
-  ["r", "go to the replay's slider; arrow keys move it"],
-  ["Shift S", "stop the run"],
-  ["c", "write a prompt"],
-  ["u", "all runs"],
-  ["?", "this list"],
+  ["j", "next step of the run; Enter unfolds it", () => page.run?.timeline.step(1)],
+  ["k", "the step before", () => page.run?.timeline.step(-1)],
+  [".", "go to the latest", () => page.run?.timeline.toLatest()],
+  ["[", "the tab before", () => page.run?.panels.turn(-1)],
+  ["]", "the next tab", () => page.run?.panels.turn(1)],
+  ["p", "replay, and pause", () => page.run?.playback.playOrPause()],
+  ["r", "go to the replay's slider; arrow keys move it", () => page.run && byId("scrub").focus()],
+  ["S", "stop the run (with Shift)", () => page.run?.stop()],
+  ["c", "write a prompt", () => byId(page.run ? "more" : "prompt").focus()],
+  ["u", "all runs", () => (location.hash = "")],
+  ["?", "this list", () => byId("help").showModal()],
 ];
-
-/** The actions of keys that do not answer a question. @type {{[key: string]: () => void}} */
-const DOES = {
-  j: () => page.run?.timeline.step(1),
-  k: () => page.run?.timeline.step(-1),
-  ".": () => page.run?.timeline.toLatest(),
-  "[": () => page.run?.panels.turn(-1),
-  "]": () => page.run?.panels.turn(1),
-  p: () => page.run?.playback.playOrPause(),
-  r: () => page.run && byId("scrub").focus(),
-  S: () => page.run?.stop(),
-  c: () => byId(page.run ? "more" : "prompt").focus(),
-  u: () => (location.hash = ""),
-  "?": () => byId("help").showModal(),
-};
 
 /** @param {KeyboardEvent} event */
 function pressed(event) {
@@ -59,10 +49,12 @@ function pressed(event) {
   if (document.querySelector("dialog[open]") || !keysOn()) return;
   if (event.key === "Enter" && target.matches(".row"))
     return /** @type {HTMLElement | null} */ (target.querySelector("summary"))?.click();
-  const done =
-    page.run?.dock.press(event.key, target) ||
-    (Object.hasOwn(DOES, event.key) && (DOES[event.key](), true));
-  if (done) event.preventDefault();
+  const does = SHORTCUTS.find(([key]) => key === event.key)?.[2];
+  if (page.run?.dock.press(event.key, target)) event.preventDefault();
+  else if (does) {
+    event.preventDefault();
+    does();
+  }
 }
 
 function keysOn() {
@@ -74,10 +66,7 @@ export function wireKeys() {
   byId("help-open").onclick = () => byId("help").showModal();
   byId("help-close").onclick = () => byId("help").close();
   byId("keys").append(
-    ...SHORTCUTS.flatMap(([keys, does]) => [
-      el("dt", ...keys.split("  ").flatMap((key) => [keyHint(key), " "])),
-      el("dd", does),
-    ]),
+    ...SHORTCUTS.flatMap(([key, words]) => [el("dt", keyHint(key)), el("dd", words)]),
   );
   byId("keys-on").checked = keysOn();
   byId("keys-on").onchange = () => remember(localStorage, "keys", byId("keys-on").checked);

@@ -7,38 +7,29 @@ import { read, send } from "./server.js";
 
 /** @import {Refused} from "./server.js" */
 
-/**
- * The wait for a valid token; null: the page does not wait.
- * @type {{over: Promise<void>, end: () => void} | null}
- */
+/** The wait for a valid token; null: the page does not wait. @type {PromiseWithResolvers<void> | null} */
 let waiting = null;
 
 /**
  * Ask for a token until the server accepts one. @param {string} [problem] The error of an earlier
  * one.
  */
-export function login(problem) {
-  const { over } = waiting ?? beginWaiting();
-  if (problem) refused(problem);
-  return over;
-}
-
-function beginWaiting() {
-  /** @type {PromiseWithResolvers<void>} */
-  const { promise, resolve } = Promise.withResolvers();
-  byId("login").showModal();
-  byId("token").focus();
-  refused("");
-  return (waiting = { over: promise, end: resolve });
+export function login(problem = "") {
+  if (problem || !waiting) refused(problem);
+  if (!waiting) {
+    byId("login").showModal();
+    byId("token").focus();
+  }
+  waiting ??= Promise.withResolvers();
+  return waiting.promise;
 }
 
 /** Continue with the requests that needed a token. */
 function letIn() {
-  const asked = waiting;
+  waiting?.resolve();
   waiting = null;
   byId("token").value = "";
   byId("login").close();
-  asked?.end();
 }
 
 /** @param {string} problem */
@@ -47,7 +38,9 @@ function refused(problem) {
   byId("login-problem").hidden = !problem;
 }
 
-async function giveToken() {
+/** @param {globalThis.Event} event */
+async function giveToken(event) {
+  event.preventDefault();
   const field = byId("token");
   const problem = await tellToken(field.value);
   refused(problem);
@@ -93,10 +86,7 @@ export async function lookAgain() {
 
 /** Listen to the login. */
 export function wireLogin() {
-  byId("login-form").onsubmit = (/** @type {globalThis.Event} */ event) => {
-    event.preventDefault();
-    giveToken();
-  };
+  byId("login-form").onsubmit = giveToken;
   byId("login").oncancel = (/** @type {globalThis.Event} */ event) => event.preventDefault();
   byId("login").onclose = () => waiting && byId("login").showModal(); // some browsers close it anyway
 }

@@ -169,10 +169,9 @@ function buildChild(node, maker) {
  * {Maker} maker
  */
 function wireSummary(summary, maker) {
-  const end = summary.querySelector(":scope > .end") ?? summary.appendChild(el("span.end"));
   const turn = icon("fold");
   turn.classList.add("turn");
-  end.append(turn);
+  summary.append(turn);
   summary.addEventListener("click", (event) => {
     event.preventDefault();
     maker.toggle(maker.id, !maker.isOpen(maker.id));

@@ -2,9 +2,14 @@
 /** Notices for the user, on the screen and for screen readers. */
 
 import { byId, el } from "./elements.js";
+import { textOf } from "./items.js";
 import { messageOf } from "./server.js";
+import { line } from "./text.js";
 
-/** @import {Item} from "./items.js" */
+/** @import {Item, Shown} from "./items.js" */
+
+/** Most characters of an announced text. */
+const SAID = 300;
 
 /** Announce a text to screen readers. @param {string} text @param {boolean} [urgent] */
 export function say(text, urgent = false) {
@@ -46,19 +51,22 @@ export class Announcer {
   constructor() {
     /** Ids of the announced items. @type {Set<string>} */
     this.told = new Set();
-    /** @type {[string, boolean | undefined][]} */
+    /** @type {Item[]} */
     this.waiting = [];
   }
 
   /** @param {Item} item @param {boolean} isNew Whether it came after the page was loaded. */
-  tell({ id, more }, isNew) {
-    if (!more.say || this.told.has(id)) return;
-    this.told.add(id);
-    if (isNew) this.waiting.push([more.say, more.urgent]);
+  tell(item, isNew) {
+    if (!item.more.say || this.told.has(item.id)) return;
+    this.told.add(item.id);
+    if (isNew) this.waiting.push(item);
   }
 
-  /** Announce the texts of the current frame together. */
-  speak() {
-    for (const [text, urgent] of this.waiting.splice(0)) say(text, urgent);
+  /** Announce what the current frame has brought. @param {Shown} shown */
+  speak(shown) {
+    for (const { id, more } of this.waiting.splice(0)) {
+      const inside = shown.parts(id).map(({ node }) => textOf(node ?? ""));
+      say(line(more.say === true ? inside.join(" ") : more.say, SAID), more.urgent);
+    }
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** Panels beside the timeline. */
 
-import { button, byId, el, isNarrow, nothing, set } from "./elements.js";
+import { button, byId, el, isNarrow, set } from "./elements.js";
 import { drawChanges } from "./files.js";
 import { textOf } from "./items.js";
 import { plural } from "./numbers.js";
@@ -25,15 +25,19 @@ import { NEAR } from "./windows.js";
  * @property {() => void} save
  */
 
-/** The tabs, with their labels and the texts of empty ones. */
-const PANELS = /** @type {{[tab: string]: {label: string, nothing: string}}} */ ({
-  timeline: { label: "Timeline", nothing: "" },
-  result: { label: "Result", nothing: "There is no result so far." },
-  plan: { label: "Plan", nothing: "The agent has made no plan so far." },
-  changes: { label: "Changes", nothing: "The agent has changed no files so far." },
-  terminal: { label: "Terminal", nothing: "The agent has run no commands so far." },
-  usage: { label: "Usage", nothing: "" },
-});
+/** The texts of empty tabs. @type {{[tab: string]: string}} */
+const NOTHING = {
+  result: "There is no result so far.",
+  plan: "The agent has made no plan so far.",
+  changes: "The agent has changed no files so far.",
+  terminal: "The agent has run no commands so far.",
+};
+
+/** The names of the tabs that can be selected. */
+function tabNames() {
+  const names = Array.from(byId("tabs").children, ({ id }) => id.replace("tab-", ""));
+  return isNarrow() ? names : names.slice(1);
+}
 
 /** Commands that are shown at first. */
 const COMMANDS = 100;
@@ -43,7 +47,7 @@ export class Panels {
   /** @param {PanelView} view @param {Json} kept Their remembered state. */
   constructor(view, kept) {
     this.view = view;
-    this.tab = PANELS[kept.tab] ? kept.tab : isNarrow() ? "timeline" : "plan";
+    this.tab = byId(`tab-${kept.tab}`) ? kept.tab : isNarrow() ? "timeline" : "plan";
     /** Whether the user has chosen the tab. */
     this.chosen = kept.chosen ?? false;
     /**
@@ -68,25 +72,6 @@ export class Panels {
   get kept() {
     const { tab, chosen, beside, file } = this;
     return { tab, chosen, beside, file };
-  }
-
-  drawTabs() {
-    byId("tabs").replaceChildren(
-      ...Object.entries(PANELS).map(([name, { label }]) =>
-        el(
-          "button",
-          {
-            type: "button",
-            role: "tab",
-            id: `tab-${name}`,
-            "aria-controls": name === "timeline" ? "left" : "panel",
-            onclick: () => this.show(name),
-          },
-          label,
-        ),
-      ),
-    );
-    this.drawTab();
   }
 
   drawTab() {
@@ -127,10 +112,9 @@ export class Panels {
   }
 
   drawBadges() {
-    for (const [name, { label }] of Object.entries(PANELS)) {
-      const text = this.badge(name);
-      if (!this.sources.changed(`badge ${name}`, [text])) continue;
-      byId(`tab-${name}`).replaceChildren(label, ...(text ? [el("span.badge", text)] : []));
+    for (const badge of byId("tabs").querySelectorAll(".badge")) {
+      const text = this.badge(badge.parentElement.id.replace("tab-", ""));
+      if (badge.textContent !== text) badge.textContent = text;
     }
   }
 
@@ -157,7 +141,7 @@ export class Panels {
     if (isNew) {
       const host = byId("panel");
       const focus = host.contains(document.activeElement) && document.activeElement !== host;
-      if (!inside.length) host.replaceChildren(nothing(PANELS[tab].nothing));
+      if (!inside.length) host.replaceChildren(el("p.empty", NOTHING[tab]));
       else if (tab === "changes")
         drawChanges(host, inside, { board, file, choose: (path) => this.choose(path) });
       else if (tab === "terminal") this.drawTerminal(host, inside.length);
@@ -227,7 +211,7 @@ export class Panels {
 
   /** Select the next tab, or the previous one. @param {number} by */
   turn(by) {
-    const names = Object.keys(PANELS).filter((name) => name !== "timeline" || isNarrow());
+    const names = tabNames();
     const at = names.indexOf(byId("run").dataset.tab);
     this.show(names[(at + by + names.length) % names.length]);
   }

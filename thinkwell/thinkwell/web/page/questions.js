@@ -1,7 +1,7 @@
 // @ts-check
 /** Open questions. */
 
-import { button, byId, el, isNarrow, keyHint, mark, set, svg } from "./elements.js";
+import { button, byId, el, isNarrow, keyHint, mark, set } from "./elements.js";
 import { FieldInput } from "./fields.js";
 import { build } from "./nodes.js";
 import { request } from "./requests.js";
@@ -36,8 +36,6 @@ const SETTLE = 400;
 
 /** Pixels of a question's text that must be visible for keys to work: one line. */
 const IN_SIGHT = 24;
-
-const ROUND = 2 * Math.PI * 15;
 
 /** An open question. */
 export class QuestionCard {
@@ -174,11 +172,8 @@ export class QuestionCard {
     const { deadline, since } = this.time;
     const left = Math.max(deadline - now, 0);
     const share = deadline > since ? left / (deadline - since) : 0;
-    if (!this.ring.firstChild) this.ring.append(ringNode(), el("span"));
-    const arc = this.ring.querySelector("circle + circle");
-    arc?.setAttribute("stroke-dasharray", `${ROUND * share} ${ROUND}`);
-    /** @type {any} */ (this.ring.lastChild).textContent =
-      left >= 100 ? `${Math.ceil(left / 60)}m` : String(Math.ceil(left));
+    this.ring.style.setProperty("--share", String(share));
+    this.ring.textContent = String(left >= 100 ? `${Math.ceil(left / 60)}m` : Math.ceil(left));
     this.ring.classList.toggle("soon", left < 10);
     set(this.ring, {
       role: "img",
@@ -243,9 +238,4 @@ export class QuestionCard {
     else this.reveal();
     return true;
   }
-}
-
-function ringNode() {
-  const circle = () => svg("circle", { cx: 17, cy: 17, r: 15 });
-  return svg("svg", { viewBox: "0 0 34 34", "aria-hidden": "true" }, circle(), circle());
 }

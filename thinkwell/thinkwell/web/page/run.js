@@ -97,14 +97,17 @@ export class RunView {
     this.announcer = new Announcer();
     /** @type {Watch | null} */
     this.watch = null;
-    this.ticking = setInterval(() => this.tick(), 500);
+    this.ticking = setInterval(() => {
+      this.tick();
+      this.replay.lanes();
+    }, 500);
     for (const name of ["title", "phase", "elapsed", "moment"]) byId(name).textContent = "";
     for (const name of ["dock", "panel"]) byId(name).replaceChildren();
     for (const name of ["further", "plan-strip", "replaying", "latest"]) byId(name).hidden = true;
     byId("run").classList.remove("gone", "replaying");
     byId("conversation")?.remove();
     this.replay.draw();
-    this.panels.drawTabs();
+    this.panels.drawTab();
     this.load();
   }
 
@@ -116,7 +119,6 @@ export class RunView {
     cancelAnimationFrame(this.frame);
     this.watch?.close();
     this.timeline.close();
-    this.replay.close();
   }
 
   async load() {
@@ -283,7 +285,7 @@ export class RunView {
     this.conversation.draw();
     this.playback.draw();
     this.replay.draw();
-    this.announcer.speak();
+    this.announcer.speak(this.log.now);
     this.tick();
   }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The replay of a run, and its bar. */
 
-import { button, byId, el, icon, set } from "./elements.js";
+import { byId, el, icon, set, svg } from "./elements.js";
 import { doing } from "./header.js";
 import { lanesOf } from "./lanes.js";
 import { clock } from "./numbers.js";
@@ -23,7 +23,6 @@ export class Playback {
     this.playing = false;
     this.speed = Number(byId("speed").value);
     this.played = 0;
-    this.sources = new Sources();
   }
 
   /** Show a moment of the run; null: the latest. @param {number | null} moment */
@@ -53,16 +52,9 @@ export class Playback {
 
   /** Show a notice while the shown moment is not the latest. */
   draw() {
-    const { log } = this.view;
-    const host = byId("replaying");
     byId("run").classList.toggle("replaying", this.moment !== null);
-    host.hidden = this.moment === null;
-    if (this.moment === null || !this.sources.changed("replaying", [!log.over])) return;
-    const label = log.over ? "Back to the end" : "Back to now";
-    host.replaceChildren(
-      el("span.grow", "This is an earlier moment of the run."),
-      button("button.small", label, { onclick: () => this.seek(null) }),
-    );
+    byId("replaying").hidden = this.moment === null;
+    byId("back").textContent = this.view.log.over ? "Back to the end" : "Back to now";
   }
 }
 
@@ -71,42 +63,18 @@ const LANE_HEIGHT = 13;
 /** Half the width of a slider's thumb: the margin of its scale. */
 const THUMB = 8;
 
-/** Milliseconds between drawings of a running run's lanes. */
-const REDRAW = 500;
-
-/** @type {{[look: string]: string}} */
-const LANE_COLOURS = {
-  thought: "--strong-line",
-  answer: "--accent",
-  ask: "--ask",
-  failed: "--bad",
-  cancelled: "--ask",
-  denied: "--ask",
-  done: "--ok",
-};
-
 /** The scrubber of a run, with its activities above it. */
 export class ReplayBar {
   /** @param {{log: ItemLog, shown: Shown, playback: Playback}} view */
   constructor(view) {
     this.view = view;
-    /** @type {HTMLCanvasElement} */
-    this.canvas = byId("lanes").querySelector("canvas");
     /** @type {HTMLInputElement} */
     this.scrub = byId("scrub");
     /** @type {HTMLElement} */
     this.needle = byId("needle");
-    this.drawnAt = -Infinity;
     this.sources = new Sources();
-    this.isOpen = Boolean(recall(localStorage, "lanes"));
-    this.open(this.isOpen);
-    this.sizes = new ResizeObserver(() => this.lanes(true));
-    this.sizes.observe(byId("lanes"));
-  }
-
-  close() {
-    this.sizes.disconnect();
-    clearTimeout(this.later);
+    this.isOpen = false;
+    this.open(Boolean(recall(localStorage, "lanes")));
   }
 
   /** Show the activities above the slider, or the slider alone. @param {boolean} is */
@@ -115,7 +83,7 @@ export class ReplayBar {
     remember(localStorage, "lanes", is);
     byId("replay").classList.toggle("open", is);
     set(byId("unroll"), { "aria-expanded": String(is) });
-    this.lanes(true);
+    this.lanes();
   }
 
   draw() {
@@ -138,53 +106,27 @@ export class ReplayBar {
     this.needle.hidden = moment === null;
     const share = end > begin ? (at - begin) / (end - begin) : 1;
     this.needle.style.left = `calc(${THUMB}px + ${share} * (100% - ${2 * THUMB}px))`;
-    this.lanes(false);
   }
 
-  /** @param {boolean} forced */
-  lanes(forced) {
+  /** Draw the activities, if they are shown and have changed. */
+  lanes() {
     const { log } = this.view;
-    const now = performance.now();
-    if (!this.isOpen) return;
-    if (!this.sources.changed("lanes", [log.version, log.over]) && !forced) return;
-    clearTimeout(this.later);
-    if (!forced && now - this.drawnAt < REDRAW && !log.over) {
-      this.later = setTimeout(() => this.lanes(true), REDRAW);
-      return;
-    }
-    this.drawnAt = now;
+    if (!this.isOpen || !this.sources.changed("lanes", [log, log.version])) return;
     const lanes = lanesOf(log);
     byId("lane-names").replaceChildren(...lanes.map((lane) => el("div", line(lane.name, 40))));
-    const { canvas } = this;
-    const width = canvas.parentElement?.clientWidth ?? 0;
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(lanes.length * LANE_HEIGHT * ratio);
-    canvas.style.height = `${lanes.length * LANE_HEIGHT}px`;
-    const pen = canvas.getContext("2d");
-    if (pen === null || !width) return;
-    pen.scale(ratio, ratio);
-    const style = getComputedStyle(document.body);
-    const probe = byId("needle");
-    const colour = (/** @type {string} */ look) => {
-      probe.style.color = `var(${LANE_COLOURS[look] ?? "--now"})`;
-      return getComputedStyle(probe).color || style.color;
-    };
-    const known = new Map(["", ...Object.keys(LANE_COLOURS)].map((look) => [look, colour(look)]));
     const span = Math.max(log.end - log.begin, 0.001);
-    const place = (/** @type {number} */ time) =>
-      THUMB + ((time - log.begin) / span) * (width - 2 * THUMB);
-    lanes.forEach((lane, row) => {
-      for (const bar of lane.bars) {
-        pen.fillStyle = known.get(bar.look) ?? known.get("") ?? "";
-        const from = place(bar.from);
-        pen.fillRect(
-          from,
-          row * LANE_HEIGHT + 3,
-          Math.max(place(bar.to ?? log.end) - from, 2),
-          LANE_HEIGHT - 6,
-        );
-      }
-    });
+    const height = lanes.length * LANE_HEIGHT;
+    set(byId("chart"), { viewBox: `${log.begin} 0 ${span} ${height}`, height });
+    const bars = lanes.flatMap(({ bars }, row) =>
+      [...Map.groupBy(bars, ({ look }) => look)].map(([look, inside]) => {
+        const top = row * LANE_HEIGHT + 4; // with the stroke, which is there for short ones
+        const paths = inside.map(({ from, to }) => {
+          const width = (to ?? log.end) - from;
+          return `M${from} ${top}h${width}v${LANE_HEIGHT - 8}h${-width}z`;
+        });
+        return svg("path", { class: look, d: paths.join("") });
+      }),
+    );
+    byId("chart").replaceChildren(...bars);
   }
 }

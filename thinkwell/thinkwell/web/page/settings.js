@@ -2,7 +2,6 @@
 /** Settings: the theme, and the width of the details. */
 
 import { byId, icon, set } from "./elements.js";
-import { page } from "./screen.js";
 import { recall, remember } from "./storage.js";
 
 /** The width of the details, in percent. @param {number} share */
@@ -47,7 +46,6 @@ function colour(theme) {
   set(byId("theme"), { "aria-label": `Colours: ${theme}`, title: `Colours: ${theme}` });
   byId("theme").replaceChildren(icon(theme));
   remember(localStorage, "theme", theme);
-  page.run?.replay.lanes(true);
 }
 
 /** Apply the stored settings, and let the user change them. */
@@ -56,7 +54,4 @@ export function wireSettings() {
     colour(THEMES[(THEMES.indexOf(recall(localStorage, "theme") ?? "system") + 1) % 3]);
   wireSplitter();
   colour(recall(localStorage, "theme") ?? "system");
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-    page.run?.replay.lanes(true),
-  );
 }

@@ -10,23 +10,6 @@ import { LONG, NEAR, topsOf, windowOf } from "./windows.js";
  * @import {Maker} from "./nodes.js"
  */
 
-/**
- * Kinds of rows, by the first letter of their ids; others are named by their ids. @type {{[letter:
- * string]: string}}
- */
-const KINDS = {
-  a: "attempt",
-  c: "tool",
-  f: "tool",
-  m: "message",
-  n: "note",
-  p: "content",
-  q: "question",
-  r: "turn",
-  t: "thought",
-  u: "user",
-};
-
 /** The assumed height of a row that was never in the document. */
 const GUESS = 38;
 
@@ -137,7 +120,7 @@ export class Timeline {
     const fresh = /** @type {ItemNode} */ (node);
     let known = this.nodes.get(id);
     if (known === undefined) {
-      const kind = KINDS[/^[a-z](?=[0-9])/.exec(id)?.[0] ?? ""] ?? id;
+      const kind = /^[a-z](?=[0-9])/.exec(id)?.[0] ?? id;
       const about = { "data-key": id, "data-kind": kind, tabindex: "-1" };
       const host = el("article.row", about, build(fresh, this.view.board.maker(id)));
       this.nodes.set(id, (known = { host, node: fresh }));
