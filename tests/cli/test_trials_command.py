@@ -86,9 +86,9 @@ def test_a_forecast_knows_what_the_dearest_trial_has_cost(plan: Path) -> None:
 
 @pytest.mark.long
 def test_errors_run_again_only_where_that_is_said(plan: Path) -> None:
-    plan.write_text(f'{PLAN}check = "./mended"\n')
-    assert run_command("trials", str(plan)).code == 1
     mended = plan.parent / "mended"
+    plan.write_text(f"{PLAN}check = '{mended}'\n")
+    assert run_command("trials", str(plan)).code == 1
     mended.write_text("#!/bin/sh\n", "utf-8")
     mended.chmod(0o755)
     assert run_command("trials", str(plan), "--resume").code == 1

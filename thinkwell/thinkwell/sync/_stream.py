@@ -257,6 +257,7 @@ class ThoughtStream(Generic[T_co]):
         Raises:
             SteeringUnsupported: The agent cannot be steered, and you gave no `otherwise`.
             RunEnded: The run is over, or was cancelled.
+            TypeError: The text is no str.
             ValueError: The text is empty, or `otherwise` has another value.
             AgentExited: The agent ended in the meantime.
         """
