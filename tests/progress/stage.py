@@ -238,7 +238,7 @@ class LiveTerminal:
         return [row.plain for row in screen._live]
 
 
-def draw_board(terminal: Terminal, read: Callable[[], BoardState]) -> None:
+def draw_board(terminal: Terminal, read: Callable[[], BoardState | None]) -> None:
     """Draw a board on a terminal, once."""
     BoardRenderer(terminal.console, read).draw(())
 

@@ -141,8 +141,7 @@ def question_handlers(
         ValueError: The policy is none, or would never let them be asked.
     """
     if not isinstance(policy, PermissionPolicy | None) and policy not in get_args(PermissionMode):
-        file = isinstance(policy, str | os.PathLike) and os.fspath(policy).endswith(".toml")
-        given_by = f", such as PermissionPolicy.load({policy!r:.100})" if file else ""
+        given_by = f", such as PermissionPolicy.load({policy!r:.100})" if ".toml" in str(policy) else ""
         raise ValueError(
             f'open_agent(permissions={policy!r:.100}): choose "deny", "ask" or "allow", or give a '
             f"PermissionPolicy{given_by}"

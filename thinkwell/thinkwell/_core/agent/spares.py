@@ -15,6 +15,7 @@ from thinkwell.errors import (
     AgentError,
     AgentExited,
     AgentNotFound,
+    AgentReported,
     AgentStartFailed,
     CapabilityMissing,
     LoginFailed,
@@ -53,8 +54,15 @@ ANOTHER_MAY_HELP: Final[tuple[type[AgentError], ...]] = (
 """The errors after which the next agent gets the task."""
 
 
-def another_may_help(error: Exception) -> bool:
-    """Return whether the next agent gets the task. Not where the agent was ended on purpose."""
+def another_may_help(error: Exception, session: str | None) -> bool:
+    """Return whether the next agent gets the task. Not where the agent was ended on purpose.
+
+    Args:
+        error: The error.
+        session: The session of the agent that failed; ``None``: it opened none.
+    """
+    if session is None and isinstance(error, AgentReported):
+        return True
     return isinstance(error, ANOTHER_MAY_HELP) and not ended_on_purpose(error)
 
 
@@ -290,7 +298,7 @@ async def first_to_start(
             try:
                 opened.append(await stack.enter_async_context(opening.make(hold)))
             except AgentError as exc:
-                if not left or not another_may_help(exc):
+                if not left or not another_may_help(exc, None):
                     add_tries(exc, [event for event in news if isinstance(event, ev.TryFailed)])
                     raise
                 spare = left.pop(0)

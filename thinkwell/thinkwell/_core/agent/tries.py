@@ -25,7 +25,7 @@ from thinkwell._core.log.stream import Refused, ThoughtResult, ThoughtStream
 from thinkwell._core.task.briefing import briefing
 from thinkwell._core.task.prompt import TextPart, joined
 from thinkwell._core.turn.turn import PATIENT
-from thinkwell.errors import AgentClosed, AgentExited, AgentReported, ThoughtCancelled, ThoughtTimeout
+from thinkwell.errors import AgentClosed, AgentExited, ThoughtCancelled, ThoughtTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -209,7 +209,7 @@ class Tries(Generic[T]):
         if error is None:
             outcome = self._current.outcome
             self._outcome.set(outcome.value[0], raw, wrapped=outcome.wrapped)
-        elif not (isinstance(error, self._retried) or self._another_may_help(error)):
+        elif not (isinstance(error, self._retried) or another_may_help(error, self._current.session_id)):
             self._fail(error)
 
     def ended(self, error: Exception | None) -> None:
@@ -242,7 +242,11 @@ class Tries(Generic[T]):
         if delay is not None:
             self._delay = delay
             failed, notice = failed_try(error, name, name, "retry", delay)
-        elif spares and self._another_may_help(error) and (self._fallback.after_effects or not changed):
+        elif (
+            spares
+            and another_may_help(error, self._current.session_id)
+            and (self._fallback.after_effects or not changed)
+        ):
             self._spare, self._delay = spares[0], 0.0
             self._fallback = structs.replace(self._fallback, spares=spares[1:])
             failed, notice = failed_try(error, name, self._by, "fallback")
@@ -254,11 +258,6 @@ class Tries(Generic[T]):
         self._current.lines(logging.WARNING, "Run %s: %s: %s", self.id, notice.title, failed.reason)
         self._failed.append(failed)
         return True
-
-    def _another_may_help(self, error: Exception) -> bool:
-        if isinstance(error, AgentReported) and self._current.session_id is None:
-            return True  # it does not open a session, whatever the reason
-        return another_may_help(error)
 
     def _retry_in(self, error: Exception) -> float | None:
         """Return how long to wait for another try of the same agent; ``None``: there is none."""
