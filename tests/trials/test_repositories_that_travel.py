@@ -215,6 +215,9 @@ async def test_a_shallow_clone_cannot_be_packed(repository: Git, tmp_path: Path)
     repository.git("clone", "-q", "--depth=1", repository.path.as_uri(), str(clone))
     with pytest.raises(PlanError, match=r"shallow clone.*git fetch --unshallow"):
         await Repository(Worktree(clone)).__aenter__()
+    options: Any = {"inputs": ["a"], "agents": ["builtin"], "store": "postgresql://127.0.0.1:1/x"}
+    with pytest.raises(PlanError, match="shallow clone"):  # with a database, a worktree has to travel
+        await trials(think().text("Go: "), workspace=Worktree(clone), **options)
     assert not left_of_worktrees(Git(clone))
 
 

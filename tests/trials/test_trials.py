@@ -88,13 +88,13 @@ def breaks(_: Candidate) -> bool:
     raise OSError("no disk")
 
 
-def children(word: bytes) -> list[int]:
-    """Return the child processes whose command has a word."""
+def workers(of: int) -> list[int]:
+    """Return the workers that a process has started."""
     found = list[int]()
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and word in (entry / "cmdline").read_bytes():
+            if parent == of and b"thinkwell.trials._engine.worker" in (entry / "cmdline").read_bytes():
                 found.append(int(entry.name))
     return found
 
@@ -320,7 +320,7 @@ async def test_a_worker_that_ends_by_a_signal_is_started_again(
 
     def kill(now: Sequence[Trial]) -> None:
         if not killed and now[0].status == "running":
-            killed.extend(children(b"thinkwell.trials._engine.worker"))
+            killed.extend(workers(os.getpid()))
             for process in killed:
                 os.kill(process, number)
 
@@ -385,10 +385,12 @@ async def test_a_judge_that_does_not_listen_ends_with_the_program(
     outliving(tmp_path, "judge")
     judge = 'check=Judge("judge", "It is right."), on_change=lambda now: now[0].spent.tool_calls and '
     with another_program(tmp_path / "trials.sqlite", judge) as process:
+        left = [*workers(process.pid), int((tmp_path / "pid").read_text())]
         process.kill()
         assert process.stdout is not None
         process.stdout.close()
-    await wait_gone(int((tmp_path / "pid").read_text()))
+    for pid in left:
+        await wait_gone(pid)
 
 
 @pytest.mark.long
@@ -399,11 +401,12 @@ async def test_an_agent_that_only_starts_ends_with_the_program(
     know(monkeypatch, tmp_path)
     outliving(tmp_path, "waiter")  # without a script, it answers nothing
     with another_program(tmp_path / "trials.sqlite") as process:
-        pid = await number_in(tmp_path / "pid")
+        left = [await number_in(tmp_path / "pid"), *workers(process.pid)]
         process.kill()
         assert process.stdout is not None
         process.stdout.close()
-    await wait_gone(pid)
+    for pid in left:
+        await wait_gone(pid)
 
 
 @pytest.mark.long
