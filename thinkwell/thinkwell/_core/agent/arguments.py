@@ -40,8 +40,9 @@ def check_types(
         raise _wrong("command", command, "a line, or a list of words")
     if env is not None:
         _check_env(env)
-    are_functions = isinstance(on_question, Iterable) and not isinstance(on_question, str)
-    if on_question is not None and not callable(on_question) and not are_functions:
+    several = isinstance(on_question, Iterable) and not isinstance(on_question, str)
+    may_be_asked = on_question is None or callable(on_question) or several
+    if not may_be_asked:
         raise _wrong("on_question", on_question, "a function, or a list of them")
     if workspace is not None and not isinstance(workspace, Workspace):
         raise _wrong("workspace", workspace, "a Workspace")

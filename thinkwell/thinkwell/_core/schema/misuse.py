@@ -76,11 +76,11 @@ def check_run(given: object, call: str, *kinds: type) -> None:
     """
     if not isinstance(given, kinds):
         name, kind = call.partition("(")[0], type(given).__name__
+        blocks = type(given).__module__.startswith("thinkwell.sync")
         begun = call.format('agent.think().text("…").stream()')
         if isinstance(given, Coroutine):
             given.close()  # it would warn that it was never awaited
-        blocking = [each.__module__.startswith("thinkwell.sync") for each in (type(given), *kinds)]
-        if blocking == [True, *[False] * len(kinds)]:
+        if blocks and not any(each.__module__.startswith("thinkwell.sync") for each in kinds):
             raise TypeError(f"{name}() got a {kind} of the blocking API: use the {name}() of thinkwell.sync")
         raise TypeError(
             f"{name}() takes a run that has begun, not a {kind}: begin one by .stream(), as in {begun}"
