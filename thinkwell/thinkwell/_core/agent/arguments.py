@@ -40,9 +40,7 @@ def check_types(
         raise _wrong("command", command, "a line, or a list of words")
     if env is not None:
         _check_env(env)
-    several = isinstance(on_question, Iterable) and not isinstance(on_question, str)
-    may_be_asked = on_question is None or callable(on_question) or several
-    if not may_be_asked:
+    if on_question is not None and not _may_be_asked(on_question):
         raise _wrong("on_question", on_question, "a function, or a list of them")
     if workspace is not None and not isinstance(workspace, Workspace):
         raise _wrong("workspace", workspace, "a Workspace")
@@ -159,6 +157,10 @@ def question_handlers(
             "or a PermissionPolicy that leaves something open"
         )
     return given
+
+
+def _may_be_asked(handlers: object) -> bool:
+    return callable(handlers) or (isinstance(handlers, Iterable) and not isinstance(handlers, str))
 
 
 def _check_env(env: object) -> None:
