@@ -10,7 +10,6 @@ Events do not depend on the protocol that delivered them.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
 
@@ -667,6 +666,8 @@ def included(include: Include) -> frozenset[str]:
     chosen = frozenset([include] if isinstance(include, str) else include)
     unknown = chosen - ALL_TYPES
     if unknown:
+        from difflib import get_close_matches
+
         near = get_close_matches(min(unknown), ALL_TYPES, 1)
         meant = f"; do you mean {near[0]!r}?" if near else "."
         raise ValueError(
