@@ -267,10 +267,12 @@ class _Worker:
                 await self._surely(partial(self._end, attempt, ended))
             else:
                 await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
+            workers = await self._surely(self._store.workers)
         del self._live[attempt]
         if self.leaving:
             self.leave()
-            await anyio.sleep_forever()
+        if self.leaving or all(each.id != self.id for each in workers):
+            await anyio.sleep_forever()  # DBOS must not take it for done: others go on with it
 
     async def _surely(self, do: Callable[[], T]) -> T:
         """Do something with the store, again and again while it does not answer."""
