@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from progress.ptys import Settings
 
 PROGRAMS = Path(__file__).with_name("programs")
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 class Terminal:
