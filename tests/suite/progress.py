@@ -41,7 +41,7 @@ def pytest_report_to_serializable(report: pytest.TestReport | pytest.CollectRepo
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Three for two processors that this process may use: a third of the time a worker waits."""
+    """Three for two processors: a worker waits at times, but each one's imports cost processor time."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return processors + (processors + 1) // 2
 

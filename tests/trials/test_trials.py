@@ -186,22 +186,23 @@ async def test_what_has_ended_is_not_run_again(tmp_path: Path) -> None:
 async def test_errors_run_again_only_where_that_is_said(tmp_path: Path) -> None:
     mended = tmp_path / "mended"
 
-    async def run(*, rerun_errors: bool = False) -> Report:
+    async def run(*keys: str, rerun_errors: bool = False) -> Report:
         return await trials(
             QUESTION,
-            inputs=[Input("one", key="1")],
+            inputs=[Input("one", key=key) for key in keys],
             agents=["builtin"],
             check=Command((str(mended),)),
             store=tmp_path / "trials.sqlite",
             rerun_errors=rerun_errors,
         )
 
-    assert statuses(await run()) == [("1", 1, "error", 1)]
+    assert statuses(await run("1", "2")) == [("1", 1, "error", 1), ("2", 1, "error", 1)]
     mended.write_text("#!/bin/sh\n", "utf-8")
     mended.chmod(0o755)
-    assert statuses(await run()) == [("1", 1, "error", 1)]
-    assert statuses(await run(rerun_errors=True)) == [("1", 1, "passed", 2)]
-    assert statuses(await run(rerun_errors=True)) == [("1", 1, "passed", 2)]
+    assert statuses(await run("1")) == [("1", 1, "error", 1)]
+    assert statuses(await run("1", rerun_errors=True)) == [("1", 1, "passed", 2)]
+    assert statuses(await run("1", "2")) == [("1", 1, "passed", 2), ("2", 1, "error", 1)]
+    assert statuses(await run("1", "2", rerun_errors=True)) == [("1", 1, "passed", 2), ("2", 1, "passed", 2)]
 
 
 @pytest.mark.parametrize(

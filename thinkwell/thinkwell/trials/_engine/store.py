@@ -83,19 +83,21 @@ class Store:
     # Plans
 
     def save(self, plan: str, body: str, names: Sequence[Name], again: Sequence[Status]) -> None:
-        """Save a plan with its trials, those that are new; let those with some statuses wait again."""
+        """Save a plan with its new trials; let those of its trials that have some statuses wait again."""
         with self._working("written") as tx:
             newer = t.plans.update().where(t.plans.c.id == plan)
             if not tx.execute(newer.values(body=body, revision=t.plans.c.revision + 1)).rowcount:
                 tx.execute(t.plans.insert().values(id=plan, body=body, revision=1))
             of_plan = t.trials.c.plan == plan
-            found = tx.execute(sa.select(*_NAME).where(of_plan))
-            known = {(row.input, row.agent, row.repeat) for row in found}
+            found = tx.execute(sa.select(*_NAME, t.trials.c.status).where(of_plan))
+            known = {(row.input, row.agent, row.repeat): row.status for row in found}
             new = [_new_row(plan, name) for name in names if name not in known]
             if new:
                 tx.execute(t.trials.insert(), new)
-            waiting = t.trials.update().where(of_plan, t.trials.c.status.in_(again))
-            tx.execute(waiting.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
+            for name in names:  # others are of inputs, agents and repeats that the plan no longer has
+                if known.get(name) in again:
+                    waiting = t.trials.update().where(*_is(plan, name))
+                    tx.execute(waiting.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
 
     def cancel(self, plan: str, why: str) -> None:
         """Cancel the trials of a plan that have not ended."""
