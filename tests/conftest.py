@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from thinkwell.testing import Backend
 
-pytest_plugins = ("suite.progress", "suite.leftovers", "suite.tiers", "warm")
+pytest_plugins = ("suite.progress", "suite.scheduling", "suite.leftovers", "suite.tiers", "warm")
 
 
 @pytest.fixture

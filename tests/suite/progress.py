@@ -34,8 +34,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_to_serializable(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Escape lone surrogates: what a worker sends to its controller is UTF-8."""
+    """Escape lone surrogates: what a worker sends is UTF-8. Leave out what nothing reads."""
     if isinstance(report, pytest.TestReport):
+        if report.passed:
+            report.keywords = {}
         report.sections = [(name, _encodable(text)) for name, text in report.sections]
 
 

@@ -81,8 +81,8 @@ def test_at_length():
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a folder, with the suite's plugins and no others but xdist."""
-    plugins = ("xdist", "suite.leftovers", "suite.progress", "suite.tiers", "no:cacheprovider")
-    given = [word for plugin in plugins for word in ("-p", plugin)]
+    plugins = ("xdist", "suite.leftovers", "suite.progress", "suite.scheduling", "suite.tiers")
+    given = [word for plugin in (*plugins, "no:cacheprovider") for word in ("-p", plugin)]
     markers = "markers = long: as here\n  interop: as here\n"
     (folder / "pytest.ini").write_text(f"[pytest]\n{markers}filterwarnings = ignore\n")
     return subprocess.run(
@@ -151,3 +151,12 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     (tmp_path / "workers").touch()
     assert run(tmp_path, "-n", "2", "--dist", "loadgroup").returncode == 0
     assert len(set((tmp_path / "workers").read_text().split())) == 1
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_costs_the_case_that_it_ran(tmp_path: Path) -> None:
+    case = "import os, pytest\n@pytest.mark.parametrize('n', range(20))\n"
+    (tmp_path / "test_it.py").write_text(f"{case}def test_it(n):\n    n == 7 and os._exit(1)\n")
+    output = run(tmp_path, "-n", "2", "--dist", "loadgroup").stdout
+    assert "crashed while running 'test_it.py::test_it[7]'" in output
+    assert "1 failed, 19 passed" in output

@@ -41,6 +41,7 @@ def open_browser(name: str) -> None:
 def log_in() -> None:
     """Ask for a key, and do as it says."""
     assert all(os.isatty(fd) for fd in (0, 1, 2))
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python would not heed one that comes just before it reads
     facts = [sys.argv[-1], os.environ["LOGIN_KIND"], os.environ["LOGIN_BASE"], str(Path.cwd())]
     sys.stdout.write(f"{facts}\n")
     sys.stdout.flush()
