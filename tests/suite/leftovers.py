@@ -47,6 +47,9 @@ _foreign: set[int] = set()
 _newest_without = ""
 """The id of the newest process when there was none of ours."""
 
+_last: Found | None = None
+"""What was there when the last case had ended, unless a fixture of a wider scope has begun or ended since."""
+
 _listed: dict[str, tuple[int, frozenset[str]]] = {}
 """What a folder held when it was last changed: the check runs twice for each case."""
 
@@ -97,11 +100,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def nothing_left(pytestconfig: pytest.Config) -> Generator[None]:
     """Fail a case that leaves a process, a thread, an open port or a file outside its folder."""
-    before = Found.now()
+    global _last
+    before = _last or Found.now()
     yield
     gc.collect(1)  # so that what garbage says at its end is said in its own test
-    left = Found.now().more_than(before)
+    _last = Found.now()
+    left = _last.more_than(before)
     if left:
+        _last = None
         until = time.monotonic() + cast("float", pytestconfig.getoption("--patience"))
         while left and time.monotonic() < until:
             time.sleep(0.01)
@@ -109,6 +115,16 @@ def nothing_left(pytestconfig: pytest.Config) -> Generator[None]:
             left = Found.now().more_than(before)
         if left:
             pytest.fail(f"The test has left {left}", pytrace=False)
+
+
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> None:
+    """Look again: what a fixture of a wider scope starts is its own."""
+    global _last
+    if fixturedef.scope != "function":
+        _last = None
+
+
+pytest_fixture_post_finalizer = pytest_fixture_setup
 
 
 def _processes() -> frozenset[int]:

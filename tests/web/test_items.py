@@ -90,28 +90,36 @@ class Items(dict[str, Any]):
         """What is shown: each id with its place, its end and its node."""
         return {id_: [item[3], item[5], item[6]] for id_, item in self.items()}
 
+    def places(self) -> dict[str, list[Any]]:
+        """The items of each place, in order."""
+        places: dict[str, list[Any]] = {}
+        for item in sorted(self.values(), key=lambda item: item[3][1]):
+            places.setdefault(item[3][0], []).append(item)
+        return places
+
     def inside(self, parent: str) -> list[Any]:
         """The items in a place, in order."""
-        return sorted((item for item in self.values() if item[3][0] == parent), key=lambda item: item[3][1])
+        return self.places().get(parent, [])
 
     def text(self, parent: str = "timeline") -> str:
         """What can be read in a place: a line for each item."""
-        return "\n".join("".join(self._texts(item[6], item[2])) for item in self.inside(parent))
+        places = self.places()
+        return "\n".join("".join(self._texts(item[6], item[2], places)) for item in places.get(parent, ()))
 
-    def _texts(self, node: Any, id_: str) -> Iterator[str]:
+    def _texts(self, node: Any, id_: str, places: dict[str, list[Any]]) -> Iterator[str]:
         if isinstance(node, str):
             yield node
             return
         tag, look, *inner = node
         if tag == "slot":
-            for item in self.inside(look or id_):
-                yield from self._texts(item[6], item[2])
+            for item in places.get(look or id_, ()):
+                yield from self._texts(item[6], item[2], places)
         for each in inner:
             if isinstance(each, dict):
                 about = cast("dict[str, Any]", each)
                 yield str(about["text"]) if tag == "lines" else ""
             else:
-                yield from self._texts(each, id_)
+                yield from self._texts(each, id_, places)
 
 
 def is_element(node: Any) -> TypeGuard[list[Any]]:
