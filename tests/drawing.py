@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from hypothesis import HealthCheck, Phase, given, settings
+from suite.tiers import few
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -13,11 +14,11 @@ T = TypeVar("T")
 
 
 def drawn(strategy: SearchStrategy[T], count: int) -> list[T]:
-    """Return so many values at most."""
+    """Return so many values at most; in `make test` a few of them. Tests that call it are marked `draws`."""
     values: list[T] = []
 
     @settings(
-        max_examples=count,
+        max_examples=few(count),
         phases=[Phase.generate],
         database=None,
         deadline=None,

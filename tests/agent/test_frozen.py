@@ -161,7 +161,7 @@ sys.orig_argv = [sys.executable, *sys.argv[1:]]
 """
 
 
-@pytest.fixture(params=["frozen", "archive"])
+@pytest.fixture(params=["frozen", pytest.param("archive", marks=pytest.mark.long)])
 def itself(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     """The command of a program that runs helpers by itself, and notes its arguments in ``starts``."""
     body = f"STARTS = {str(tmp_path / 'starts')!r}\n{BODY}"

@@ -102,6 +102,7 @@ class Marked:
         return b"".join(BOM_UTF8 + line if next(self._marks) else line for line in lines)
 
 
+@pytest.mark.draws
 async def test_a_byte_order_mark_before_a_line_is_no_part_of_it() -> None:
     says_all = script.says("Hi. ").uses("look").asks("rm", expect="reject_once").says("Bye.")
     for marks in [[True], *drawn(st.lists(st.booleans(), min_size=1, max_size=9), 20)]:

@@ -132,7 +132,7 @@ MARKS = [
 pieces = st.lists(st.lists(st.sampled_from(MARKS), min_size=1, max_size=8).map("".join), max_size=30)
 
 
-@tried.tried(pieces, few=300, many=5_000)
+@tried.tried(pieces, few=100, many=5_000)
 def test_the_parts_of_a_growing_text_are_those_of_the_whole(pieces: list[str]) -> None:
     assert grown(pieces)[0] == whole("".join(pieces))
 
@@ -140,7 +140,7 @@ def test_the_parts_of_a_growing_text_are_those_of_the_whole(pieces: list[str]) -
 @tried.tried(
     st.lists(st.sampled_from([*"*-+_`~#=|[]():\n\n  >1.a\\<'"]), max_size=60).map("".join),
     st.integers(1, 4),
-    few=150,
+    few=50,
     many=3_000,
 )
 def test_so_are_those_of_a_text_that_is_nothing_but_marks(text: str, size: int) -> None:
@@ -182,7 +182,7 @@ def test_so_are_those_of_a_text_that_is_nothing_but_marks(text: str, size: int) 
         "what terminals obey",
     ],
 )
-@pytest.mark.parametrize("size", [1, 3, 17])
+@pytest.mark.parametrize("size", [3, *(pytest.param(size, marks=pytest.mark.long) for size in (1, 17))])
 def test_what_makes_another_thing_of_the_text_before_it(text: str, size: int) -> None:
     assert grown(cut(text, size))[0] == whole(text)
 

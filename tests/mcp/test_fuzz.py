@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp_raw import Target, raw_http, rpc
 from mcp_support import Workbench
+from suite.tiers import few
 
 from thinkwell_acp.mcp import HttpLimits, HttpToolHost, ShimToolHost
 
@@ -47,7 +48,7 @@ LINE_PIECES = st.sampled_from(
     ]
 )
 few = settings(
-    max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=few(40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 gone = (anyio.EndOfStream, anyio.BrokenResourceError, OSError)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from suite.tiers import few
 
 from thinkwell import PermissionPolicy, PermissionQuestion, Rule
 
@@ -593,7 +594,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(st.lists(PIECES, min_size=2, max_size=12), st.booleans())
 @settings(
-    max_examples=150,
+    max_examples=few(150),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 def test_a_shell_runs_nothing_that_was_not_seen(sandbox: Path, pieces: list[str], spaced: bool) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from scripted import Played, Turn, scripted
 from stream.counting import calls_made
+from suite.tiers import few
 
 from thinkwell import ResultMissing
 from thinkwell.tools import Tool
@@ -251,7 +252,7 @@ JOINT_CHARACTERS = st.one_of(
     st.sampled_from(string.punctuation + " "), st.characters(categories=("Pc", "Pd", "Po", "Sm", "So"))
 )
 MANY_TITLES = settings(
-    max_examples=20,
+    max_examples=few(20),
     phases=(Phase.explicit, Phase.generate),  # an agent is started for each example: to shrink takes minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -275,7 +276,7 @@ def test_any_joint_will_do_where_the_arguments_are_shown(titles: list[str]) -> N
 
 @pytest.mark.skipif(os.name == "nt", reason="it needs a shell of POSIX")
 @given(data=st.data())
-@settings(MANY_TITLES, max_examples=5)
+@settings(MANY_TITLES, max_examples=few(20))
 def test_a_title_that_counts_without_arguments_is_no_command(tmp_path: Path, data: st.DataObject) -> None:
     # Some agents show a command as its title and nothing else. Here all words of a title but the server's are
     # programs, and so are the paths that can be made of the names.
@@ -348,7 +349,7 @@ def test_a_forged_title_is_never_ours(titles: list[str]) -> None:
 
 
 @given(st.text(), st.text(), st.sampled_from(renderings("add")))
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 def test_nothing_can_be_put_around_a_title(before: str, after: str, rendering: str) -> None:
     title = before + rendering + after
     forms = {form for tool in TOOLS for form in renderings(tool.name) if "/" not in form}

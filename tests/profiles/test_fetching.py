@@ -30,6 +30,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles.file_server import CERTIFICATE, FileServer, file_server
+from suite.tiers import few
 
 # Private: a reader of archives, tested byte by byte, and downloads, whose limits of size and time cannot be
 # chosen from outside.
@@ -924,7 +925,7 @@ def test_nothing_is_ever_written_outside(
     unpacked = 0
 
     @given(MEMBERS)
-    @settings(max_examples=50)
+    @settings(max_examples=few(50))
     def whatever_is_in_it(members: list[tuple[str, bytes, str, int]]) -> None:
         nonlocal unpacked
         with tempfile.TemporaryDirectory() as temporary:
@@ -962,7 +963,7 @@ def test_nothing_is_ever_written_outside(
 @given(
     st.binary(max_size=2000), st.sampled_from([b"", b"PK\x03\x04", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\0"])
 )
-@settings(max_examples=50)
+@settings(max_examples=few(50))
 def test_any_bytes_are_unpacked_or_refused(data: bytes, start: bytes) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         archive = Path(temporary) / "a"
@@ -974,7 +975,7 @@ def test_any_bytes_are_unpacked_or_refused(data: bytes, start: bytes) -> None:
 
 
 @given(st.lists(st.binary(min_size=512, max_size=512), max_size=4), st.data())
-@settings(max_examples=50)
+@settings(max_examples=few(50))
 def test_any_headers_are_unpacked_or_refused(blocks: list[bytes], data: st.DataObject) -> None:
     headers = b""
     for block in [file("x")[0].tobuf(), *blocks]:

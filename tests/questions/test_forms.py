@@ -42,6 +42,7 @@ async def asked_forms(kinds: st.SearchStrategy[Form]) -> list[tuple[Form, tuple[
     return list(zip(made, await fields_of(*(form.schema for form in made)), strict=True))
 
 
+@pytest.mark.draws
 async def test_values_that_fit_pass_and_come_out_equal() -> None:
     for form, fields in await asked_forms(forms()):
         values, errors = check_form(fields, form.values)
@@ -51,6 +52,7 @@ async def test_values_that_fit_pass_and_come_out_equal() -> None:
         }
 
 
+@pytest.mark.draws
 async def test_whatever_breaks_one_constraint_is_an_error_of_that_field() -> None:
     for form, fields in await asked_forms(forms()):
         for name, sample in form.properties.items():
@@ -79,6 +81,7 @@ def filled_in(draw: st.DrawFn) -> tuple[Form, dict[str, Any]]:
     return form, values
 
 
+@pytest.mark.draws
 async def test_json_schema_comes_to_the_same_verdict() -> None:
     made = drawn(filled_in(), EXAMPLES)
     all_fields = await fields_of(*(form.schema for form, _ in made))

@@ -117,6 +117,7 @@ async def test_fields_keep_their_order_and_a_required_name_without_a_property_is
     ]
 
 
+@pytest.mark.draws
 async def test_fields_travel_in_events() -> None:
     for fields in await fields_of(*(form.schema for form in drawn(forms(), EXAMPLES))):
         told = ev.QuestionAsked(id="q", title="t", asks="form", fields=fields)
@@ -146,6 +147,7 @@ async def test_requests_become_questions() -> None:
 # The official SDK reads and writes the other end
 
 
+@pytest.mark.draws
 @OFFICIAL
 async def test_forms_of_the_official_models_are_read() -> None:
     models: list[pydantic.BaseModel] = drawn(theirs(official().ElicitationSchema), EXAMPLES)
@@ -175,6 +177,7 @@ async def answers_to(*filled: tuple[dict[str, Any], dict[str, Any]]) -> list[byt
     return answers
 
 
+@pytest.mark.draws
 @OFFICIAL
 async def test_answers_are_read_by_the_official_models() -> None:
     made = drawn(forms(), EXAMPLES)

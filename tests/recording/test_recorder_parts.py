@@ -20,6 +20,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from recording.test_recording import lines
+from suite.tiers import few
 
 import thinkwell
 from thinkwell._recording._failures import failure_of
@@ -604,7 +605,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=few(50))
 @given(json_values)
 def test_every_message_is_taken_and_redacted_once(message: JsonValue) -> None:
     clean = redactor_of().redact(message)
@@ -739,7 +740,7 @@ innocent = st.lists(
 places = st.lists(st.integers(0, 10_000), max_size=30)
 
 
-@settings(max_examples=100)
+@settings(max_examples=few(100))
 @given(st.lists(st.tuples(innocent, secrets)), innocent, places)
 @example([("-----BEGIN", Secret(PEM, PEM[36:110]))], "-----", [15, 70, 140])
 @example([('auth "', Secret("The API key: q7aaaaaaaaaaaaa", "q7aaaaaaaaaaaaa"))], "", list(range(40)))
@@ -759,7 +760,7 @@ def test_what_comes_in_pieces_is_redacted_like_the_whole(
 streams = st.sampled_from(["a", "b", "c"])
 
 
-@settings(max_examples=50)
+@settings(max_examples=few(50))
 @given(st.data())
 def test_any_interleaving_leaks_nothing_and_keeps_order(data: st.DataObject) -> None:
     found: list[str] = []
@@ -781,7 +782,7 @@ def test_any_interleaving_leaks_nothing_and_keeps_order(data: st.DataObject) -> 
             assert all(secret_text[start : start + 8] not in out for start in range(len(secret_text) - 7))
 
 
-@settings(max_examples=100)
+@settings(max_examples=few(100))
 @given(st.lists(st.tuples(streams, st.text())), st.lists(st.booleans()))
 def test_text_without_secrets_comes_out_as_it_was_cut(
     chunks: list[tuple[str, str]], between: list[bool]
@@ -795,7 +796,7 @@ def test_text_without_secrets_comes_out_as_it_was_cut(
     assert [each.text for each in released] == [piece.text for piece in pieces]
 
 
-@settings(max_examples=100)
+@settings(max_examples=few(100))
 @given(secrets, innocent, places, st.integers(1, 400), st.integers(0, 100))
 def test_nothing_leaks_when_the_limit_forces_a_release(
     secret: Secret, before: str, at: list[int], limit: int, size: int
@@ -960,7 +961,7 @@ def shown(holder: Holder[int], pieces: list[str | None]) -> str:
 @pytest.mark.parametrize(
     "secret", [LONG_KEY, SHAPE, JWT, f"https://joe:{LONG_KEY}x@h/", "Bearer b34b682da1b51c3c", PEM_LINES]
 )
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(st.lists(st.integers(0, 500), max_size=5), st.sampled_from(["", "the key is ", "a\n\n"]))
 def test_what_comes_in_between_does_not_help_a_secret(secret: str, places: list[int], before: str) -> None:
     whole = f"{before}{secret} ok"
@@ -1065,7 +1066,7 @@ def test_words_that_secrets_begin_with_stay() -> None:
         assert redactor.text(text) == text
 
 
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(st.integers(0, len(LONG_KEY)), st.sampled_from(["", "snapshot ", "a\n"]))
 def test_growing_content_leaks_less_than_six_characters(size: int, before: str) -> None:
     redactor = redactor_of({"A_KEY": LONG_KEY})

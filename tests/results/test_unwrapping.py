@@ -89,11 +89,11 @@ def wrapped_in(value: Any, layers: list[str]) -> Any:
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
-@pytest.mark.parametrize("examples", [15, pytest.param(100, marks=pytest.mark.long)])
-async def test_any_value_in_any_stack_of_envelopes_is_accepted(name: str, examples: int) -> None:
+@pytest.mark.draws
+async def test_any_value_in_any_stack_of_envelopes_is_accepted(name: str) -> None:
     type_, values = ADAPTERS[name]
     async with results() as take:
-        for value, layers, in_session in drawn(st.tuples(values, LAYERS, st.booleans()), examples):
+        for value, layers, in_session in drawn(st.tuples(values, LAYERS, st.booleans()), 100):
             sent = wrapped_in(to_jsonable_python(value), layers)
             wrapped = name in WRAPPED or in_session
             arguments: dict[str, Any] = {"result": sent}
@@ -113,6 +113,7 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(st.sampled_from(ENVELOPES) | st.text(max_size=3), JSON, max_size=2)
 
 
+@pytest.mark.draws
 async def test_a_valid_value_that_looks_like_an_envelope_is_left_alone() -> None:
     anything: TypeAdapter[Any] = TypeAdapter(Any)
     async with results() as take:
@@ -123,6 +124,7 @@ async def test_a_valid_value_that_looks_like_an_envelope_is_left_alone() -> None
             assert await take(anything, {"result": value}) == value
 
 
+@pytest.mark.draws
 async def test_json_of_a_wrapped_schema_is_left_alone() -> None:
     async with results() as take:
         for value in drawn(JSON, 40):
@@ -130,6 +132,7 @@ async def test_json_of_a_wrapped_schema_is_left_alone() -> None:
             assert await take(JsonSchema({}), {"result": {"result": value}}) == {"result": value}
 
 
+@pytest.mark.draws
 async def test_text_that_is_json_stays_text_where_text_is_wanted() -> None:
     text_or_nothing: TypeAdapter[str | None] = TypeAdapter(str | None)
     async with results() as take:

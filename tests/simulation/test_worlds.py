@@ -58,8 +58,19 @@ def test_a_fault_and_a_cancellation_at_each_message(backend: str, in_session: bo
 
 
 @BACKENDS
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: f"{scene.comes_to}{scene.in_session:d}")
-@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("scene", "each"),
+    [
+        pytest.param(
+            scene,
+            each,
+            id=f"{scene.comes_to}{scene.in_session:d}-{each}",
+            marks=[pytest.mark.long] if each or scene.comes_to != "a result" else [],
+        )
+        for scene in SCENES
+        for each in (False, True)
+    ],
+)
 def test_tries_with_a_fault_and_a_cancellation_at_each_message(
     backend: str, scene: Scene, each: bool
 ) -> None:

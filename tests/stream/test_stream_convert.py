@@ -238,6 +238,7 @@ async def test_broken_update__is_delivered_with_what_is_wrong(update: object, ki
     assert event.error
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("kind", KNOWN, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_any_update__gives_events(kind: type[s.Model]) -> None:
@@ -246,6 +247,7 @@ async def test_any_update__gives_events(kind: type[s.Model]) -> None:
         assert 1 <= len(events) <= 2, (update, events)
 
 
+@pytest.mark.draws
 async def test_any_unknown_update__keeps_its_body() -> None:
     updates = [{**fields, "sessionUpdate": "odd"} for fields in drawn(OBJECTS, 100)]
     assert await converted(*updates) == [ev.UnknownUpdate(kind="odd", raw=raw) for raw in updates]

@@ -285,8 +285,15 @@ def alive(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("whose", ["agent", "stream"])
-@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.parametrize(
+    ("whose", "cancelled"),
+    [
+        ("agent", False),
+        ("stream", True),
+        pytest.param("agent", True, marks=pytest.mark.long),
+        pytest.param("stream", False, marks=pytest.mark.long),
+    ],
+)
 async def test_kill__ends_a_deaf_agent_at_once(whose: str, cancelled: bool, tmp_path: Path) -> None:
     played = tmp_path / "deaf.json"
     script.says("Hello").hangs(deaf=True).save(played)

@@ -17,6 +17,7 @@ from progress.golden import events, every_recording
 from stream.counting import calls_made
 from stream.strategies import EVENTS
 from stream.wire_agent import end_turn, line, permission, say, update, wire_agent
+from suite.tiers import few
 
 from thinkwell import (
     Buffer,
@@ -449,7 +450,7 @@ def append(log: RunLog, what: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("overflow", ["coalesce", "drop_oldest", "error"])
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(steps=STEPS, limit=st.integers(1, 12))
 async def test_every_reader_sees_all_in_order__however_reads_and_writes_take_turns(
     overflow: Overflow, steps: list[tuple[str, int]], limit: int

@@ -91,6 +91,7 @@ async def calling(
                 await stream.wait()
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("over", OVER)
 async def test_the_first_valid_result_in_the_order_of_the_wire_wins(over: str) -> None:
     for values in drawn(st.lists(st.integers(0, 9), min_size=2, max_size=12), EXAMPLES):
@@ -112,6 +113,7 @@ async def test_the_first_valid_result_in_the_order_of_the_wire_wins(over: str) -
             assert caught.value.raw == {"result": values[-1]}
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("over", OVER)
 async def test_tools_begin_in_the_order_of_the_wire(over: str) -> None:
     for numbers in drawn(st.permutations(range(8)), EXAMPLES):
@@ -135,6 +137,7 @@ def form(id_: int, title: str) -> Json:
     return request(id_, "elicitation/create", params)
 
 
+@pytest.mark.draws
 async def test_questions_reach_handlers_in_the_order_of_the_wire() -> None:
     for kinds in drawn(st.lists(st.booleans(), min_size=2, max_size=12), EXAMPLES):
         asked: list[str] = []

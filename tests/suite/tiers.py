@@ -1,5 +1,7 @@
 """Which cases `make test` runs, and which `make test-all` adds: those marked `long`.
 
+What draws examples runs in both: in `make test` it draws a few.
+
 An asynchronous case runs on asyncio and on trio. Outside of `BOTH_LOOPS` nothing knows which loop it runs on:
 one of the two, drawn by the name of the case, is enough for `make test`.
 """
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 from zlib import crc32
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -35,10 +38,30 @@ BOTH_LOOPS: Final = frozenset(
 
 LOOPS: Final = ("asyncio", "trio")
 
+FEW: Final = 25
+"""Examples of a property in `make test`, and the share in percent of those that a test asks for."""
+
 REFREEZE: Final = 100
 """Cases after which what is still there is taken to stay."""
 
 _finished: Final = itertools.count(1)
+
+_percent: int = 100
+
+
+def few(count: int) -> int:
+    """Return how many examples to draw where so many are drawn in `make test-all`."""
+    return -(-count * _percent // 100)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw a few examples where long cases are left out."""
+    global _percent
+    if "not long" in config.option.markexpr:
+        _percent = FEW
+        settings.register_profile("few", settings.get_profile("ci"), max_examples=FEW)
+        settings.load_profile("few")
 
 
 @pytest.fixture(params=LOOPS)
@@ -57,9 +80,11 @@ def _name_of(value: object) -> object:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the other loop's half of the cases as `long`."""
+    """Mark the other loop's half of the cases as `long`, and outside of `make test` what draws more there."""
     names = {item.nodeid for item in items}
     for item in items:
+        if _percent == 100 and (item.get_closest_marker("draws") or _is_property(item)):
+            item.add_marker(pytest.mark.long)
         if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
             continue
         values: Iterable[object] = item.callspec.params.values()
@@ -68,6 +93,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             other = LOOPS[1 - LOOPS.index(loop)]
             if loop != _drawn(item.nodeid) and item.nodeid.replace(loop, other) in names:
                 item.add_marker(pytest.mark.long)
+
+
+def _is_property(item: pytest.Item) -> bool:
+    return getattr(getattr(item, "obj", None), "is_hypothesis_test", False) is True
 
 
 def _drawn(name: str) -> str:

@@ -173,6 +173,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.draws
 async def test_any_question_can_be_read_back_from_the_prompt() -> None:
     asked = [
         PermissionQuestion(
@@ -191,6 +192,7 @@ async def test_any_question_can_be_read_back_from_the_prompt() -> None:
         assert told.get("paths", []) == list(question.paths)
 
 
+@pytest.mark.draws
 async def test_a_reason_is_one_line_and_short() -> None:
     reasons = [text for text in drawn(TEXTS, 40) if text.isascii() or text in NASTY]
     for reason in (*reasons, "long " * 10_000):

@@ -127,6 +127,7 @@ async def test_everything_in_it_is_explained() -> None:
     assert schemas["Run"]["properties"]["ended"]["description"].startswith("When it has ended")
 
 
+@pytest.mark.draws
 async def test_views_as_json_are_what_it_says() -> None:
     found = await document()
     for events in drawn(st.lists(EVENTS, max_size=20), 50):

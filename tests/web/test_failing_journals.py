@@ -177,7 +177,9 @@ async def live(stage: Stage) -> None:
     await tried(lambda: server.delete(runs[1].id, caller=ADA))
 
 
-@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
+@pytest.mark.parametrize(
+    "behind", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "behind"]
+)
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_journal_that_fails_at_one_call(method: str, *, behind: bool) -> None:
     call = 0

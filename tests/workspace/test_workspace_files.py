@@ -66,6 +66,7 @@ async def test_text_comes_as_it_is(root: Path, content: str) -> None:
     assert await Files([root]).read(f"{root}/file", max_bytes=MANY) == (content, False)
 
 
+@pytest.mark.draws
 async def test_the_range_is_that_of_pythons_own_lines(root: Path) -> None:
     """A line ends with a line feed, and with nothing else."""
     contents = st.lists(st.sampled_from(["\n", "\r\n", "a", "é", "𝄞", "\u2028", "bcd"]), max_size=40)
@@ -81,6 +82,7 @@ async def test_the_range_is_that_of_pythons_own_lines(root: Path) -> None:
             assert await peer.read(path, line, limit) == wanted
 
 
+@pytest.mark.draws
 async def test_a_range_is_cut_between_characters(root: Path) -> None:
     path = root / "file"
     for content, max_bytes in drawn(st.tuples(st.text(max_size=60), st.integers(1, 80)), 60):
