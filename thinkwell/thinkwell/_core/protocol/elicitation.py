@@ -21,7 +21,6 @@ def elicitation_question(
     id: str,  # noqa: A002 - the field's name
     agent: str,
     run_id: str | None = None,
-    timeout: float | None = None,
     message: dict[str, JsonValue] | None = None,
 ) -> FormQuestion | UrlQuestion:
     """Return a request of the agent as a question.
@@ -31,7 +30,6 @@ def elicitation_question(
         id: Name of the question.
         agent: Name of the agent that asks.
         run_id: Name of the run that it belongs to.
-        timeout: Seconds for an answer.
         message: The message with the question, from an NDJSON agent.
     """
     match request:
@@ -43,7 +41,6 @@ def elicitation_question(
                 session_id=request.session_id,
                 run_id=run_id,
                 tool_id=request.tool_call_id,
-                timeout=timeout,
                 fields=form_fields(request.requested_schema),
                 heading=request.requested_schema.title or "",
                 description=request.requested_schema.description or "",
@@ -57,7 +54,6 @@ def elicitation_question(
                 session_id=request.session_id,
                 run_id=run_id,
                 tool_id=request.tool_call_id,
-                timeout=timeout,
                 url=request.url,
                 host=url_host(request.url),
                 message=message,
