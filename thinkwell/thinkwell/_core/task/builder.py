@@ -531,9 +531,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         try:
             result = await stream.result
         except anyio.get_cancelled_exc_class():
-            stream.cancel()
-            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                await stream.wait()
+            await stream._end()
             raise
         if kept is not None:
             with anyio.CancelScope(shield=True):  # the work is done: it must not be lost
