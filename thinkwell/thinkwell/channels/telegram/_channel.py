@@ -24,7 +24,7 @@ from thinkwell.channels.telegram._people import People
 from thinkwell.channels.telegram._tasks import open_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection
+    from collections.abc import AsyncGenerator, Collection
     from typing import Self
 
     import httpx
@@ -208,7 +208,13 @@ class TelegramChannel(AsyncContextManagerMixin):
             ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
-            answer = self._take_answer(user_id, chat, lambda left: left.goal == text)
+            answer = chat.take_answer()
+            left = self._left.pop(user_id, None)
+            if answer is None and left is not None and left.goal == text:
+                answer, left = left, None
+            self._tidy_later(user_id, left)
+            answer = answer or self._answer(user_id, chat)
+            answer.chat = chat
             try:
                 await answer.finish(text)
             except BaseException:
@@ -225,24 +231,19 @@ class TelegramChannel(AsyncContextManagerMixin):
             ValueError: `user_id` is not a chat.
         """
         with self._chats.use(user_id) as chat:
-            answer = self._take_answer(user_id, chat, lambda left: left.expects(html))
+            answer = chat.take_answer()
+            left = self._left.pop(user_id, None)
+            if answer is None and left is not None and left.expects(html):
+                answer, left = left, None
+            self._tidy_later(user_id, left)
+            answer = answer or self._answer(user_id, chat)
+            answer.chat = chat
             complete = False
             try:
                 complete = await answer.add_html(html)
             finally:
                 if not complete:
                     self._leave(user_id, answer)
-
-    def _take_answer(self, user_id: str, chat: Chat, goes_on: Callable[[Answer], bool]) -> Answer:
-        """Return the answer to finish: the open one, one that was left and goes on, or a new one."""
-        answer = chat.take_answer()
-        left = self._left.pop(user_id, None)
-        if answer is None and left is not None and goes_on(left):
-            answer, left = left, None
-        self._tidy_later(user_id, left)
-        answer = answer or self._answer(user_id, chat)
-        answer.chat = chat
-        return answer
 
     async def notify(self, user_id: str, text: str) -> None:
         """Send a text beside the user's open stream, which `send` would end.
