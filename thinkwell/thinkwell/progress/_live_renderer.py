@@ -37,13 +37,24 @@ class LiveRenderer:
     Args:
         console: The console of the terminal.
         verbose: Whether thoughts, outputs and results are drawn in full.
+        reflows: Whether the terminal wraps rows again when it becomes narrower; see `Screen`.
     """
 
-    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        verbose: bool = False,
+        reflows: bool | None = None,
+    ) -> None:
         file = console.file
         self._shared = isinstance(file, SharedTerminal)
         """Whether another object owns the terminal, and shows there what is the same for all runs."""
-        self._screen = SharedScreen(console, file) if isinstance(file, SharedTerminal) else Screen(console)
+        self._screen = (
+            SharedScreen(console, file)
+            if isinstance(file, SharedTerminal)
+            else Screen(console, reflows=reflows)
+        )
         self._verbose = verbose
         self._question = Question()
         self._runs: list[_Drawn] = []

@@ -47,11 +47,13 @@ class Screen:
 
     Args:
         console: The console of the terminal.
+        reflows: Whether the terminal rewraps rows when it becomes narrower. By default the environment
+            decides.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, reflows: bool | None = None) -> None:
         self._console = console
-        self._reflows = wraps_again(os.environ)
+        self._reflows = wraps_again(os.environ) if reflows is None else reflows
         self._lock = threading.RLock()
         self._diversion = Diversion(console, self.print, self.flush)
         self._file: TextIO | None = None
