@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from thinkwell._display.urls import url_host
@@ -89,15 +90,12 @@ def _field(name: str, property_: s.ElicitationPropertySchema, *, required: bool)
     if isinstance(property_, s.OtherElicitationPropertySchema):
         return _unknown(name, property_.raw, required=required)
     title, description = property_.title or "", property_.description or ""
+    field = partial(FormField, name=name, title=title, description=description, required=required)
     match property_:
         case s.StringPropertySchema():
             choices = _text_choices(property_)
-            return FormField(
-                name=name,
+            return field(
                 type="string" if choices is None else "choice",
-                title=title,
-                description=description,
-                required=required,
                 default=property_.default,
                 choices=choices or (),
                 minimum=property_.min_length,
@@ -106,34 +104,22 @@ def _field(name: str, property_: s.ElicitationPropertySchema, *, required: bool)
                 format=property_.format,
             )
         case s.NumberPropertySchema() | s.IntegerPropertySchema():
-            return FormField(
-                name=name,
+            return field(
                 type="number" if isinstance(property_, s.NumberPropertySchema) else "integer",
-                title=title,
-                description=description,
-                required=required,
                 default=property_.default,
                 minimum=property_.minimum,
                 maximum=property_.maximum,
             )
         case s.BooleanPropertySchema():
-            return FormField(
-                name=name,
+            return field(
                 type="boolean",
-                title=title,
-                description=description,
-                required=required,
                 default=property_.default,
             )
         case s.MultiSelectPropertySchema(items=items):
             if isinstance(items, s.OtherMultiSelectItems):
                 return _unknown(name, s.to_builtins(property_), required=required)
-            return FormField(
-                name=name,
+            return field(
                 type="choices",
-                title=title,
-                description=description,
-                required=required,
                 default=None if property_.default is None else list(property_.default),
                 choices=_item_choices(items),
                 minimum=property_.min_items,
