@@ -123,6 +123,14 @@ class Side(Generic[H]):
         """Send an extension notification. `method` starts with an underscore."""
         self.connection.notify(_extension(method), {} if params is None else params)
 
+    async def message_mcp(self, request: s.MessageMcpRequest) -> s.JsonValue:
+        """Send a request inside an MCP connection and return the inner result."""
+        return decode(object, await self.connection.request("mcp/message", request))
+
+    def notify_mcp(self, notification: s.MessageMcpNotification) -> None:
+        """Send a notification inside an MCP connection."""
+        self.connection.notify("mcp/message", notification)
+
     # The handler's side of a connection
 
     def arrived(self, request: Request, /) -> None:

@@ -202,14 +202,6 @@ class AgentSide(Side[AgentHandler]):
         """Open an MCP session with a server that the client declared."""
         return await self.call("mcp/connect", request, s.ConnectMcpResponse)
 
-    async def message_mcp(self, request: s.MessageMcpRequest) -> s.JsonValue:
-        """Send a request inside an MCP connection and return the inner result."""
-        return decode(object, await self.connection.request("mcp/message", request))
-
-    def notify_mcp(self, notification: s.MessageMcpNotification) -> None:
-        """Send a notification inside an MCP connection."""
-        self.connection.notify("mcp/message", notification)
-
     async def disconnect_mcp(self, request: s.DisconnectMcpRequest) -> s.DisconnectMcpResponse:
         """Close an MCP session."""
         return await self.call("mcp/disconnect", request, s.DisconnectMcpResponse)

@@ -328,14 +328,6 @@ class Client(Side[ClientHandler]):
         """Change an option of a session and return all of them; allowed while a turn runs."""
         return await self.call("session/set_config_option", request, s.SetSessionConfigOptionResponse, heard)
 
-    async def message_mcp(self, request: s.MessageMcpRequest) -> s.JsonValue:
-        """Send a request to the agent inside an MCP connection and return the inner result."""
-        return decode(object, await self.connection.request("mcp/message", request))
-
-    def notify_mcp(self, notification: s.MessageMcpNotification) -> None:
-        """Send a notification to the agent inside an MCP connection."""
-        self.connection.notify("mcp/message", notification)
-
     # Turns
 
     async def prompt(self, request: s.PromptRequest) -> s.PromptResponse:

@@ -15,9 +15,9 @@ from cli.described import options_of
 from cli.remembering import remember, remembering
 from cli.typing_in import home
 
-from thinkwell.agents import __main__ as agents_program
 from thinkwell.agents import known_agents
-from thinkwell.doctor import __main__ as doctor_program
+from thinkwell.agents import program as agents_program
+from thinkwell.doctor import program as doctor_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable

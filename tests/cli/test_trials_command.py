@@ -163,9 +163,12 @@ def test_a_budget_that_is_used_up_can_be_raised(plan: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (PLAN + "repeet = 2", "plan.toml: there is no key 'repeet'; do you mean repeat?"),
-        (PLAN + "colour = 2", "there is no key 'colour'; those are task, inputs, agents, repeat, "),
-        (PLAN + "[workspace]\nrepo = 1", "workspace: there is no key 'repo'; those are repository, ref, "),
+        (PLAN + "repeet = 2", "plan.toml: 'repeet': there is no such key; do you mean repeat?"),
+        (PLAN + "colour = 2", "'colour': there is no such key. Those are task, inputs, agents, repeat, "),
+        (
+            PLAN + "[workspace]\nrepo = 1",
+            "workspace.'repo': there is no such key. Those are repository, ref, ",
+        ),
         (PLAN + 'repeat = "two"', "repeat: expected a whole number, got a text"),
         (PLAN + "agents = 3", "plan.toml: Cannot overwrite a value"),
         (PLAN.replace('"Greet"', '{system = "Be brief."}') + "repeat = 0", "repeat=0: give a whole number"),

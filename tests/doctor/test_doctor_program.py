@@ -16,7 +16,7 @@ import pytest
 from doctor.patients import NAMES, ODD, sick
 from doctor.test_doctor_starting import program, running
 
-from thinkwell.doctor.__main__ import main
+from thinkwell.doctor.program import main
 
 if TYPE_CHECKING:
     from pathlib import Path

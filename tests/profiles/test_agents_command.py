@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from profiles.machine import HERE
 
-from thinkwell.agents import __main__ as command
 from thinkwell.agents import find_agent, known_agents
+from thinkwell.agents import program as command
 
 if TYPE_CHECKING:
     from pathlib import Path

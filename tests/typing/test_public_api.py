@@ -19,7 +19,12 @@ from thinkwell import events
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAMS = ("thinkwell_acp.mcp.guard", "thinkwell_acp.mcp.shim")
+PROGRAMS = (
+    "thinkwell.agents.program",
+    "thinkwell.doctor.program",
+    "thinkwell_acp.mcp.guard",
+    "thinkwell_acp.mcp.shim",
+)
 
 THINKWELL = """
     Agent AgentClosed AgentError AgentExited AgentNotFound AgentReported AgentStartFailed AgentStatistics

@@ -150,9 +150,7 @@ class Supervisor:
         try:
             return await stream.result
         except anyio.get_cancelled_exc_class():
-            stream.cancel()
-            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                await stream.wait()
+            await stream._end()
             raise
 
     def _answer(

@@ -372,9 +372,7 @@ class Turn:
         """Cancel the run if it has not ended, wait for its end, and give the turn back."""
         try:
             if self.stream is not None:
-                self.stream.cancel()
-                with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                    await self.stream.wait()
+                await self.stream._end()
                 self._look_for_loss(self.stream)
         finally:
             self.is_back = True

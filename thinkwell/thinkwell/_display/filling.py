@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.schema.json_schema import is_array
+from thinkwell._display.numbers import number_in
 from thinkwell._display.text import clean, line
 from thinkwell._values.forms import check_form
 
@@ -173,11 +174,8 @@ def given_value(field: FormField, text: str) -> Mapping[str, FormValue | None]:
 def _value(field: FormField, text: str) -> FormValue:
     match field.type:
         case "integer" | "number":
-            for kind in (int, float):
-                try:
-                    return kind(text)
-                except ValueError:
-                    pass
+            number = number_in(text)
+            return text if number is None else number
         case "boolean":
             return _BOOLEANS.get(text.casefold(), text)
         case "choice":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from thinkwell._display.text import line
@@ -16,6 +17,14 @@ MOST: Final = 10**100
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
 
 _UNITS: Final = (("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000))
+
+
+def number_in(text: str) -> int | float | None:
+    """Return the number that a text is; ``None``: it is none."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return None
 
 
 def seconds(value: float) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from thinkwell._display.diffs import FileChange
     from thinkwell._display.tools import Call
     from thinkwell._values.forms import FieldType, FormField
-    from thinkwell.events import JsonValue, QuestionOption, QuestionVerdict
+    from thinkwell.events import JsonValue, QuestionAnswered, QuestionOption, QuestionVerdict
     from thinkwell.questions import Verdict
     from thinkwell.view import AnswerView, QuestionView, RunView, ToolView
 
@@ -317,7 +317,7 @@ def outcome(answer: AnswerView) -> Outcome:
     )
 
 
-def allowed(answer: AnswerView) -> bool | None:
+def allowed(answer: AnswerView | QuestionAnswered) -> bool | None:
     """Return whether the agent got what it asked for; ``None`` if the question was withdrawn."""
     if answer.choice is None:
         return None

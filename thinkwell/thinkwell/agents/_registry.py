@@ -275,7 +275,7 @@ async def update_agents(source: str | os.PathLike[str] | None = None) -> Registr
     name = os.fspath(ADDRESS if source is None else source)
     path = stored_registry_path()
     try:
-        await anyio.to_thread.run_sync(_make_folder, path.parent)
+        await anyio.Path(path.parent).mkdir(parents=True, exist_ok=True)
         data = await _read(name, path.parent)
         registry = read_registry(data)
         if not registry.entries:
@@ -316,10 +316,6 @@ async def _read(source: str, folder: Path) -> bytes:
         except DownloadError as exc:
             raise RegistryError(source, str(exc)) from exc
         return await anyio.to_thread.run_sync(_read_file, file)
-
-
-def _make_folder(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _read_file(path: Path) -> bytes:

@@ -6,14 +6,13 @@ import os
 import stat
 import sys
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -60,32 +59,12 @@ def _read_table(path: Path) -> dict[str, object]:
         raise ValueError(f"it is not TOML: {exc}") from None
 
 
-def unknown_key(key: str, known: Sequence[str]) -> str:
-    """Return a message about an unknown key, with the one that may be meant."""
-    near = get_close_matches(key, known, n=1)
-    return "there is no such key" + (
-        f"; do you mean {near[0]}?" if near else f". Those are {', '.join(known)}"
-    )
-
-
 def at_home(path: Path) -> Path:
     """Return a path without its ``~``, which shells do not replace in quotes, after ``=`` and in services."""
     try:
         return path.expanduser()
     except RuntimeError:  # from pathlib: that user has no home here
         return path
-
-
-def found_from(folder: Path, key: str, name: str) -> Path:
-    """Return a path that is named in a file of a folder.
-
-    Raises:
-        ValueError: It begins with the name of a user who has no home here.
-    """
-    try:
-        return folder / Path(name).expanduser()
-    except RuntimeError:  # from pathlib
-        raise ValueError(f"{key}: {name}: no user of that name has a home here") from None
 
 
 def read_secret(path: Path, what: str, hint: str) -> str:

@@ -16,7 +16,7 @@ from thinkwell import Agent, PermissionPolicy, ThinkwellError, open_agent
 from thinkwell._core.exit import background_tasks
 from thinkwell._display.text import clean
 from thinkwell._lines.words import error_fields, write_message
-from thinkwell.cli._errors import OK, WRONG_USAGE, exit_code, tell, told
+from thinkwell.cli._errors import WRONG_USAGE, exit_code, tell, told
 from thinkwell.cli._launch import asked_in_vain, chosen_agent, launched, read_permissions
 from thinkwell.cli._options import (
     CommandOption,
@@ -123,10 +123,8 @@ async def _run(opened: AbstractAsyncContextManager[Agent], serving: Serving) -> 
         raise (exc.__cause__ if isinstance(exc.__cause__, OSError) else BrokenPipeError()) from None
     finally:
         await host.aclose()
-    if ending.signal is not None:
-        return 128 + ending.signal
-    if failure is None:
-        return OK
+    if ending.signal is not None or failure is None:
+        return ending.exit_code
     if isinstance(failure, InitRefused):  # the command line is valid, so there is no hint about it
         sys.stderr.write(clean(f"Error: {failure}\n"))
         return WRONG_USAGE

@@ -55,6 +55,11 @@ class Ending:
         else:
             self._hurried.set()
 
+    @property
+    def exit_code(self) -> int:
+        """The exit code after the signal, as in shells; 0 without one."""
+        return 0 if self.signal is None else 128 + self.signal
+
     async def hurry(self, kill: Callable[[], None], patience: float = HURRY) -> None:
         """Kill an object that takes too long to close.
 

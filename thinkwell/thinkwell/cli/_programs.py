@@ -14,7 +14,7 @@ from thinkwell.cli._process import silence_logs
 if TYPE_CHECKING:
     from thinkwell import OptionChoice
     from thinkwell.agents import AgentProfile
-    from thinkwell.agents.__main__ import FindModels
+    from thinkwell.agents.program import FindModels
 
 PROG = "thinkwell agents"
 
@@ -91,7 +91,7 @@ async def _find_models(how: How, profile: AgentProfile) -> Sequence[OptionChoice
 
 
 def _run(arguments: Sequence[str], *, as_json: bool = False, find_models: FindModels | None = None) -> None:
-    from thinkwell.agents.__main__ import main  # a program, imported only to run it
+    from thinkwell.agents.program import main  # a program, imported only to run it
 
     flags = ["--json"] if as_json else []
     raise typer.Exit(main([arguments[0], *flags, *arguments[1:]], prog=PROG, find_models=find_models))
@@ -156,7 +156,7 @@ def doctor(
       3    an agent wants a login, and nothing else is wrong
       130  Ctrl-C
     """
-    from thinkwell.doctor.__main__ import main  # a program, which is imported only to be run
+    from thinkwell.doctor.program import main  # a program, which is imported only to be run
 
     given = {"--command": command, "--cwd": cwd, "--mcp": mcp, "--timeout": timeout}
     arguments = [f"{name}={value}" for name, value in given.items() if value is not None]

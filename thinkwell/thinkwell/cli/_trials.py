@@ -119,8 +119,7 @@ async def _run(
         typer.echo(report.to_json() if as_json else _summary(report))
         statuses = {trial.status for trial in report.trials}
         return LIMIT if "cancelled" in statuses else NO_RESULT if "error" in statuses else OK
-    assert ending.signal is not None
-    return 128 + ending.signal
+    return ending.exit_code
 
 
 def _summary(report: Report) -> str:

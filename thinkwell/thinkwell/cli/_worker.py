@@ -136,6 +136,4 @@ async def _run(
 
     with ending.signals(), ending.scope:
         await serve_worker(store, agents=agents, limit=limit, paces=paces, recordings=recordings, ready=ready)
-    if ending.signal is not None:
-        return 128 + ending.signal
-    return OK if served else NO_AGENT
+    return ending.exit_code or (OK if served else NO_AGENT)

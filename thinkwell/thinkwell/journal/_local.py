@@ -6,14 +6,27 @@ from typing import TYPE_CHECKING
 
 import anyio
 from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
 
 from thinkwell.journal._errors import JournalConflict, JournalError
 from thinkwell.journal._types import Journal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from thinkwell.journal._types import CallHandler, RunRecord
+    from thinkwell.journal._types import CallHandler, Entry, RunRecord
+
+
+def extended(where: str, record: RunRecord, entries: Sequence[Entry]) -> RunRecord:
+    """Return the record of a run with more entries.
+
+    Raises:
+        JournalConflict: They do not follow the last one.
+    """
+    first, last = record.last_seq + 1, record.last_seq + len(entries)
+    if [entry.seq for entry in entries] != list(range(first, last + 1)):
+        raise JournalConflict(where, f"the next entry of run {record.id} has to be number {first}")
+    return replace(record, last_seq=last, size=record.size + sum(len(entry.data) for entry in entries))
 
 
 class _Live:

@@ -8,7 +8,7 @@ from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
 from thinkwell.journal._errors import JournalConflict
-from thinkwell.journal._local import LocalJournal
+from thinkwell.journal._local import LocalJournal, extended
 from thinkwell.journal._types import MAX_PAGE, Entry, RunEnd, RunRecord, RunStatus
 
 if TYPE_CHECKING:
@@ -80,12 +80,8 @@ class MemoryJournal(LocalJournal):
             raise JournalConflict(
                 self._where, f"run {run_id} has ended or was deleted; nothing can be added to it"
             )
-        first, last = kept.record.last_seq + 1, kept.record.last_seq + len(entries)
-        if [entry.seq for entry in entries] != list(range(first, last + 1)):
-            raise JournalConflict(self._where, f"the next entry of run {run_id} has to be number {first}")
+        kept.record = extended(self._where, kept.record, entries)
         kept.entries += entries
-        size = kept.record.size + sum(len(entry.data) for entry in entries)
-        kept.record = replace(kept.record, last_seq=last, size=size)
         return kept
 
     async def get(self, run_id: str) -> RunRecord | None:

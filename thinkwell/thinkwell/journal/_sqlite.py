@@ -15,6 +15,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell.journal import _sqlite_reading as reading
 from thinkwell.journal._errors import JournalError
 from thinkwell.journal._local import LocalJournal
+from thinkwell.journal._sqlite_changes import Changes
 from thinkwell.journal._sqlite_file import READERS, JournalFile
 from thinkwell.journal._sqlite_writer import Job, Writer
 from thinkwell.journal._types import MAX_PAGE, Entry, RunEnd, RunRecord, RunStatus
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     import os
     import sqlite3
     from collections.abc import Callable, Sequence
-
-    from thinkwell.journal._sqlite_changes import Changes
 
 T = TypeVar("T")
 
@@ -108,9 +107,12 @@ class SqliteJournal(LocalJournal):
         )
 
     async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
-        weight = sum(len(entry.data) for entry in entries)
-        work = partial(_append, run_id=run_id, entries=tuple(entries))
-        await self._write(Job(work, partial(self._grown, run_id), weight=weight))
+        added = tuple(entries)
+        weight = sum(len(entry.data) for entry in added)
+        work: Job[int] = Job(
+            lambda changes: changes.append(run_id, added), partial(self._grown, run_id), weight=weight
+        )
+        await self._write(work)
 
     async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
         def then(_: None) -> None:
@@ -163,9 +165,9 @@ class SqliteJournal(LocalJournal):
         """Delete entries without a run, little by little, so that nothing waits for it."""
         # What cannot be deleted now is deleted the next time.
         with anyio.CancelScope(shield=True), suppress(JournalError):
-            while await self._write(Job(_sweep)):
+            while await self._write(Job(Changes.sweep)):
                 pass
-            while await self._write(Job(_give_back, alone=True)):
+            while await self._write(Job(Changes.give_back, alone=True)):
                 pass
 
     async def _write(self, job: Job[T]) -> T:
@@ -181,15 +183,3 @@ class SqliteJournal(LocalJournal):
         if self._state is None:
             raise JournalError(self._where, "it is not open; use it in the block of `async with journal:`")
         return self._state
-
-
-def _append(changes: Changes, *, run_id: str, entries: Sequence[Entry]) -> int:
-    return changes.append(run_id, entries)
-
-
-def _sweep(changes: Changes) -> bool:
-    return changes.sweep()
-
-
-def _give_back(changes: Changes) -> bool:
-    return changes.give_back()

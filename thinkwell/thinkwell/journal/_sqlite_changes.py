@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from thinkwell.journal._errors import JournalConflict
+from thinkwell.journal._local import extended
 from thinkwell.journal._sqlite_reading import LAST_SEQ, find_run_by_key
 
 if TYPE_CHECKING:
@@ -208,15 +209,10 @@ class Changes:
         if run is None:
             gone = f"run {run_id} has ended or was deleted; nothing can be added to it"
             raise JournalConflict(self._where, gone)
-        record, number = run.record, run.number
-        first, last = record.last_seq + 1, record.last_seq + len(entries)
-        if [entry.seq for entry in entries] != list(range(first, last + 1)):
-            raise JournalConflict(self._where, f"the next entry of run {run_id} has to be number {first}")
+        number, record = run.number, extended(self._where, run.record, entries)
         self._rows += [((number << 32) + entry.seq, entry.data) for entry in entries]
-        size = record.size + sum(len(entry.data) for entry in entries)
-        changed = Running(number, replace(record, last_seq=last, size=size))
-        self._changed[run_id] = changed
-        self._logs[number] = changed.record
+        self._changed[run_id] = changed = Running(number, record)
+        self._logs[number] = record
         return changed
 
     def _number(self, run_id: str) -> int | None:

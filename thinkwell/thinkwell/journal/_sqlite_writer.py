@@ -116,7 +116,7 @@ class Writer:
 
     def _main(self) -> None:
         while jobs := self._next():
-            for alone, some in groupby(jobs, key=_is_alone):
+            for alone, some in groupby(jobs, key=lambda job: job.alone):
                 self._do(tuple(some), alone=alone)
             with suppress(RuntimeError):  # the event loop has ended, and all waits with it
                 call_soon(self._loop, partial(_settle, jobs))
@@ -169,10 +169,6 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None]:
         with suppress(sqlite3.Error):  # it has rolled back already
             connection.execute("ROLLBACK")
         raise
-
-
-def _is_alone(job: AnyJob) -> bool:
-    return job.alone
 
 
 def _settle(jobs: Sequence[AnyJob]) -> None:

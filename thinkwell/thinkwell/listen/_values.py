@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, cast, get_args
+from typing import TYPE_CHECKING, Final, TypeAlias, cast, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from thinkwell._core.exit import Said
+from thinkwell._core.schema.json_schema import is_array
+from thinkwell._display.numbers import number_in
 from thinkwell.questions import ChooseOption, FormQuestion, Reply, StopRun, Verdict
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ def _in_form(question: FormQuestion, said: JsonValue, whose: str) -> Meant:
     if isinstance(said, bool):
         field = _preferred(fields, "boolean")
         return (said if field is None else {field.name: said}), ""
-    if _is_list(said):
+    if is_array(said):
         filled = _with_list(fields, said)
     elif isinstance(said, str):
         filled = _with_text(fields, said)
@@ -145,7 +147,8 @@ def _preferred(fields: Sequence[FormField], *types: str) -> FormField | None:
 
 
 def _with_text(fields: Sequence[FormField], text: str) -> dict[str, JsonValue] | None:
-    for field in sorted((field for field in fields if field.type == "choice"), key=_optional):
+    choices = [field for field in fields if field.type == "choice"]
+    for field in sorted(choices, key=lambda field: not field.required):
         value = _chosen(field, text)
         if value is not None:
             return {field.name: value}
@@ -166,14 +169,6 @@ def _with_list(fields: Sequence[FormField], values: list[JsonValue]) -> dict[str
             (_chosen(field, value) or value) if isinstance(value, str) else value for value in values
         ]
     }
-
-
-def _is_list(said: JsonValue) -> TypeGuard[list[JsonValue]]:
-    return isinstance(said, list)
-
-
-def _optional(field: FormField) -> bool:
-    return not field.required
 
 
 def _chosen(field: FormField, text: str) -> str | None:
@@ -205,9 +200,6 @@ def _read(field: FormField, text: str) -> JsonValue:
     if field.type == "choices":
         return [_chosen(field, text) or text]
     if field.type in ("number", "integer"):
-        for kind in (int, float):
-            try:
-                return kind(text)
-            except ValueError:
-                pass
+        number = number_in(text)
+        return text if number is None else number
     return text

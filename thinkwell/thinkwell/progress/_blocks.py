@@ -157,9 +157,9 @@ def _detail(detail: str) -> Text:
     return text
 
 
-def hunk_rows(change: FileChange, limit: int = HUNK) -> list[Bar]:
+def hunk_rows(change: FileChange) -> list[Bar]:
     """Return the first hunk of a change, and counts of the rest."""
-    shown = diffs.excerpt(change, limit)
+    shown = diffs.excerpt(change, HUNK)
     rows = [_diff_row(each) for each in _without_blanks(shown.lines)]
     rest = [numbers.plural(shown.more_lines, "more line")] if shown.more_lines else []
     rest += [numbers.plural(shown.more_hunks, "more hunk")] if shown.more_hunks else []

@@ -219,9 +219,7 @@ async def show(
             while not stream._log.ended:
                 await stream._log.wait()
         except anyio.get_cancelled_exc_class():
-            stream.cancel()
-            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                await stream.wait()
+            await stream._end()
             raise
     return await stream.result
 

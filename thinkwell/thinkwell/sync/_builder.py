@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from thinkwell._core.exit import PromptBuilder, check_handlers
+from thinkwell import events as ev
+from thinkwell._core.exit import Options, PromptBuilder, check_handlers
 from thinkwell._core.schema.misuse import refuse_prompt
 from thinkwell.sync._listening import hear
 from thinkwell.sync._stream import ThoughtStream
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from typing import Never
 
     from thinkwell import Budget, Buffer, Explanation, Retry
-    from thinkwell import events as ev
-    from thinkwell._core.exit import Options, Spec
+    from thinkwell._core.exit import Spec
     from thinkwell._core.exit import Starter as AsyncStarter
     from thinkwell.listen import Handlers
     from thinkwell.sync._loop import LoopThread
@@ -106,8 +106,8 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             AgentClosed: The agent was closed.
         """
         refuse_prompt(prompt, "stream")
-        options = self._options(
-            include,
+        options = Options(
+            include=ev.included(include),
             buffer=buffer,
             timeout=timeout,
             idle_timeout=idle_timeout,
@@ -117,7 +117,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             budget=budget,
             retry=retry,
         )
-        return self._starter.start(self._spec, options)
+        return self._starter.start(self._complete_spec, options)
 
     def run(
         self,
@@ -207,8 +207,8 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             TypeError: `handlers`, or another argument, has the wrong type.
             ValueError: A handler decides approvals, but ``permissions="deny"`` forbids that.
         """
-        options = self._options(
-            include,
+        options = Options(
+            include=ev.included(include),
             buffer=buffer,
             timeout=timeout,
             idle_timeout=idle_timeout,
@@ -217,4 +217,4 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             background_wait=background_wait,
             budget=budget,
         )
-        return self._starter.hear(self._spec, options, handlers)
+        return self._starter.hear(self._complete_spec, options, handlers)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from thinkwell.sync._loop import LoopEnded
+from thinkwell.sync._stream import Pulled
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -20,7 +20,7 @@ T_co = TypeVar("T_co", covariant=True)
 In_co = TypeVar("In_co", covariant=True)
 
 
-class Outcomes(Generic[In_co, T_co]):
+class Outcomes(Pulled["Outcome[In_co, T_co]"], Generic[In_co, T_co]):
     """The outcomes of many inputs, one for each: ``for outcome in agent.map(task, inputs)``.
 
     The first runs have started. Each outcome is delivered once. If you leave the loop, no more runs start
@@ -28,39 +28,20 @@ class Outcomes(Generic[In_co, T_co]):
     """
 
     def __init__(self, loop: LoopThread, outcomes: AsyncOutcomes[In_co, T_co], owner: object) -> None:
-        self._loop = loop
+        super().__init__(loop)
         self._outcomes = outcomes
         self._owner = owner  # an agent without users is closed
-        self._ready: deque[Outcome[In_co, T_co]] = deque()
-        self._over = False
 
     def __repr__(self) -> str:
         return self._loop.ask(repr, self._outcomes)
 
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Outcome[In_co, T_co]:
-        while True:
-            try:
-                return self._ready.popleft()
-            except IndexError:
-                if self._over:
-                    raise StopIteration from None
-            try:
-                self._loop.call(self._fetch)
-            except LoopEnded:
-                self._loop.ask(self._fetch_rest)
-
     async def _fetch(self) -> None:
-        """Take the next outcome. Not as the call's result: an interrupted caller must not lose it."""
         try:
             self._ready.append(await anext(self._outcomes))
         except StopAsyncIteration:
             self._over = True
 
     def _fetch_rest(self) -> None:
-        """Take the next outcome from before the agent was closed."""
         try:
             self._ready.extend(filter(None, [self._outcomes._take()]))
         except StopAsyncIteration:

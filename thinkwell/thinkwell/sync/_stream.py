@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast, overload
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
 M = TypeVar("M", bound="BaseModel | DataclassInstance")
 
 
@@ -42,29 +44,20 @@ class Reader(Protocol[E]):
         ...
 
 
-class EventIterator(Generic[E]):
-    """An iterator over a log, with its own position. Threads that share one share its events out.
+class Pulled(ABC, Generic[E_co]):
+    """An iterator over what there is in the loop's thread. Threads that share one share its items out."""
 
-    Args:
-        loop: The thread in which the log is written.
-        read: Makes the log's reader there.
-        owner: Stays alive as long as the iterator.
-    """
+    __slots__ = ("_loop", "_over", "_ready")
 
-    __slots__ = ("_loop", "_over", "_owner", "_read", "_reader", "_ready")
-
-    def __init__(self, loop: LoopThread, read: Callable[[], AsyncIterator[E]], owner: object) -> None:
+    def __init__(self, loop: LoopThread) -> None:
         self._loop = loop
-        self._read = read
-        self._owner = owner
-        self._reader: Reader[E] | None = None
-        self._ready: deque[E] = deque()
+        self._ready: deque[E_co] = deque()
         self._over = False
 
-    def __iter__(self) -> EventIterator[E]:
+    def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> E:
+    def __next__(self) -> E_co:
         while True:
             try:
                 return self._ready.popleft()
@@ -76,14 +69,38 @@ class EventIterator(Generic[E]):
             except LoopEnded:
                 self._loop.ask(self._fetch_rest)
 
+    @abstractmethod
     async def _fetch(self) -> None:
-        """Take the available events. Not as the call's result: an interrupted caller must not lose them."""
+        """Take what there is. Not as the call's result: an interrupted caller must not lose it."""
+
+    @abstractmethod
+    def _fetch_rest(self) -> None:
+        """Take what there is when the loop has ended."""
+
+
+class EventIterator(Pulled[E]):
+    """An iterator over a log, with its own position.
+
+    Args:
+        loop: The thread in which the log is written.
+        read: Makes the log's reader there.
+        owner: Stays alive as long as the iterator.
+    """
+
+    __slots__ = ("_owner", "_read", "_reader")
+
+    def __init__(self, loop: LoopThread, read: Callable[[], AsyncIterator[E]], owner: object) -> None:
+        super().__init__(loop)
+        self._read = read
+        self._owner = owner
+        self._reader: Reader[E] | None = None
+
+    async def _fetch(self) -> None:
         events = await self._begun().batch()
         self._ready.extend(events)
         self._over = not events
 
     def _fetch_rest(self) -> None:
-        """Take all events of a log that has ended."""
         if not self._over:  # pragma: no branch - else another thread was quicker
             self._over = True
             self._ready.extend(self._begun().batch_nowait())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import msgspec
 from anyio import to_thread
@@ -15,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import JsonSchema, ThinkBuilder, think
+from thinkwell._core.schema.settings import convert_settings, path_from, unknown_key
 from thinkwell._display.urls import without_password
 from thinkwell.permissions import PermissionMode  # noqa: TC001 - type of a field
 from thinkwell.trials._checks import Check, Command, Judge
@@ -35,16 +35,6 @@ if TYPE_CHECKING:
 __all__ = ("PlanFile", "read_plan")
 
 T = TypeVar("T")
-
-TERMS: Final = {
-    "object": "a table",
-    "array": "a list",
-    "str": "a text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-}
-"""Our names for msgspec's types."""
 
 
 class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -186,12 +176,12 @@ def read_plan(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | N
     folder = source.absolute().parent
     try:
         table = tomllib.loads(_text_of(source))
-        file = _converted(table, File)
+        file = convert_settings(table, File, _unknown)
         return PlanFile(
             source,
             _options(file, folder),
             str(store) if store is not None else _store(file, folder, source),
-            None if file.recordings is None else str(_path(folder, file.recordings)),
+            None if file.recordings is None else str(path_from(folder, file.recordings)),
         )
     except ValueError as exc:  # tomllib's, too
         raise PlanError(str(source), str(exc)) from None
@@ -204,7 +194,7 @@ def _store(file: File, folder: Path, source: Path) -> str:
             "store: a password does not belong in this file; put the address in the environment variable "
             "THINKWELL_DB, or in a file that only you can read, and name that with --db-file"
         )
-    return store if "://" in store else str(_path(folder, store))
+    return store if "://" in store else str(path_from(folder, store))
 
 
 def _options(file: File, folder: Path) -> dict[str, Any]:
@@ -245,7 +235,9 @@ def _task(given: str | TaskSection, folder: Path) -> ThinkBuilder[Any] | Callabl
     if task.output is not None:
         output = _imported(task.output, folder)
     if task.schema is not None:
-        output = JsonSchema(msgspec.json.decode(_text_of(_path(folder, task.schema)), type=dict[str, Any]))
+        output = JsonSchema(
+            msgspec.json.decode(_text_of(path_from(folder, task.schema)), type=dict[str, Any])
+        )
     builder: ThinkBuilder[Any] = think(output)
     if task.text:
         builder = builder.text(task.text if task.text[-1].isspace() else f"{task.text}\n")
@@ -255,7 +247,7 @@ def _task(given: str | TaskSection, folder: Path) -> ThinkBuilder[Any] | Callabl
 def _inputs(given: object, folder: Path) -> object:
     if not isinstance(given, str):
         return given
-    text = _text_of(path := _path(folder, given))
+    text = _text_of(path := path_from(folder, given))
     if path.suffix == ".json":
         return json.loads(text)
     lines = [line for line in text.splitlines() if line.strip()]
@@ -271,7 +263,7 @@ def _workspace(given: str | WorkspaceSection | None, folder: Path) -> Worktree |
             raise ValueError("dirty, untracked and ignored are for a folder, not for a URL")
         return Repository(space.repository, ref=space.ref, files=space.files)
     tree = Worktree(
-        _path(folder, space.repository),
+        path_from(folder, space.repository),
         ref=space.ref,
         dirty=space.dirty,
         untracked=space.untracked,
@@ -301,13 +293,6 @@ def _imported(name: str, folder: Path) -> object:
     return Reference(module=module, name=path, folder=str(folder)).find()
 
 
-def _path(folder: Path, name: str) -> Path:
-    try:
-        return folder / Path(name).expanduser()
-    except RuntimeError:  # from pathlib
-        raise ValueError(f"{name}: no user of that name has a home here") from None
-
-
 def _text_of(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
@@ -315,30 +300,7 @@ def _text_of(path: Path) -> str:
         raise ValueError(f"{path}: {exc.strerror}") from None
 
 
-def _converted(table: object, kind: type[T]) -> T:
-    try:
-        return msgspec.convert(table, kind)
-    except msgspec.ValidationError as exc:
-        _explain(str(exc))
-
-
-def _explain(said: str) -> NoReturn:
-    """Say what msgspec says in terms of the file."""
-    what, _, where = said.partition(" - at `$")
-    where = where.removesuffix("`").removeprefix(".")
-    place = f"{where}: " if where else ""
-    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
-    if unknown is None:
-        missing = re.sub("Object missing required field", "there is no", what)
-        plain = re.sub(r"`([^`]*)`", lambda found: _plain(found[1]), missing)
-        raise ValueError(f"{place}{plain[:1].lower()}{plain[1:]}")
+def _unknown(at: str, key: str) -> str:
     sections: dict[str, type[Struct]] = {"": File, "task": TaskSection, "workspace": WorkspaceSection}
     sections |= {"check": CheckSection, "budget": Limits}
-    known = sections[where].__struct_fields__
-    near = get_close_matches(unknown[1], known, n=1)
-    meant = f"do you mean {near[0]}?" if near else f"those are {', '.join(known)}"
-    raise ValueError(f"{place}there is no key {unknown[1]!r:.60}; {meant}")
-
-
-def _plain(types: str) -> str:
-    return " or ".join(TERMS.get(name, name) for name in types.split(" | ") if name != "null")
+    return unknown_key(at, key, sections[at].__struct_fields__)

@@ -106,7 +106,7 @@ async def read_body(request: Request, most: int) -> bytes:
     size = 0
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said[:20]) > most:
-        raise _too_large(most)
+        raise too_large(most)
     more = True
     with anyio.move_on_after(BODY_TIME) as waiting:
         while more:
@@ -115,7 +115,7 @@ async def read_body(request: Request, most: int) -> bytes:
                 raise ClientDisconnect
             size += len(message.get("body", b""))
             if size > most:
-                raise _too_large(most)
+                raise too_large(most)
             pieces.append(message.get("body", b""))
             more = message.get("more_body", False)
     if not waiting.cancelled_caught:
@@ -123,7 +123,8 @@ async def read_body(request: Request, most: int) -> bytes:
     raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
 
 
-def _too_large(most: int) -> RequestTooLarge:
+def too_large(most: int) -> RequestTooLarge:
+    """Return the refusal of a body with more bytes than that."""
     # The rest is not read, so the connection cannot serve another request.
     return RequestTooLarge(f"the body of a request may have {most:,} bytes here", {"Connection": "close"})
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from thinkwell import Refused
 from thinkwell import events as ev
+from thinkwell._core.exit import Options
 from thinkwell._display.text import line
 from thinkwell.channels import RouterClosed
 from thinkwell.errors import (
@@ -246,8 +247,8 @@ class LiveRun:
         prompt, output = self.checked.request.prompt, self.checked.output
         parts = (TextPart(text=text),) if isinstance(prompt, str) else prompt
         builder = self._with(session.think() if output is None else session.think(output), parts)
-        options = builder._options(
-            "all",
+        options = Options(
+            include=ev.ALL_TYPES,
             timeout=self.checked.timeout,
             idle_timeout=served.idle_timeout,
             budget=None if served.budget is None else served.budget(),
@@ -255,7 +256,7 @@ class LiveRun:
             retry=served.retry,
             run_id=self.record.id,  # so that the log of the program has one name for it
         )
-        stream = builder._starter.start(builder._spec, options)
+        stream = builder._starter.start(builder._complete_spec, options)
         log = stream._log
         # All its events so far: how the agent was launched, if this run has waited for
         # that, and `starting`.

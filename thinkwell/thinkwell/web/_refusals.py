@@ -156,34 +156,32 @@ class RunStillRunning(Refusal):
         super().__init__("the run is still running; cancel it, and try again when it has ended")
 
 
-class TooManyRuns(Refusal):
+class TryLater(Refusal):
+    """It may be possible later, after some seconds."""
+
+    def __init__(self, message: str, *, retry_after: int = 5) -> None:
+        super().__init__(message, {"Retry-After": str(retry_after)})
+
+
+class TooManyRuns(TryLater):
     """The maximum number of runs is reached."""
 
     status = 429
     code = "too_many_runs"
 
-    def __init__(self, message: str, *, retry_after: int = 5) -> None:
-        super().__init__(message, {"Retry-After": str(retry_after)})
 
-
-class TooManyWatchers(Refusal):
+class TooManyWatchers(TryLater):
     """The maximum number of event streams is open."""
 
     status = 429
     code = "too_many_watchers"
 
-    def __init__(self, message: str, *, retry_after: int = 5) -> None:
-        super().__init__(message, {"Retry-After": str(retry_after)})
 
-
-class TooManyAttempts(Refusal):
+class TooManyAttempts(TryLater):
     """There were too many wrong secrets."""
 
     status = 429
     code = "too_many_attempts"
-
-    def __init__(self, message: str, *, retry_after: int) -> None:
-        super().__init__(message, {"Retry-After": str(retry_after)})
 
 
 class ServerFailed(Refusal):
@@ -203,14 +201,11 @@ class StorageFull(Refusal):
     code = "storage_full"
 
 
-class ServerUnavailable(Refusal):
+class ServerUnavailable(TryLater):
     """The server cannot do this now, but perhaps later."""
 
     status = 503
     code = "unavailable"
-
-    def __init__(self, message: str, *, retry_after: int = 5) -> None:
-        super().__init__(message, {"Retry-After": str(retry_after)})
 
 
 def refusal_of(error: JournalError) -> Refusal:

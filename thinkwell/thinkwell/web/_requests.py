@@ -290,7 +290,7 @@ def _schema(output: dict[str, JsonValue]) -> JsonSchema:
     try:
         output_of(schema)
     except (TypeError, ValueError) as exc:
-        raise RequestInvalid(schema_words(exc, "output")) from None
+        raise RequestInvalid(schema_words(exc)) from None
     except RecursionError:
         raise RequestInvalid("output: it is nested too deep; give fewer levels") from None
     return schema

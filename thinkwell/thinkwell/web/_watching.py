@@ -62,7 +62,7 @@ class Batch:
         entries = self.entries
         if seq < entries[0].seq:
             return self
-        return Batch(entries[bisect_right(entries, seq, key=_seq_of) :])
+        return Batch(entries[bisect_right(entries, seq, key=lambda entry: entry.seq) :])
 
 
 class Tail:
@@ -213,7 +213,3 @@ class Watcher:
 def _frame(entry: Entry) -> bytes:
     name = b"event: end\n" if is_end(entry) else b""
     return b"id: %d\n%sdata: %s\n\n" % (entry.seq, name, entry.data)
-
-
-def _seq_of(entry: Entry) -> int:
-    return entry.seq

@@ -212,21 +212,16 @@ def _joined(kinds: Iterable[str]) -> str:
 # Errors of other libraries
 
 
-def schema_words(error: Exception, at: str) -> str:
-    """Return why a value is not a schema for a result.
-
-    Args:
-        error: The error of `output_of`.
-        at: Where the schema stands.
-    """
+def schema_words(error: Exception) -> str:
+    """Return why the ``output`` of a request is not a schema, from the error of `output_of`."""
     from jsonschema import SchemaError  # it has read the schema
 
     why = error.__cause__ or error
     found = why.__cause__
     if isinstance(found, SchemaError):
         place = found.json_path.removeprefix("$")
-        return f"{at}{place[:LONGEST]}: {_no_schema(found)}"
-    return f"{at}: {str(why)[:LONGEST_WHY]}"
+        return f"output{place[:LONGEST]}: {_no_schema(found)}"
+    return f"output: {str(why)[:LONGEST_WHY]}"
 
 
 def _no_schema(error: SchemaError) -> str:

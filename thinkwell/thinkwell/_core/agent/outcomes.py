@@ -16,8 +16,8 @@ from thinkwell._core.log.settlement import Settlement
 from thinkwell._core.log.stream import ThoughtResult, ThoughtStream
 from thinkwell._core.schema.arguments import check_count
 from thinkwell._core.schema.misuse import hints
-from thinkwell._core.task.builder import ThinkBuilder
-from thinkwell._core.task.think import bound, think
+from thinkwell._core.task.builder import Options, ThinkBuilder
+from thinkwell._core.task.think import bound
 from thinkwell.errors import AgentClosed, QuestionNotOpen, RunEnded
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def _check(task: object, inputs: object, limit: int, options: dict[str, Any]) ->
 
             near = get_close_matches(name, ["limit", "ordered", *RunOptions.__annotations__], n=1, cutoff=0.5)
             raise TypeError(f"map() has no option {name!r}{f'; do you mean {near[0]!r}?' if near else ''}")
-    think().text("…")._options(options.pop("include", "default"), **options)  # wrong ones are wrong for all
+    Options(include=ev.included(options.pop("include", "default")), **options)  # wrong ones are wrong for all
 
 
 def unstarted(error: Exception, *, agent: str, cwd: str) -> ThoughtStream[Any]:

@@ -231,7 +231,7 @@ class RunLog:
 
     def index_after(self, seq: int) -> int:
         """Return the index of the first event with a greater number."""
-        return bisect_right(self.events, seq, key=_seq_of)
+        return bisect_right(self.events, seq, key=lambda event: event.seq)
 
     def _shrink(self) -> None:
         assert self._buffer is not None
@@ -337,7 +337,3 @@ class EventReader:
     def _filtered(self, events: list[ev.ThoughtEvent]) -> list[ev.ThoughtEvent]:
         include = self._include
         return events if include is None else [event for event in events if event.type in include]
-
-
-def _seq_of(event: ev.ThoughtEvent) -> int:
-    return event.seq

@@ -128,12 +128,8 @@ def _gathered(stretch: Sequence[_Text]) -> list[_Text]:
         parts.append(event)
         lengths[key] += len(event.text)
     done += [_joined(parts) for parts in waiting.values() if parts]
-    done.sort(key=_seq_of)
+    done.sort(key=lambda event: event.seq)
     return done
-
-
-def _seq_of(event: _Text) -> int:
-    return event.seq
 
 
 def drop_text(

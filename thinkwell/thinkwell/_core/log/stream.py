@@ -353,9 +353,13 @@ class ThoughtStream(Generic[T_co]):
                 with anyio.move_on_after(TURN_END_TIMEOUT):
                     await self.wait()
         finally:
-            self.cancel()
-            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                await self.wait()
+            await self._end()
+
+    async def _end(self) -> None:
+        """Cancel the run, and wait for its end, even if this is cancelled."""
+        self.cancel()
+        with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
+            await self.wait()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from thinkwell._display.urls import url_host
@@ -21,7 +22,6 @@ def elicitation_question(
     id: str,  # noqa: A002 - the field's name
     agent: str,
     run_id: str | None = None,
-    timeout: float | None = None,
     message: dict[str, JsonValue] | None = None,
 ) -> FormQuestion | UrlQuestion:
     """Return a request of the agent as a question.
@@ -31,7 +31,6 @@ def elicitation_question(
         id: Name of the question.
         agent: Name of the agent that asks.
         run_id: Name of the run that it belongs to.
-        timeout: Seconds for an answer.
         message: The message with the question, from an NDJSON agent.
     """
     match request:
@@ -43,7 +42,6 @@ def elicitation_question(
                 session_id=request.session_id,
                 run_id=run_id,
                 tool_id=request.tool_call_id,
-                timeout=timeout,
                 fields=form_fields(request.requested_schema),
                 heading=request.requested_schema.title or "",
                 description=request.requested_schema.description or "",
@@ -57,7 +55,6 @@ def elicitation_question(
                 session_id=request.session_id,
                 run_id=run_id,
                 tool_id=request.tool_call_id,
-                timeout=timeout,
                 url=request.url,
                 host=url_host(request.url),
                 message=message,
@@ -93,15 +90,12 @@ def _field(name: str, property_: s.ElicitationPropertySchema, *, required: bool)
     if isinstance(property_, s.OtherElicitationPropertySchema):
         return _unknown(name, property_.raw, required=required)
     title, description = property_.title or "", property_.description or ""
+    field = partial(FormField, name=name, title=title, description=description, required=required)
     match property_:
         case s.StringPropertySchema():
             choices = _text_choices(property_)
-            return FormField(
-                name=name,
+            return field(
                 type="string" if choices is None else "choice",
-                title=title,
-                description=description,
-                required=required,
                 default=property_.default,
                 choices=choices or (),
                 minimum=property_.min_length,
@@ -110,34 +104,22 @@ def _field(name: str, property_: s.ElicitationPropertySchema, *, required: bool)
                 format=property_.format,
             )
         case s.NumberPropertySchema() | s.IntegerPropertySchema():
-            return FormField(
-                name=name,
+            return field(
                 type="number" if isinstance(property_, s.NumberPropertySchema) else "integer",
-                title=title,
-                description=description,
-                required=required,
                 default=property_.default,
                 minimum=property_.minimum,
                 maximum=property_.maximum,
             )
         case s.BooleanPropertySchema():
-            return FormField(
-                name=name,
+            return field(
                 type="boolean",
-                title=title,
-                description=description,
-                required=required,
                 default=property_.default,
             )
         case s.MultiSelectPropertySchema(items=items):
             if isinstance(items, s.OtherMultiSelectItems):
                 return _unknown(name, s.to_builtins(property_), required=required)
-            return FormField(
-                name=name,
+            return field(
                 type="choices",
-                title=title,
-                description=description,
-                required=required,
                 default=None if property_.default is None else list(property_.default),
                 choices=_item_choices(items),
                 minimum=property_.min_items,

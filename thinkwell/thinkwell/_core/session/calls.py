@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import anyio
 
@@ -22,6 +22,16 @@ logger = logging.getLogger("thinkwell")
 
 CLOSE_TIMEOUT: Final = 2.0
 """Seconds that closing a session waits for the agent's answer."""
+
+
+class _Common(TypedDict):
+    """The part that all requests to open a session have."""
+
+    cwd: str
+    mcp_servers: tuple[s.McpServer, ...]
+    additional_directories: tuple[str, ...]
+    system_prompt: s.SystemPrompt | None
+    meta: dict[str, str] | None
 
 
 class SessionCalls:
@@ -55,62 +65,35 @@ class SessionCalls:
         self._system_prompt = system_prompt
         self._observers = observers
 
-    @property
-    def _servers(self) -> tuple[s.McpServer, ...]:
+    def _common(self) -> _Common:
         ours = self._tools.config
-        return self._mcp_servers if ours is None else (*self._mcp_servers, ours)
-
-    @property
-    def _meta(self) -> dict[str, str] | None:
-        return {**self._observers.meta()} or None
+        return {
+            "cwd": self._cwd,
+            "mcp_servers": self._mcp_servers if ours is None else (*self._mcp_servers, ours),
+            "additional_directories": self._directories,
+            "system_prompt": self._system_prompt,
+            "meta": {**self._observers.meta()} or None,
+        }
 
     async def new(self, heard: Callable[[s.NewSessionResponse], None]) -> s.NewSessionResponse:
         """Open a new session."""
-        request = s.NewSessionRequest(
-            cwd=self._cwd,
-            mcp_servers=self._servers,
-            additional_directories=self._directories,
-            system_prompt=self._system_prompt,
-            meta=self._meta,
-        )
-        return await self._client.new_session(request, heard)
+        return await self._client.new_session(s.NewSessionRequest(**self._common()), heard)
 
     async def fork(
         self, source: str, heard: Callable[[s.ForkSessionResponse], None]
     ) -> s.ForkSessionResponse:
         """Open a copy of a session."""
-        request = s.ForkSessionRequest(
-            session_id=source,
-            cwd=self._cwd,
-            mcp_servers=self._servers,
-            additional_directories=self._directories,
-            system_prompt=self._system_prompt,
-            meta=self._meta,
-        )
+        request = s.ForkSessionRequest(session_id=source, **self._common())
         return await self._client.fork_session(request, heard)
 
     async def load(self, session_id: str, heard: Callable[[s.LoadSessionResponse], None]) -> None:
         """Reopen a session, and let the agent repeat the conversation."""
-        request = s.LoadSessionRequest(
-            session_id=session_id,
-            cwd=self._cwd,
-            mcp_servers=self._servers,
-            additional_directories=self._directories,
-            system_prompt=self._system_prompt,
-            meta=self._meta,
-        )
+        request = s.LoadSessionRequest(session_id=session_id, **self._common())
         await self._client.load_session(request, heard)
 
     async def resume(self, session_id: str, heard: Callable[[s.ResumeSessionResponse], None]) -> None:
         """Reopen a session."""
-        request = s.ResumeSessionRequest(
-            session_id=session_id,
-            cwd=self._cwd,
-            mcp_servers=self._servers,
-            additional_directories=self._directories,
-            system_prompt=self._system_prompt,
-            meta=self._meta,
-        )
+        request = s.ResumeSessionRequest(session_id=session_id, **self._common())
         await self._client.resume_session(request, heard)
 
     @property

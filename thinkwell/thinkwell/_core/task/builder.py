@@ -92,7 +92,12 @@ class Spec(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of a run."""
+    """The options of a run; `ThinkBuilder.stream` describes them.
+
+    Raises:
+        TypeError: One has the wrong type.
+        ValueError: One is out of range.
+    """
 
     include: frozenset[str] = ev.DEFAULT_TYPES
     buffer: Buffer | None = None
@@ -111,6 +116,21 @@ class Options:
     """Which try of the run it is."""
     model: str | None = None
     """The model to set before the first prompt; by default it stays unchanged."""
+
+    def __post_init__(self) -> None:
+        check_count("retries", self.retries)
+        check_count("reminders", self.reminders)
+        limits = (
+            ("timeout", self.timeout),
+            ("idle_timeout", self.idle_timeout),
+            ("background_wait", self.background_wait or None),
+        )
+        for name, seconds in limits:
+            if seconds is not None:
+                check_seconds(name, seconds)
+        _check_type("buffer", self.buffer, Buffer, "Buffer(max_events=…)")
+        _check_type("budget", self.budget, Budget, "Budget(max_tokens=…)")
+        _check_type("retry", self.retry, Retry, "Retry(attempts=3)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,53 +395,15 @@ class PromptBuilder(Generic[T, A]):
         """Return where the result is kept, if anywhere."""
         return kept_result(key, store, self._spec.output)
 
-    def _options(
-        self,
-        include: ev.Include,
-        *,
-        buffer: Buffer | None = None,
-        timeout: float | None = None,
-        idle_timeout: float | None = None,
-        retries: int = 3,
-        reminders: int = 1,
-        background_wait: float = 30.0,
-        budget: Budget | None = None,
-        retry: Retry | None = None,
-        run_id: str | None = None,
-        model: str | None = None,
-    ) -> Options:
-        """Check the arguments of a run; `ThinkBuilder.stream` describes them."""
+    @property
+    def _complete_spec(self) -> Spec[T]:
+        """The task, which has a prompt."""
         if not self._spec.has_content:
             raise ValueError(
                 'the prompt is empty; give one: agent.think(…).text("…").run(), or .stream(). '
                 "text() and the like return a new task: chain them, or keep what they return"
             )
-        check_count("retries", retries)
-        check_count("reminders", reminders)
-        limits = (
-            ("timeout", timeout),
-            ("idle_timeout", idle_timeout),
-            ("background_wait", background_wait or None),
-        )
-        for name, seconds in limits:
-            if seconds is not None:
-                check_seconds(name, seconds)
-        _check_type("buffer", buffer, Buffer, "Buffer(max_events=…)")
-        _check_type("budget", budget, Budget, "Budget(max_tokens=…)")
-        _check_type("retry", retry, Retry, "Retry(attempts=3)")
-        return Options(
-            include=ev.included(include),
-            buffer=buffer,
-            timeout=timeout,
-            idle_timeout=idle_timeout,
-            retries=retries,
-            reminders=reminders,
-            background_wait=background_wait,
-            budget=budget,
-            retry=retry,
-            run_id=run_id,
-            model=model,
-        )
+        return self._spec
 
 
 _LOOP: Final = "a task has no events before it runs: write `async for event in task.stream()`"
@@ -477,8 +459,8 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             AgentClosed: You have left the agent's block.
         """
         refuse_prompt(prompt, "stream")
-        options = self._options(
-            include,
+        options = Options(
+            include=ev.included(include),
             buffer=buffer,
             timeout=timeout,
             idle_timeout=idle_timeout,
@@ -488,7 +470,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             budget=budget,
             retry=retry,
         )
-        return self._starter.start(self._spec, options)
+        return self._starter.start(self._complete_spec, options)
 
     async def run(
         self,
@@ -531,9 +513,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         try:
             result = await stream.result
         except anyio.get_cancelled_exc_class():
-            stream.cancel()
-            with anyio.CancelScope(shield=True):  # bounded by the limits of cancelling
-                await stream.wait()
+            await stream._end()
             raise
         if kept is not None:
             with anyio.CancelScope(shield=True):  # the work is done: it must not be lost
@@ -579,8 +559,9 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             TypeError: `handlers`, or another argument, has the wrong type.
             ValueError: A handler decides approvals, but ``permissions="deny"`` forbids that.
         """
-        options = self._options(
-            include,
+        spec = self._complete_spec
+        options = Options(
+            include=ev.included(include),
             buffer=buffer,
             timeout=timeout,
             idle_timeout=idle_timeout,
@@ -591,7 +572,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
         )
         check_handlers(handlers)
         listening = handlers.begin()
-        stream = self._starter.start(self._spec, replace(options, listener=listening))
+        stream = self._starter.start(spec, replace(options, listener=listening))
         return await listening.hear(stream, timeout)
 
 

@@ -180,10 +180,10 @@ def _ends_in_escape(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _unquoted(entry: _Entry, text: str, offset: int = 0) -> str:
+def _unquoted(entry: _Entry, text: str) -> str:
     match = (_DOUBLE if text.startswith('"') else _SINGLE).fullmatch(text)
     if match is None:
-        raise entry.fail(f"the quotation marks of {text!r:.80} do not match", offset)
+        raise entry.fail(f"the quotation marks of {text!r:.80} do not match")
     if text.startswith("'"):
         return match[1].replace("''", "'")
 
@@ -192,7 +192,7 @@ def _unquoted(entry: _Entry, text: str, offset: int = 0) -> str:
         if len(code) > 1 and (number := int(code[1:], 16)) < 0x110000 and not 0xD800 <= number < 0xE000:
             return chr(number)
         if code not in _ESCAPES:
-            raise entry.fail(f"\\{code} is not known between double quotes; write \\\\ for \\", offset)
+            raise entry.fail(f"\\{code} is not known between double quotes; write \\\\ for \\")
         return _ESCAPES[code]
 
     return _ESCAPE.sub(character, match[1])

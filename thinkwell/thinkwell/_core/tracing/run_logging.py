@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from thinkwell import events as ev
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import Observer, RunObserver, SessionObserver
 from thinkwell._core.log.run_log import running_clock
@@ -12,9 +13,6 @@ from thinkwell._core.protocol.errors import translate
 from thinkwell._core.tracing.outcome import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from thinkwell import events as ev
     from thinkwell._core.log.observers import RunFacts
 
 logger = logging.getLogger("thinkwell")
@@ -82,51 +80,34 @@ class _DetailedRun(_Run):
     def __init__(self, facts: RunFacts) -> None:
         super().__init__(facts)
         self._say("begins")
-        self._takes: dict[str, Callable[..., None]] = {
-            "tools_seen": self._tools_seen,
-            "turn_start": self._turn_started,
-            "turn_end": self._turn_ended,
-            "tool_start": self._tool_started,
-            "tool_done": self._tool_done,
-            "question": self._asked,
-            "answer": self._answered,
-            "result_attempt": self._attempted,
-        }
 
     def event(self, event: ev.ThoughtEvent, /) -> None:
-        take = self._takes.get(event.type)
-        if take is not None:
-            take(event)
+        match event:
+            case ev.ToolsSeen():
+                self._say("shows its %d tools by way of %s", len(event.names), event.via)
+            case ev.TurnStarted():
+                self._say("begins turn %d%s", event.number, ", a reminder" if event.reminder else "")
+            case ev.TurnEnded():
+                self._say("has ended turn %d: %s", event.number, shown(event.stop_reason))
+            case ev.ToolStart():
+                self._say("shows tool call %s (%s)", shown(event.id), shown(event.name or event.kind))
+            case ev.ToolDone():
+                self._say("shows the end of tool call %s: %s", shown(event.id), event.status)
+            case ev.QuestionAsked():
+                self._say("asks question %s (%s)", event.id, event.asks)
+            case ev.QuestionAnswered():
+                choice = event.choice or "cancelled"
+                self._say("has an answer to question %s: %s, by %s", event.id, choice, event.by)
+            case ev.ResultAttempt():
+                self._say("has a result that %s", "fits" if event.accepted else "does not fit")
+            case _:
+                pass
 
     def session(self, session_id: str, /) -> None:
         self._say("is in session %s", shown(session_id))
 
     def _say(self, what: str, *args: object) -> None:
         self._lines(logging.DEBUG, "%s " + what, self._about, *args)
-
-    def _tools_seen(self, event: ev.ToolsSeen) -> None:
-        self._say("shows its %d tools by way of %s", len(event.names), event.via)
-
-    def _turn_started(self, event: ev.TurnStarted) -> None:
-        self._say("begins turn %d%s", event.number, ", a reminder" if event.reminder else "")
-
-    def _turn_ended(self, event: ev.TurnEnded) -> None:
-        self._say("has ended turn %d: %s", event.number, shown(event.stop_reason))
-
-    def _tool_started(self, event: ev.ToolStart) -> None:
-        self._say("shows tool call %s (%s)", shown(event.id), shown(event.name or event.kind))
-
-    def _tool_done(self, event: ev.ToolDone) -> None:
-        self._say("shows the end of tool call %s: %s", shown(event.id), event.status)
-
-    def _asked(self, event: ev.QuestionAsked) -> None:
-        self._say("asks question %s (%s)", event.id, event.asks)
-
-    def _answered(self, event: ev.QuestionAnswered) -> None:
-        self._say("has an answer to question %s: %s, by %s", event.id, event.choice or "cancelled", event.by)
-
-    def _attempted(self, event: ev.ResultAttempt) -> None:
-        self._say("has a result that %s", "fits" if event.accepted else "does not fit")
 
 
 class _Session(SessionObserver):

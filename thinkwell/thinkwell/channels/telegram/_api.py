@@ -108,7 +108,7 @@ class TelegramApi:
             {"offset": offset, "timeout": wait, "limit": limit, "allowed_updates": list(allowed) or None},
             wait=wait,
         )
-        return updates_of("getUpdates", result)
+        return updates_of(result)
 
     async def delete_webhook(self) -> None:
         """Remove the webhook, so that updates can be fetched (deleteWebhook)."""

@@ -77,8 +77,7 @@ class Questions:
                 one.is_open = False
                 chat.questions -= 1
                 chat.look()
-                if not self._tasks.start_soon(self._end, user_id, one):
-                    self._forget(one)
+                self._tasks.start_soon(self._end, user_id, one, never=partial(self._forget, one))
 
     def ended(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
         """Handle the outcome of a question, or of the form that it belongs to."""

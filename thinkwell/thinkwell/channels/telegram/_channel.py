@@ -134,7 +134,6 @@ class TelegramChannel(AsyncContextManagerMixin):
             finally:
                 with anyio.move_on_after(CLOSING, shield=True):
                     await self._close(self._questions, self._incoming)
-                self._tasks.cancel()
                 self._tasks = self._questions = self._incoming = None
 
     async def _close(self, questions: Questions, incoming: Incoming) -> None:

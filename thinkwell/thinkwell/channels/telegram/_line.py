@@ -77,8 +77,7 @@ class Line:
             RuntimeError: The channel is closed.
         """
         flight = self._flight = _Flight()
-        if not self._tasks.start_soon(flight.run, request):
-            raise closed()
+        self._tasks.start_soon(flight.run, request, never=flight.landed.set)
         await flight.landed.wait()
         self._flight = None
         error = flight.error

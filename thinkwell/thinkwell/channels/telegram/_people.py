@@ -58,19 +58,17 @@ class Seldom:
 
     Args:
         seconds: Least seconds between two times.
-        most: Most users that are remembered. For others it is not done.
     """
 
-    def __init__(self, seconds: float, most: int = MOST) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._most = most
         self._done: OrderedDict[object, float] = OrderedDict()
 
     def is_time(self, who: object) -> bool:
         """Return whether it may be done."""
         while self._done and next(iter(self._done.values())) <= anyio.current_time() - self._seconds:
             self._done.popitem(last=False)
-        return who not in self._done and len(self._done) < self._most
+        return who not in self._done and len(self._done) < MOST
 
     def may(self, who: object) -> bool:
         """Return whether it is time, and remember that it was done."""

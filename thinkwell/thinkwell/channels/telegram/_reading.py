@@ -132,7 +132,7 @@ def read(method: str, kind: type[T], result: Raw) -> T:
         raise TelegramAnswerInvalid(method, 200, f"the result is malformed: {exc}") from None
 
 
-def updates_of(method: str, result: Raw) -> list[Update]:
+def updates_of(result: Raw) -> list[Update]:
     """Return updates. Malformed ones have a `Update.fault`; those without a number are left out.
 
     Raises:
@@ -141,7 +141,7 @@ def updates_of(method: str, result: Raw) -> list[Update]:
     try:
         items = _ITEMS.decode(result)
     except UNREADABLE as exc:
-        raise TelegramAnswerInvalid(method, 200, f"the result is malformed: {exc}") from None
+        raise TelegramAnswerInvalid("getUpdates", 200, f"the result is malformed: {exc}") from None
     return [update for item in items if (update := _update(item)) is not None]
 
 

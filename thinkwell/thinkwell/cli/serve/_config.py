@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell.cli._config_files import found_from, read_settings, unknown_key
+from thinkwell._core.schema.settings import convert_settings, path_from, unknown_key
+from thinkwell.cli._config_files import read_settings
 from thinkwell.journal import Retention
 from thinkwell.web import Limits
 
@@ -21,16 +22,6 @@ _AGENT_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])
 """Characters that need no escape in an address."""
 
 _LARGEST_NUMBER: Final = 2**53
-
-_TERMS: Final = {
-    "object": "a table",
-    "array": "a list",
-    "str": "a text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-}
-"""Our names for msgspec's types."""
 
 WORDS: Final = ("deny", "ask", "allow")
 """Permissions that are not a file."""
@@ -131,15 +122,15 @@ def _checked(table: dict[str, object], folder: Path) -> Config:
 def _read(table: dict[str, object]) -> Config:
     """Convert section by section, so that an error can name the section."""
     agents = {
-        name: _convert(section, AgentSection, f"agents.{name}.")
+        name: _convert(section, AgentSection, f"agents.{name}")
         for name, section in _section(table, "agents").items()
     }
     callers = {
-        name: _convert(section, CallerSection, f"callers.{name}.")
+        name: _convert(section, CallerSection, f"callers.{name}")
         for name, section in _section(table, "callers").items()
     }
-    limits = _numbers(_section(table, "limits"), Limits, "limits.")
-    retention = _numbers(_section(table, "retention"), Retention, "retention.")
+    limits = _numbers(_section(table, "limits"), Limits, "limits")
+    retention = _numbers(_section(table, "retention"), Retention, "retention")
     return replace(
         _convert(table, Config, ""), agents=agents, callers=callers, limits=limits, retention=retention
     )
@@ -152,42 +143,27 @@ def _section(table: dict[str, object], key: str) -> dict[str, object]:
     return section
 
 
-def _convert(section: object, kind: type[T], prefix: str) -> T:
-    try:
-        return msgspec.convert(section, kind)
-    except msgspec.ValidationError as exc:
-        what, _, where = str(exc).partition(" - at `$")
-        where = where.removesuffix("`").removeprefix(".")
-        unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
-        if unknown is not None:
-            raise ValueError(_unknown(unknown[1], kind, prefix)) from None
-        what = re.sub(r"`([^`]*)`", _plain, what)
-        place = f"{prefix}{where}" if where else prefix.removesuffix(".")
-        raise ValueError(f"{place}: {what[:1].lower()}{what[1:]}") from None
+def _convert(section: object, kind: type[T], at: str) -> T:
+    return convert_settings(section, kind, partial(_unknown, kind), at=at)
 
 
-def _plain(types: re.Match[str]) -> str:
-    return " or ".join(_TERMS.get(name, name) for name in types[1].split(" | ") if name != "null")
-
-
-def _numbers(section: dict[str, object], kind: type[T], prefix: str) -> T | None:
+def _numbers(section: dict[str, object], kind: type[T], at: str) -> T | None:
     """Convert a section of numbers above 0."""
     for key, value in section.items():
         if key not in kind.__struct_fields__:
-            raise ValueError(_unknown(key, kind, prefix))
+            raise ValueError(_unknown(kind, at, key))
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < _LARGEST_NUMBER:
-            raise ValueError(f"{prefix}{key}: give a whole number above 0")
+            raise ValueError(f"{at}.{key}: give a whole number above 0")
     return kind(**section) if section else None
 
 
-def _unknown(key: str, kind: type[Struct], prefix: str) -> str:
-    told = f"{prefix}{key!r:.60}"
+def _unknown(kind: type[Struct], at: str, key: str) -> str:
     if key in ("token", "secret", "key", "password", "redis"):
         return (
-            f"{told}: a secret does not belong into this file. Put it into an environment variable, or into "
-            "a file that only you can read, and name that: token_env, token_file, redis_env"
+            f"{at and f'{at}.'}{key!r}: a secret does not belong into this file. Put it into an environment "
+            "variable, or into a file that only you can read, and name that: token_env, token_file, redis_env"
         )
-    return f"{told}: {unknown_key(key, kind.__struct_fields__)}"
+    return unknown_key(at, key, kind.__struct_fields__)
 
 
 def _check(config: Config) -> None:
@@ -227,14 +203,14 @@ def _with_paths(config: Config, folder: Path) -> Config:
     """Resolve the paths in the file from its folder."""
 
     def found(key: str, name: str | None) -> str | None:
-        return None if name is None else str(found_from(folder, key, name))
+        return None if name is None else str(path_from(folder, name, at=key))
 
     agents = {
         name: replace(
             agent,
             folders={
-                known: str(found_from(folder, f"agents.{name}.folders", at))
-                for known, at in agent.folders.items()
+                known: str(path_from(folder, path, at=f"agents.{name}.folders"))
+                for known, path in agent.folders.items()
             },
         )
         for name, agent in config.agents.items()
@@ -244,7 +220,7 @@ def _with_paths(config: Config, folder: Path) -> Config:
         for name, caller in config.callers.items()
     }
     permissions = {
-        name: rules if rules in WORDS else str(found_from(folder, f"permissions.{name}", rules))
+        name: rules if rules in WORDS else str(path_from(folder, rules, at=f"permissions.{name}"))
         for name, rules in config.permissions.items()
     }
     journal = config.journal if config.journal in JOURNALS else found("journal", config.journal)

@@ -11,7 +11,7 @@ import anyio
 from msgspec.structs import replace
 
 from thinkwell._core.exit import background_tasks
-from thinkwell.cli._errors import NO_RESULT, OK
+from thinkwell.cli._errors import NO_RESULT
 from thinkwell.cli._launch import counted
 from thinkwell.cli._process import Ending, log_to_stderr, say
 from thinkwell.cli.serve._http import ListenError, http_server, listen, make_room
@@ -91,7 +91,7 @@ async def _run(plan: Plan, sockets: list[socket]) -> int:
                     )
                     tasks.start_soon(_end, ending, server, http)
                     await http.serve(sockets)
-    return OK if ending.signal is None else 128 + ending.signal
+    return ending.exit_code
 
 
 async def _end(ending: Ending, server: RunServer, http: HttpServer) -> None:

@@ -18,7 +18,7 @@ from thinkwell.channels.telegram import (
     TelegramUnauthorized,
     serve,
 )
-from thinkwell.cli._errors import OK, WRONG_USAGE, tell
+from thinkwell.cli._errors import WRONG_USAGE, tell
 from thinkwell.cli._launch import counted
 from thinkwell.cli._process import Ending, log_to_stderr, say
 from thinkwell.cli.telegram._config import take_token
@@ -134,7 +134,7 @@ async def _run(
             except _Unknown as exc:
                 tell(exc.error)
                 return WRONG_USAGE
-    return OK if ending.signal is None else 128 + ending.signal
+    return ending.exit_code
 
 
 async def _serve(channel: TelegramChannel, router: MessageRouter, config: Config, people: str | None) -> None:

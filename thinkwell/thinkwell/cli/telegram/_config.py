@@ -11,7 +11,8 @@ import msgspec
 import typer
 
 from thinkwell._core.schema.json_schema import is_array
-from thinkwell.cli._config_files import found_from, read_secret, read_settings, unknown_key
+from thinkwell._core.schema.settings import path_from, unknown_key
+from thinkwell.cli._config_files import read_secret, read_settings
 
 TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a variable
 """The default variable with the token."""
@@ -103,24 +104,24 @@ def read_config(path: Path | None) -> Config:
 def _checked(table: dict[str, object], folder: Path) -> Config:
     for key, value in table.items():
         if key not in _WANTED:
-            raise ValueError(f"{key!r:.60}: {_unknown(key)}")
+            raise ValueError(_unknown(key))
         if not _fits(value, _WANTED[key]):
             raise ValueError(f"{key}: give {_WANTED[key]}")
     if "token_env" in table and "token_file" in table:
         raise ValueError("give token_env or token_file, not both")
     for key in ("cwd", "token_file", "permissions"):
         if key in table and (key, table[key]) not in _RULES:
-            table[key] = str(found_from(folder, key, str(table[key])))
+            table[key] = str(path_from(folder, str(table[key]), at=key))
     return msgspec.convert(table, Config)
 
 
 def _unknown(key: str) -> str:
     if key == "token":
         return (
-            "a token does not belong into this file. Put it into the environment variable "
+            "'token': a token does not belong into this file. Put it into the environment variable "
             f"{TOKEN_VARIABLE}, into another one that token_env names, or into a file that token_file names"
         )
-    return unknown_key(key, tuple(_WANTED))
+    return unknown_key("", key, tuple(_WANTED))
 
 
 def _fits(value: object, wanted: str) -> bool:

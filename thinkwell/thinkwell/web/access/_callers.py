@@ -42,6 +42,15 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _VALUE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 """Bytes of a session's value."""
 
+MOST_WRONG: Final = 10
+"""Most wrong secrets from one address that are answered normally within `WITHIN`."""
+
+WITHIN: Final = 60.0
+"""Seconds."""
+
+PLACES: Final = 4096
+"""Most addresses that are remembered. One more replaces the one that was silent for longest."""
+
 KIND: Final = "web-session"
 """The kind of sessions in the journal."""
 
@@ -182,17 +191,9 @@ class Attempts:
 
     A right secret is never refused because of wrong ones: otherwise an attacker could lock out all callers
     behind the same address. Guessing is hopeless because tokens are long.
-
-    Args:
-        most: How many are answered normally within a time.
-        within: That time, in seconds.
-        places: How many addresses are remembered. One more replaces the one that was silent for longest.
     """
 
-    def __init__(self, most: int = 10, within: float = 60.0, places: int = 4096) -> None:
-        self._most = most
-        self._within = within
-        self._places = places
+    def __init__(self) -> None:
         self._counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def fail(self, place: str) -> int | None:
@@ -204,13 +205,13 @@ class Attempts:
         now = anyio.current_time()
         count, ends = self._counts.pop(place, (0, 0.0))
         if ends <= now:
-            count, ends = 0, now + self._within
+            count, ends = 0, now + WITHIN
         self._counts[place] = (count + 1, ends)
-        if len(self._counts) > self._places:
+        if len(self._counts) > PLACES:
             self._counts.popitem(last=False)
-        if count == self._most:
+        if count == MOST_WRONG:
             logger.warning("A client at %s guesses secrets, or has an old one", place)
-        return math.ceil(ends - now) if count >= self._most else None
+        return math.ceil(ends - now) if count >= MOST_WRONG else None
 
 
 def _check(token: str, caller: str) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell.web._http import Fitted, refusal_answer
-from thinkwell.web._refusals import RequestTooLarge, RequestTooSlow, TooManyWatchers
+from thinkwell.web._http import Fitted, refusal_answer, too_large
+from thinkwell.web._refusals import RequestTooSlow, TooManyWatchers
 from thinkwell.web.access._head import one_header
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ class Body:
 
     def _check(self, length: int) -> None:
         if length > self._most:
-            # The rest is not read, so the connection cannot serve another request.
-            words = f"the body of a request may have {self._most:,} bytes here"
-            raise RequestTooLarge(words, {"Connection": "close"})
+            raise too_large(self._most)
 
 
 class Watchers:

@@ -12,13 +12,13 @@ import msgspec
 
 from thinkwell import events as ev
 from thinkwell._display.changes import Media
+from thinkwell._display.questions import allowed
 from thinkwell.web._records import RunEnded
 from thinkwell.web.front_ends._facts import (
     call_facts,
     call_text,
     clipped,
     end_error,
-    is_allowed,
     media,
     plain,
     plan_shown,
@@ -279,23 +279,23 @@ class AiSdkFormat(FrontEndFormat):
         self._show_question(question, answer)
 
     def _tell_answer(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
-        allowed, id_ = is_allowed(answer), question_call_id(question.id)
+        is_allowed, id_ = bool(allowed(answer)), question_call_id(question.id)
         stands_alone = question.id in self._stand_ins
         if question.asked.asks != "form":
             if question.id not in self._known_answers:
                 self._send(
                     "tool-approval-response",
                     approvalId=question.id,
-                    approved=allowed,
+                    approved=is_allowed,
                     reason=clipped(answer.why),
                 )
-            if not allowed:
+            if not is_allowed:
                 call_id = id_ if stands_alone or question.call is None else question.call.id
                 self._send("tool-output-denied", toolCallId=call_id)
                 return
         if stands_alone:
             told = {"choice": answer.choice, "by": answer.by, "filled": list(answer.filled)}
-            if allowed:
+            if is_allowed:
                 self._send("tool-output-available", toolCallId=id_, output=told)
             else:
                 text = f"not filled in: {clipped(answer.why)}"

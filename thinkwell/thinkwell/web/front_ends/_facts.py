@@ -117,11 +117,6 @@ def media(block: ev.ContentBlock) -> tuple[str, str] | None:
     return kind, block.data
 
 
-def is_allowed(answer: ev.QuestionAnswered) -> bool:
-    """Return whether an answer allows the request of the agent."""
-    return answer.choice is not None and answer.choice.startswith(("allow", "accept"))
-
-
 def end_error(end: RunEnded) -> ShownError | None:
     """Return why a run has failed; ``None``: it has completed, or was cancelled."""
     if end.status == "interrupted":

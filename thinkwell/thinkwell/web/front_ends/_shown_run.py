@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from thinkwell import events as ev
 from thinkwell._display import changes as ch
+from thinkwell._display.questions import allowed
 from thinkwell.web._records import RunEnded
-from thinkwell.web.front_ends._facts import ID, clipped, is_allowed, short
+from thinkwell.web.front_ends._facts import ID, clipped, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -291,7 +292,7 @@ class ShownRun:
         if question is None:
             return
         if question.call is not None and question.asked.asks == "permission":
-            question.call.denied = not is_allowed(event)
+            question.call.denied = not allowed(event)
         yield Answered(question, event)
 
     def _end(self, end: RunEnded) -> Iterator[Told]:

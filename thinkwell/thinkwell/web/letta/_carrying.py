@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from thinkwell.web.front_ends._facts import as_json
 from thinkwell.web.front_ends._tools import call_of_front_end
-from thinkwell.web.letta._texts import as_json
 
 if TYPE_CHECKING:
     from thinkwell import events as ev

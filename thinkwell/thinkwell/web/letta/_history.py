@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from thinkwell._display.questions import allowed
 from thinkwell.events import QuestionAnswered
 from thinkwell.web._records import RunEnded, read_entry
 from thinkwell.web._run_ids import DIGITS, run_id_of
@@ -160,7 +161,7 @@ def _asked(segment: Segment, record: RunRecord) -> list[Message]:
 
 def _answered(event: QuestionAnswered, asked: Asked, segment: Segment, record: RunRecord) -> ApprovalResponse:
     id_ = f"message-{segment.short}-{event.seq}"
-    approve = (event.choice or "").startswith(("allow", "accept"))
+    approve = bool(allowed(event))
     given = ApprovalGiven(tool_call_id=asked.tool_call_id, approve=approve, reason=event.why)
     return ApprovalResponse(
         id=id_,

@@ -17,6 +17,7 @@ from thinkwell._core.schema.json_schema import is_object
 from thinkwell._display import changes as ch
 from thinkwell.view import TokenCounts, ToolView
 from thinkwell.web._records import RunEnded
+from thinkwell.web.front_ends._facts import as_json
 from thinkwell.web.letta._carrying import carried, client_call
 from thinkwell.web.letta._messages import (
     ApprovalRequest,
@@ -28,7 +29,7 @@ from thinkwell.web.letta._messages import (
     ToolReturnMessage,
     UsageStatistics,
 )
-from thinkwell.web.letta._texts import as_json, block_text, plan_arguments, return_text
+from thinkwell.web.letta._texts import block_text, plan_arguments, return_text
 
 if TYPE_CHECKING:
     from typing import TypeGuard

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from thinkwell import events as ev
 from thinkwell._display.diffs import changes_of
 from thinkwell.view import ToolView
+from thinkwell.web.front_ends._facts import as_json
 
 if TYPE_CHECKING:
     from thinkwell.web._records import ShownError
-
-
-def as_json(value: ev.JsonValue) -> str:
-    """Return a value as JSON."""
-    return msgspec.json.encode(value).decode()
 
 
 def block_text(block: ev.ContentBlock) -> str:

@@ -1,0 +1,169 @@
+"""``python -m thinkwell.doctor``: check agents in a terminal, or for a program that reads JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Final, TextIO, cast
+
+import anyio
+
+from thinkwell._core.diagnosis import environment, is_installed
+from thinkwell._recording._redact import Redactor
+from thinkwell.agents import choose
+from thinkwell.doctor import Diagnosis
+from thinkwell.doctor._command_line import PROG, read_command_line
+from thinkwell.doctor._diagnose import examine
+from thinkwell.doctor._examination import beforehand
+from thinkwell.doctor._report import BEFORE_THE_END
+from thinkwell.doctor._servers import check_name
+from thinkwell.doctor._table import belongs, fold, heading, quirks, rows, verdict
+from thinkwell.errors import ThinkwellError
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Sequence
+
+    from thinkwell.doctor import Check
+    from thinkwell.doctor._command_line import CommandLine
+
+BROKEN_PIPE: Final = 141
+INTERRUPTED: Final = 130
+"""128 and the number of the signal, as in shells."""
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = PROG) -> int:
+    """Check the agents in the arguments, and return the exit code.
+
+    Args:
+        arguments: By default those of this process.
+        prog: The program's name in messages.
+    """
+    try:
+        given = read_command_line(arguments, prog=prog)
+    except NotADirectoryError as exc:  # the current folder has been deleted
+        if prog != PROG:
+            raise  # the command has words of its own for that
+        sys.stderr.write(f"{exc}\n")
+        return 1
+    logger = logging.getLogger("thinkwell")
+    logger.addHandler(logging.NullHandler())  # the checks have its messages
+    out = cast("io.TextIOWrapper", sys.stdout)
+    out.reconfigure(errors="backslashreplace")  # a terminal may support few characters
+    try:
+        return anyio.run(_run, given)
+    except KeyboardInterrupt:  # pragma: no cover - tested; what is interrupted is traced no more
+        sys.stderr.write("\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # no more output, not even at exit
+        return BROKEN_PIPE
+
+
+async def _run(given: CommandLine) -> int:
+    agents = [*given.agents, *await _present(given)]
+    waited = [check_name(server.name) for server in given.servers]
+    found: list[Diagnosis] = []
+    for agent in agents:
+        screen = None if given.json else _Screen(sys.stdout, waited)
+        if screen is not None:
+            screen.begin(_beforehand(agent, given.command), first=not found)
+        diagnosis = await examine(
+            agent,
+            command=given.command,
+            cwd=given.cwd,
+            mcp_servers=given.servers,
+            limits=given.limits,
+            prompt=given.prompt,
+            on_check=None if screen is None else screen.check,
+        )
+        found.append(diagnosis)
+        if screen is not None:
+            screen.end(diagnosis)
+    if given.json:
+        several = [one.as_builtins() for one in found]
+        text = json.dumps(several, indent=2) if given.several else found[0].to_json()
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    codes = {diagnosis.exit_code for diagnosis in found}
+    return min(codes - {0}, default=0)
+
+
+async def _present(given: CommandLine) -> list[str]:
+    """Return the names of the installed agents, and print the missing ones."""
+    present: list[str] = []
+    missing: list[str] = []
+    for profile in given.more:
+        if profile.name not in given.agents:
+            (present if await is_installed(profile, given.cwd) else missing).append(profile.name)
+    if missing:
+        sys.stderr.write(f"Not there, and so not checked: {', '.join(missing)}\n")
+    return present
+
+
+def _beforehand(agent: str | None, command: Sequence[str] | None) -> Diagnosis:
+    """Return what is known of an agent before it is checked."""
+    try:
+        profile = choose(agent, command)
+    except ThinkwellError:  # the checks report it
+        return Diagnosis(agent=agent or "agent")
+    return beforehand(profile, Redactor(environment(profile, None)))
+
+
+class _Screen:
+    """Shows the checks of one agent as they come."""
+
+    def __init__(self, out: TextIO, servers: Sequence[str]) -> None:
+        self._out = out
+        self._live = out.isatty()
+        self._waiting = ""
+        self._skipped: list[Check] = []
+        """Not shown yet: more may be skipped for the same reason."""
+        self._order = [*BEFORE_THE_END, *servers, *(["mcp servers"] if servers else []), "ends"]
+
+    def begin(self, known: Diagnosis, *, first: bool) -> None:
+        """Show the agent's name."""
+        lines = [*([] if first else [""]), *heading(known.agent, known.title, known.command), ""]
+        self._write("\n".join(lines) + "\n")
+
+    @property
+    def _width(self) -> int:
+        return shutil.get_terminal_size((100, 24)).columns
+
+    def check(self, check: Check) -> None:
+        """Show a check, and in a terminal which one follows."""
+        if not belongs(check, self._skipped):
+            self._show_skipped()
+        if check.status == "skipped":
+            self._skipped.append(check)
+        else:
+            self._show(check)
+        if self._live and check.name in self._order[:-1]:
+            self._write("")
+            self._waiting = f"…        {self._order[self._order.index(check.name) + 1]}"
+            self._out.write(self._waiting)
+            self._out.flush()
+
+    def end(self, diagnosis: Diagnosis) -> None:
+        """Show the text below the checks."""
+        self._show_skipped()
+        lines = [*quirks(diagnosis.quirks, self._width), "", verdict(diagnosis.agent, diagnosis.checks)]
+        self._write("\n".join(lines) + "\n")
+
+    def _show_skipped(self) -> None:
+        for check in fold(self._skipped):
+            self._show(check)
+        self._skipped = []
+
+    def _show(self, check: Check) -> None:
+        self._write("\n".join(rows(check, self._width)) + "\n")
+
+    def _write(self, text: str) -> None:
+        if self._waiting:
+            self._out.write("\r" + " " * len(self._waiting) + "\r")
+            self._waiting = ""
+        self._out.write(text)
+        self._out.flush()
