@@ -267,11 +267,11 @@ class _Worker:
                 await self._surely(partial(self._end, attempt, ended))
             else:
                 await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
-            workers = await self._surely(self._store.workers)
+            is_known = any(each.id == self.id for each in await self._surely(self._store.workers))
         del self._live[attempt]
         if self.leaving:
             self.leave()
-        if self.leaving or all(each.id != self.id for each in workers):
+        if self.leaving or not is_known:
             await anyio.sleep_forever()  # DBOS must not take it for done: others go on with it
 
     async def _surely(self, do: Callable[[], T]) -> T:
