@@ -23,7 +23,7 @@ import { Watch } from "./watch.js";
  * @import {Json} from "./text.js"
  */
 
-/** Milliseconds between frames while the items up to now are coming. */
+/** Milliseconds between frames while items up to now are coming. */
 const BEHIND = 200;
 
 /** Milliseconds between frames while the page is hidden. */
@@ -178,7 +178,7 @@ export class RunView {
     const [seq, at] = items[items.length - 1] ?? [0, 0];
     const isNew = seq > this.target && this.record?.status === "running";
     if (isNew) this.began = Math.min(this.began === null ? Infinity : this.began, now - at);
-    this.schedule();
+    this.schedule(this.loading ? this.painted + BEHIND - performance.now() : 0);
   }
 
   /** Whether items up to now are missing. */
@@ -186,10 +186,10 @@ export class RunView {
     return this.isPart || this.target - this.log.seq > MANY;
   }
 
-  schedule() {
+  /** Draw in the next frame, or later. @param {number} [later] Milliseconds until then. */
+  schedule(later = 0) {
     if (this.frame || this.timer || this.closed) return;
-    const behind = this.loading ? this.painted + BEHIND - performance.now() : 0;
-    const wait = document.hidden ? UNSEEN : behind;
+    const wait = document.hidden ? UNSEEN : later;
     if (wait > 0) this.timer = setTimeout(() => this.run(), wait);
     else this.frame = requestAnimationFrame(() => this.run());
   }
