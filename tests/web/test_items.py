@@ -820,7 +820,7 @@ async def test_a_stream_says_its_format_first() -> None:
     async with kept([message("Hi.")]) as client:
         first, *_, last = await client.events("/api/runs/kept/items")
         about = first.json()
-        assert (first.event, about["format"], about["seq"]) == ("begin", 3, 2)
+        assert (first.event, about["format"], about["seq"]) == ("begin", 4, 2)
         assert (about["run"]["id"], about["run"]["status"]) == ("kept", "completed")
         assert about["age"] == pytest.approx(time.time() - 1.0, abs=60)
         assert (last.event, last.json()) == ("end", {})
