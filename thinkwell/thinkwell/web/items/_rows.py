@@ -332,7 +332,8 @@ class Call(Row):
         if asked_for := rows.arguments(self.view, cwd):
             yield f"{id_}.a", ((id_, 0), asked_for)
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
-            yield f"{id_}.d{number}", ((id_, 1 + number), rows.change(change, element("div", "", rows.slot())))
+            whole = rows.change(change, element("div", "", rows.slot()))
+            yield f"{id_}.d{number}", ((id_, 1 + number), whole)
             for place, hunk in enumerate(change.hunks):
                 yield f"{id_}.d{number}.{place}", ((f"{id_}.d{number}", place), rows.hunk(hunk, change.path))
         if pictures := rows.pictures(self.view):
