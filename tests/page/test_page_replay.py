@@ -62,12 +62,15 @@ def test_any_moment_can_be_seen_again(browser: Browser) -> None:
     with served_page(nothing) as stage, browser.tab() as tab:
         tab.go(keep_run(stage, *STORY))
         tab.see(".final")
+        tab.click("#tab-usage")
+        tab.see("#panel .facts")
         tab.click("#tab-plan")
         move(tab, 0.7)
         tab.see("#replaying")
         tab.miss(".final")
         assert messages(tab) == ["First."]
         assert tab.texts("#panel .completed .what") == ["Think"]
+        assert tab.count("#panel .facts") == 0  # another tab's
         assert tab.text("#phase") == "answering"
         move(tab, 1.2)
         tab.see(".text p:text-is('First. Second.')")

@@ -65,7 +65,8 @@ ATTRIBUTES = frozenset(
 )
 
 
-ROOTS = {"bar", "timeline", "dock", "plan", "changes", "terminal", "result", "usage", "badges"}
+BADGES = {f"badge.{name}" for name in ("timeline", "plan", "changes", "terminal", "result")}
+ROOTS = {"bar", "strip", "timeline", "dock", "plan", "changes", "terminal", "result", "usage", *BADGES}
 """The places that the page has."""
 
 
@@ -239,6 +240,8 @@ async def test_nodes_are_of_closed_lists_and_stand_in_places_that_are_there(name
         assert item[3][0] in ROOTS | slots, item
         for element in elements(item[6]):
             assert element[0] in TAGS
+            inner = [each[0] for each in element[2:] if not isinstance(each, dict)]
+            assert "slot" not in inner or inner == ["slot"], element
             assert attributes_of(element).keys() <= ATTRIBUTES
     assert [item[2] for item in items.seen if item[0] < 0 or item[4] > item[1]] == []
 
@@ -391,7 +394,7 @@ async def test_changes_of_files_come_by_hunks_and_by_files() -> None:
     assert [hunk[6][2]["text"] for hunk in hunks] == ["-0\n+x\n 1\n 2\n 3", " 36\n 37\n 38\n-39\n+y"]
     assert [hunk[6][2]["numbers"][0] for hunk in hunks] == [[1, None], [37, 37]]
     (edit,) = items.inside("changes")
-    assert edit[6][:3] == ["div", "edit", {"path": "a.py", "value": [2, 2]}]
+    assert edit[6][:3] == ["div", "diff", {"path": "a.py", "value": [2, 2]}]
     assert "a.py+2−2-0" in items.text().replace("\n", "")
 
 
@@ -825,7 +828,7 @@ async def test_a_stream_says_its_format_first() -> None:
     async with kept([message("Hi.")]) as client:
         first, *_, last = await client.events("/api/runs/kept/items")
         about = first.json()
-        assert (first.event, about["format"], about["seq"]) == ("begin", 3, 2)
+        assert (first.event, about["format"], about["seq"]) == ("begin", 4, 2)
         assert (about["run"]["id"], about["run"]["status"]) == ("kept", "completed")
         assert about["age"] == pytest.approx(time.time() - 1.0, abs=60)
         assert (last.event, last.json()) == ("end", {})
@@ -929,7 +932,7 @@ async def test_the_end_of_a_long_run_comes_before_the_rest_is_made() -> None:
     for id_ in rows[2:-1]:  # the first ones may have begun before
         assert end[id_] == whole[id_]
     assert {item[3][0] for item in end.values()} >= {"timeline", "bar"}
-    assert not {item[3][0] for item in end.values()} & {"changes", "terminal", "usage", "result", "badges"}
+    assert not {item[3][0] for item in end.values()} & {"changes", "terminal", "usage", "result", *BADGES}
     assert "tools" not in end.text()
     assert f"{len(log) // 3:,} tools" in whole.text()
     assert len(whole.inside("timeline")) == 2 * (len(log) // 3) + 1

@@ -31,7 +31,8 @@ Tag: TypeAlias = Literal[
 ]  # fmt: skip
 """The elements. Those that HTML does not have:
 
-- ``slot``: the place of the items whose parent its class names, or else the item itself;
+- ``slot``: the place of the items whose parent its class names, or else the item itself. The page's elements
+  with one contain nothing else;
 - ``lines``: ``text`` with ``runs`` of characters that have a style, as ``[length, class, length, class, …]``;
 - ``icon``: a picture of ours, called by its class;
 - ``mark``: a picture of how far something is, by its class, with a name for those who do not see it.

@@ -97,7 +97,10 @@ def word(status: Status) -> str:
 
 
 def slot(name: str = "") -> Node:
-    """Return the place of the items whose parent has a name; by default the item's own id."""
+    """Return the place of the items whose parent has a name; by default the item's own id.
+
+    An element with it contains nothing else.
+    """
     return element("slot", name)
 
 
@@ -251,12 +254,6 @@ def outcome(tool: ToolView, cwd: str, status: Status, agent: str = "") -> Node:
 def state(status: Status, end: Node) -> Node:
     """Return what changes in the line of a tool call: its mark and its end."""
     return element("span", "state", mark(status), end)
-
-
-def agent(said: str, calls: str) -> Node:
-    """Return what a sub-agent has said, and the place of its calls."""
-    text = element("pre", "wrap output", said, attributes={"label": "Said"}) if said.strip() else ""
-    return element("div", "calls", text, slot(calls))
 
 
 def _line(told: Call, status: Node, *end: Node) -> Sequence[Node]:
@@ -413,7 +410,7 @@ def command(tool: ToolView, state: str, output: str) -> Node:
         "command",
         element("span", "dollar", "$"),
         element("span", "text", clean(shortened(text, DATA))),
-        slot(state),
+        element("span", "state", slot(state)),
     )
     return element("div", "", line_, element("pre", "", slot(output), attributes={"label": "Output"}))
 
@@ -427,9 +424,10 @@ def edit(change: FileChange, status: Status, hunks: str) -> Node:
         hunks: The id of the element with its hunks.
     """
     told = {"done": "", "pending": "proposed"}.get(status, status)
-    look = "edit new" if change.new_file else "edit"
+    look = "diff new" if change.new_file else "diff"
     attributes = {"path": change.path, "value": [change.added, change.removed]}
-    return element("div", look, _head(change, told), slot(hunks), attributes=attributes)
+    inner = element("div", "", slot(hunks))
+    return element("div", look, _head(change, told), inner, attributes=attributes)
 
 
 def pictures(tool: ToolView) -> Node:

@@ -116,7 +116,7 @@ class Panels:
         for name in self._plans - view.plans.keys():
             put(f"plan.{name}", "plan", None)
         self._plans = set(view.plans)
-        put("strip", "bar", panels.strip(view.plan) if view.plan else None)
+        put("strip", "strip", panels.strip(view.plan) if view.plan else None)
         usage = panels.usage_sections(
             view,
             conversation=self._conversation,
@@ -128,7 +128,7 @@ class Panels:
             put(f"usage.{name}", "usage", usage.get(name), number)
         put("panel.result", "result", self._result(now))
         for name, text in _badges(now).items():
-            put(f"badge.{name}", "badges", text or None)
+            put(f"badge.{name}", f"badge.{name}", text or None)
 
     def _draw_questions(self, now: Now, put: Callable[[str, str, Node | None, int], None]) -> None:
         waiting = {} if now.end is not None else {question.id: question for question in now.view.questions}

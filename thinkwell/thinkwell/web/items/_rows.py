@@ -311,13 +311,14 @@ class Call(Row):
             line = (*_said_of(view), self.place, is_result, is_open, unfolds, cwd)
             if line != self._line:
                 self._line = line
-                node = None if is_result else rows.call(view, cwd, "", rows.slot(name), unfolds=unfolds)
+                state = element("span", "state", rows.slot(name))
+                node = None if is_result else rows.call(view, cwd, "", state, unfolds=unfolds)
                 more = More(open=is_open)
                 sink.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
             was = rows.status_of(view, over=over, denied=denied)
-            state = None if is_result else rows.state(was, rows.outcome(view, cwd, was, agent))
+            now = None if is_result else rows.state(was, rows.outcome(view, cwd, was, agent))
             place = (name, self.seq)
-            sink.put(Shown(name, place, state, seq, at, self.began, view.ended_at, bar, kept=True))
+            sink.put(Shown(name, place, now, seq, at, self.began, view.ended_at, bar, kept=True))
 
     def _draw_parts(self, sink: Sink, parts: Mapping[str, tuple[_Place, Node]], seq: int, at: float) -> None:
         for name in self._parts - parts.keys():
@@ -331,13 +332,17 @@ class Call(Row):
         if asked_for := rows.arguments(self.view, cwd):
             yield f"{id_}.a", ((id_, 0), asked_for)
         for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
-            yield f"{id_}.d{number}", ((id_, 1 + number), rows.change(change, rows.slot()))
+            whole = rows.change(change, element("div", "", rows.slot()))
+            yield f"{id_}.d{number}", ((id_, 1 + number), whole)
             for place, hunk in enumerate(change.hunks):
                 yield f"{id_}.d{number}.{place}", ((f"{id_}.d{number}", place), rows.hunk(hunk, change.path))
         if pictures := rows.pictures(self.view):
             yield f"{id_}.p", ((id_, OUTPUT - 1), pictures)
         if self._is_agent:
-            yield f"{id_}.i", ((id_, OUTPUT + 1), rows.agent(self._said, f"{id_}.calls"))
+            yield f"{id_}.i", ((id_, OUTPUT + 1), element("div", "calls", rows.slot(f"{id_}.calls")))
+            if self._said.strip():
+                said = element("pre", "wrap output", self._said, attributes={"label": "Said"})
+                yield f"{id_}.said", ((f"{id_}.calls", 0), said)
         if output := rows.output(self.view):
             whole = element("pre", "wrap output", rows.slot(), attributes={"label": "Output"})
             yield f"{id_}.o", ((id_, OUTPUT), whole)

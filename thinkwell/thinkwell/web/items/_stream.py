@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thinkwell.web._watching import Watcher
     from thinkwell.web.items._feed import ItemFeed, ItemFeeds
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """The version of the format of items."""
 
 _OVER: Final = sse_frame(b"{}", event="end")

@@ -2,62 +2,90 @@
 /** The places of items in the document, updated as items change. */
 
 import { Shown } from "./items.js";
-import { build, patch, Slot } from "./nodes.js";
+import { build, patch } from "./nodes.js";
 
 /**
- * @import {Item} from "./items.js"
+ * @import {Item, ItemNode} from "./items.js"
  * @import {Maker} from "./nodes.js"
  */
 
+/**
+ * Make nodes the contents of an element. Those that stay are not moved, so they keep selection and focus.
+ * @param {Element} host
+ * @param {ChildNode[]} nodes
+ * @returns {ChildNode[]} The nodes that are gone.
+ */
+export function arrange(host, nodes) {
+  const wanted = new Set(nodes);
+  const gone = Array.from(host.childNodes).filter((node) => !wanted.has(node));
+  for (const node of gone) node.remove();
+  let next = host.firstChild;
+  for (const node of nodes) {
+    if (node === next) next = node.nextSibling;
+    else host.insertBefore(node, next);
+  }
+  return gone;
+}
+
+/** A place of items: an element that contains nothing else. */
+export class Place {
+  /**
+   * @param {HTMLElement} host
+   * @param {Maker} maker
+   * @param {(items: Item[]) => Item[]} [wanted] The items to show.
+   */
+  constructor(host, maker, wanted = (items) => items) {
+    this.host = host;
+    this.maker = maker;
+    this.wanted = wanted;
+    /** Its contents by the items' ids. @type {Map<string, {node: ItemNode, made: ChildNode}>} */
+    this.made = new Map();
+  }
+
+  /** Show the current items. @param {Item[]} items */
+  show(items) {
+    this.made = new Map(this.wanted(items).map((item) => [item.id, this.make(item)]));
+    arrange(
+      this.host,
+      Array.from(this.made.values(), ({ made }) => made),
+    );
+  }
+
+  /** @param {Item} item */
+  make({ id, node: given }) {
+    const known = this.made.get(id);
+    if (known?.node === given) return known;
+    const node = /** @type {ItemNode} */ (given);
+    const maker = { ...this.maker, id };
+    const made = known ? patch(known.made, known.node, node, maker) : build(node, maker);
+    return { node, made };
+  }
+}
+
 /** All places of items in the document. */
 export class Board {
-  /** @param {Omit<Maker, "id" | "two" | "slot">} about */
+  /** @param {Omit<Maker, "id" | "two" | "fill">} about */
   constructor(about) {
-    this.about = about;
+    /** @type {Maker} */
+    this.maker = { ...about, id: "", two: false, fill: (...given) => this.fill(...given) };
     this.shown = new Shown();
-    /** @type {Map<string, Set<Slot>>} */
-    this.slots = new Map();
+    /** @type {Map<string, Set<Place>>} */
+    this.places = new Map();
   }
 
   /**
-   * Show the items of a place in an element.
-   * @param {Element} host
+   * Show the items of a place in an element, and update them while it is in the document.
+   * @param {HTMLElement} host
    * @param {string} parent The id of its items' parent.
-   * @param {{two?: boolean, only?: string | null, most?: number}} [how] `two`: both sides of a
-   * change side by side. `only`: the only item to show. `most`: how many of the last items to show.
+   * @param {Maker} [maker]
+   * @param {(items: Item[]) => Item[]} [wanted] The items to show.
    */
-  mount(host, parent, { two = false, only = null, most = Infinity } = {}) {
-    const slot = new Slot(parent, { ...this.maker(parent), two });
-    [slot.only, slot.most] = [only, most];
-    this.fill(slot);
-    host.replaceChildren(...slot.nodes);
-  }
-
-  /** The maker of an item's nodes. @param {string} id @returns {Maker} */
-  maker(id) {
-    return {
-      ...this.about,
-      id,
-      two: false,
-      slot: (parent, maker) => this.fill(new Slot(parent, maker)),
-    };
-  }
-
-  /** Fill a place that is not in the document yet. @param {Slot} slot */
-  fill(slot) {
-    const others = this.slots.get(slot.parent);
-    if (others === undefined) this.slots.set(slot.parent, new Set([slot]));
-    else others.add(slot);
-    for (const item of slot.wanted(this.shown.inside(slot.parent))) this.make(slot, item);
-    return slot;
-  }
-
-  /** @param {Slot} slot @param {Item} item */
-  make(slot, item) {
-    const node = /** @type {import("./items.js").ItemNode} */ (item.node);
-    const made = build(node, { ...slot.maker, id: item.id });
-    slot.made.set(item.id, { node, made });
-    return made;
+  fill(host, parent, maker = this.maker, wanted) {
+    const place = new Place(host, maker, wanted);
+    const others = this.places.get(parent) ?? new Set();
+    this.places.set(parent, others.add(place));
+    place.show(this.shown.inside(parent));
+    return host;
   }
 
   /**
@@ -68,43 +96,16 @@ export class Board {
   show(shown, parents) {
     this.shown = shown;
     for (const parent of parents) {
-      for (const slot of this.slots.get(parent) ?? []) {
-        if (slot.mark.isConnected) this.sync(slot, slot.wanted(shown.inside(parent)));
-        else this.slots.get(parent)?.delete(slot);
+      for (const place of this.places.get(parent) ?? []) {
+        if (place.host.isConnected) place.show(shown.inside(parent));
+        else this.places.get(parent)?.delete(place);
       }
-    }
-  }
-
-  /** @param {Slot} slot @param {Item[]} items */
-  sync(slot, items) {
-    const wanted = new Set(items.map(({ id }) => id));
-    for (const [id, { made }] of slot.made) {
-      if (wanted.has(id)) continue;
-      made.remove();
-      slot.made.delete(id);
-    }
-    /** @type {ChildNode} */
-    let place = slot.mark;
-    for (const item of items) {
-      const known = slot.made.get(item.id);
-      /** @type {ChildNode} */
-      let node;
-      if (known === undefined) node = this.make(slot, item);
-      else {
-        if (known.node !== item.node && item.node !== null) {
-          known.made = patch(known.made, known.node, item.node, { ...slot.maker, id: item.id });
-          known.node = item.node;
-        }
-        node = known.made;
-      }
-      if (place.nextSibling !== node) place.after(node);
-      place = node;
     }
   }
 
   /** Update which items are open. @param {string} id */
   refold(id) {
     for (const element of document.querySelectorAll(`details[data-key="${CSS.escape(id)}"]`))
-      /** @type {HTMLDetailsElement} */ (element).open = this.about.isOpen(id);
+      /** @type {HTMLDetailsElement} */ (element).open = this.maker.isOpen(id);
   }
 }

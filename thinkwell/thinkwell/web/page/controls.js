@@ -5,7 +5,6 @@ import { byId, icon } from "./elements.js";
 import { draftChanged, start, wireForm } from "./form.js";
 import { notify } from "./notices.js";
 import { page } from "./screen.js";
-import { messageOf } from "./server.js";
 
 /** Listen to the controls of the page. */
 export function wireControls() {
@@ -36,7 +35,7 @@ function wireRun() {
   byId("tabs").onkeydown = tabKeys;
   for (const tab of byId("tabs").children)
     tab.onclick = () => page.run?.panels.show(tab.id.replace("tab-", ""));
-  wireForm("further", "more", sendFurther);
+  wireForm(byId("further"), byId("more"), sendFurther);
   window.addEventListener("resize", () => page.run?.panels.resized());
   new ResizeObserver(() => {
     if (byId("run").dataset.tab === "changes") page.run?.panels.redraw();
@@ -53,19 +52,11 @@ function tabKeys(event) {
 }
 
 async function sendFurther() {
-  const [field, problem, go] = ["more", "more-problem", "more-go"].map(byId);
+  const field = byId("more");
   const text = field.value;
   if (!text.trim() || page.run === null) return field.focus();
-  problem.hidden = go.disabled = true;
-  try {
-    await page.run.conversation.further(text);
-    if (field.value === text) field.value = "";
-  } catch (error) {
-    problem.textContent = messageOf(error);
-    problem.hidden = false;
-  } finally {
-    go.disabled = false;
-  }
+  await page.run.conversation.further(text);
+  if (field.value === text) field.value = "";
 }
 
 function wireHome() {
@@ -76,5 +67,5 @@ function wireHome() {
   };
   byId("prompt").oninput = byId("schema").oninput = draftChanged;
   window.addEventListener("resize", () => page.run && page.home?.look());
-  wireForm("start", "prompt", () => page.home && start());
+  wireForm(byId("start"), byId("prompt"), start);
 }

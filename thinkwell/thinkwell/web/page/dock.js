@@ -60,7 +60,7 @@ export class Dock {
    */
   settled(id, card) {
     const row = this.view.shown.items.get(id.replace(/\.form$/, ""))?.node ?? "";
-    const drawn = el("div", build(row, this.view.board.maker(id)));
+    const drawn = el("div", build(row, { ...this.view.board.maker, id }));
     const outcome = drawn.querySelector(":is(.done, .failed).mark");
     if (this.view.answered.has(card.id) || !outcome) return [];
     const text = `${card.title}: ${drawn.querySelector(".told")?.textContent}`;

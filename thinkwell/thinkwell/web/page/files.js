@@ -71,24 +71,22 @@ const EDITS = 50;
 
 /**
  * @param {HTMLElement} host
- * @param {Item[]} edits
+ * @param {Item[]} changes
  * @param {{board: Board, file: string | null, choose: (path: string) => void}} view
  */
-export function drawChanges(host, edits, view) {
-  const files = filesOf(edits);
+export function drawChanges(host, changes, view) {
+  const files = filesOf(changes);
   const chosen = files.find((file) => file.path === view.file) ?? files[0];
   const sum = (/** @type {"added" | "removed"} */ what) =>
     files.reduce((lines, file) => lines + file[what], 0);
   const sums = counts(sum("added"), sum("removed"));
   const head = el("h2", `${plural(files.length, "file")} changed`, sums);
   const two = host.clientWidth >= TWO_SIDES;
-  const shown = chosen.edits.slice(-EDITS).map(({ id }) => {
-    const edit = el("div.diff");
-    view.board.mount(edit, "changes", { two, only: id });
-    return edit;
-  });
+  const maker = { ...view.board.maker, two };
+  const last = () => chosen.edits.slice(-EDITS);
+  const edits = view.board.fill(el("div.files"), "changes", maker, last);
   const tree = treeNode(treeOf(files.slice(0, LISTED_FILES)), chosen, view);
-  host.replaceChildren(el("div.files", el("section.section", head, tree), ...shown));
+  host.replaceChildren(el("div.files", el("section.section", head, tree), edits));
 }
 
 /** @param {Omit<Folder, "name">} folder @param {ChangedFile} chosen @param {{choose: (path: string) => void}} view @returns {HTMLElement} */

@@ -21,17 +21,31 @@ export function fill(id, names, chosen) {
   byId(id).replaceChildren(...options);
 }
 
+/** Show why what a form asks for was not done. @param {HTMLFormElement} form @param {unknown} error */
+export function showProblem(form, error) {
+  const problem = /** @type {HTMLElement} */ (form.querySelector(".problem"));
+  problem.textContent = messageOf(error);
+  problem.hidden = false;
+}
+
 /**
- * Submit on Control-Enter, or by a button. @param {string} form @param {string} field @param {() =>
- * unknown} send
+ * Submit a form on Control-Enter in a field, or by its button, and show its problem.
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} field
+ * @param {() => Promise<unknown>} send
  */
 export function wireForm(form, field, send) {
-  const sends = (/** @type {globalThis.Event} */ event) => {
+  const [problem, go] = [".problem", ".main"].map(
+    (part) => /** @type {any} */ (form.querySelector(part)),
+  );
+  const sends = async (/** @type {globalThis.Event} */ event) => {
     event.preventDefault();
-    send();
+    problem.hidden = go.disabled = true;
+    await send().catch((error) => showProblem(form, error));
+    go.disabled = false;
   };
-  byId(form).onsubmit = sends;
-  byId(field).onkeydown = (/** @type {KeyboardEvent} */ event) => {
+  form.onsubmit = sends;
+  field.onkeydown = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) sends(event);
   };
 }
@@ -68,37 +82,28 @@ export function restoreDraft(draft = recall(sessionStorage, "draft") ?? {}) {
   draftChanged();
 }
 
-/** Show why a run was not started or deleted. @param {unknown} error */
-export function showProblem(error) {
-  byId("start-problem").textContent = messageOf(error);
-  byId("start-problem").hidden = false;
-}
-
 /** Start a run with the values of the form. */
 export async function start() {
-  const [prompt, schema, problem, go] = ["prompt", "schema", "start-problem", "go"].map(byId);
-  problem.hidden = true;
+  const [prompt, schema] = ["prompt", "schema"].map(byId);
   if (!prompt.value.trim()) return prompt.focus();
-  let output = null;
-  try {
-    output = schema.value.trim() ? JSON.parse(schema.value) : null;
-    if (output !== null && !isObject(output)) throw new Error("it has to be an object");
-  } catch (error) {
-    return showProblem(new Error(`The schema is not a JSON Schema: ${messageOf(error)}`));
-  }
-  go.disabled = true;
+  const output = schemaOf(schema.value);
   const picked = Object.fromEntries(
     ["agent", "folder", "permissions"].map((name) => [name, byId(name).value || undefined]),
   );
   remember(localStorage, "picked", picked);
+  // A run with a schema has its own session; others are the first turn of a conversation.
+  const thread = output === null ? freshName() : undefined;
+  await startRun({ prompt: prompt.value, ...picked, output, thread });
+  restoreDraft({});
+}
+
+/** The schema of a text; null: it is empty. @param {string} text @returns {Json} */
+function schemaOf(text) {
   try {
-    // A run with a schema has its own session; others are the first turn of a conversation.
-    const thread = output === null ? freshName() : undefined;
-    await startRun({ prompt: prompt.value, ...picked, output, thread });
-    restoreDraft({});
+    const schema = text.trim() ? JSON.parse(text) : null;
+    if (schema !== null && !isObject(schema)) throw new Error("it has to be an object");
+    return schema;
   } catch (error) {
-    showProblem(error);
-  } finally {
-    go.disabled = false;
+    throw new Error(`The schema is not a JSON Schema: ${messageOf(error)}`);
   }
 }

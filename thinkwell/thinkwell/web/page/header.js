@@ -3,7 +3,6 @@
 
 import { byId, mark } from "./elements.js";
 import { textOf } from "./items.js";
-import { build } from "./nodes.js";
 import { plural } from "./numbers.js";
 import { address, runPath, saved } from "./server.js";
 import { Sources } from "./storage.js";
@@ -11,7 +10,6 @@ import { line } from "./text.js";
 
 /**
  * @import {ItemLog, Shown} from "./items.js"
- * @import {Maker} from "./nodes.js"
  * @import {Json} from "./text.js"
  */
 
@@ -34,9 +32,9 @@ export class Header {
    *   record: Json,
    *   link: string,
    *   target: number,
+   *   loading: boolean,
    *   stopping: boolean,
    *   timeline: {host: HTMLElement},
-   *   board: {maker: (id: string) => Maker},
    * }} view
    */
   constructor(view) {
@@ -44,18 +42,14 @@ export class Header {
     this.sources = new Sources();
   }
 
-  /** @param {boolean} loading */
-  draw(loading) {
-    const { id, link, log, record, shown, stopping, target } = this.view;
+  draw() {
+    const { id, link, loading, log, record, shown, stopping, target } = this.view;
     const title = line(record?.title, 300) || (link === "gone" ? "No such run" : "Run");
     const { status, words } = doing(shown);
     byId("title").textContent = title;
     byId("title").title = title;
     byId("state").hidden = link === "gone";
-    if (byId("mark").dataset.status !== status) {
-      byId("mark").dataset.status = status;
-      byId("mark").replaceChildren(mark(status));
-    }
+    if (this.sources.changed("mark", [status])) byId("mark").replaceChildren(mark(status));
     const loaded = loading ? `loading ${plural(target, "event")}` : "";
     byId("phase").textContent = loaded || (stopping && !log.over ? "stopping" : words);
     byId("phase").title = byId("phase").textContent;
@@ -71,12 +65,5 @@ export class Header {
     const now = doing(log.now).status;
     const sign = { ask: "? ", running: "▸ ", completed: "✔ ", failed: "✘ " }[now] ?? "⊘ ";
     document.title = `${sign}${title} – thinkwell`;
-  }
-
-  drawStrip() {
-    const node = this.view.shown.items.get("strip")?.node ?? null;
-    byId("plan-strip").hidden = node === null;
-    if (node === null || !this.sources.changed("strip", [node])) return;
-    byId("plan-strip").replaceChildren(build(node, this.view.board.maker("strip")));
   }
 }

@@ -51,7 +51,7 @@ export class Home {
       await about();
       drawChoices();
     } catch (error) {
-      showProblem(error);
+      showProblem(byId("start"), error);
       setTimeout(() => this.load(), LOOK_AGAIN[0]);
     }
   }
@@ -146,7 +146,7 @@ export class Home {
   /** @param {string} id @param {HTMLButtonElement} remove */
   async remove(id, remove) {
     remove.disabled = true;
-    await request("DELETE", runPath(id)).catch(showProblem);
+    await request("DELETE", runPath(id)).catch((error) => showProblem(byId("start"), error));
     this.sources.forget("runs");
     await this.look();
   }

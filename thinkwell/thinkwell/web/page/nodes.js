@@ -18,49 +18,16 @@ import { textOf } from "./items.js";
  * @typedef {object} Maker
  * @property {string} id The item that they belong to.
  * @property {boolean} two Whether both sides of a change stand beside each other.
- * @property {(parent: string, maker: Maker) => Slot} slot Makes the place of other items.
+ * @property {(host: HTMLElement, parent: string, maker: Maker) => void} fill Shows other items in an element.
  * @property {(id: string) => boolean} isOpen Whether an item is unfolded.
  * @property {(id: string, open: boolean) => void} toggle
  * @property {((tools: Json) => () => void) | null} again Asks whether a run whose tools have done all that shall be run again; null: it cannot.
  * @property {(question: string, by: string) => string} by Who decided, in words of this browser; empty: as it is said.
  */
 
-/** A place of items: its contents follow a mark in the document. */
-export class Slot {
-  /** @param {string} parent @param {Maker} maker */
-  constructor(parent, maker) {
-    this.parent = parent;
-    this.maker = maker;
-    this.mark = document.createComment("");
-    /** The only item to show; null: all. @type {string | null} */
-    this.only = null;
-    /** How many of the last items to show. */
-    this.most = Infinity;
-    /**
-     * Its contents by the items' ids, in order. @type {Map<string, {node: ItemNode, made:
-     * ChildNode}>}
-     */
-    this.made = new Map();
-  }
-
-  /** The items to show in it. @template {{id: string}} T @param {T[]} items @returns {T[]} */
-  wanted(items) {
-    if (this.only !== null) return items.filter(({ id }) => id === this.only);
-    return items.length > this.most ? items.slice(-this.most) : items;
-  }
-
-  /** All its nodes in the document. @returns {ChildNode[]} */
-  get nodes() {
-    return [this.mark, ...[...this.made.values()].map(({ made }) => made)];
-  }
-}
-
-/** The nodes made for the children of an element. @type {WeakMap<Node, (ChildNode | Slot)[]>} */
-const made = new WeakMap();
-
 /** Tags that are elements of HTML by the same name, without attributes. */
 const SAME_TAGS = new Set(
-  "blockquote br code dd del div dl dt em h2 h3 h4 h5 h6 hr li p strong summary table tbody td th thead tr ul".split(
+  "blockquote br code dd del details div dl dt em h2 h3 h4 h5 h6 hr li p strong summary table tbody td th thead tr ul".split(
     " ",
   ),
 );
@@ -95,7 +62,6 @@ const WHOLE =
 const ATTRIBUTES =
   /** @type {{[tag: string]: (attributes: Json) => import("./elements.js").Attributes}} */ ({
     a: ({ href }) => linkAttributes(String(href)),
-    details: () => ({}),
     ol: ({ start }) => ({ start: Number.isInteger(start) ? start : null }),
     pre: ({ label, lang }) => ({
       tabindex: 0,
@@ -133,20 +99,17 @@ export function build(node, maker) {
   if (!SAME_TAGS.has(tag) && !Object.hasOwn(ATTRIBUTES, tag))
     return document.createTextNode(textOf(node));
   const element = el(tag, attributesOf(tag, look, attributes));
-  const inner = children.map((child) => buildChild(child, maker));
-  element.append(...inner.flatMap((each) => (each instanceof Slot ? each.nodes : [each])));
-  made.set(element, inner);
+  const place = placeIn(children);
+  if (place === undefined) element.append(...children.map((child) => build(child, maker)));
+  else maker.fill(element, place || maker.id, maker);
   if (tag === "summary" && look === "fold") wireSummary(element, maker);
   if (tag === "details") setOpen(element, children, maker);
   return element;
 }
 
-/** @param {string} tag @param {string} look @param {Json} attributes */
+/** The attributes of an element. @param {string} tag A known one. @param {string} look @param {Json} attributes */
 function attributesOf(tag, look, attributes) {
-  return {
-    class: look || null,
-    ...(Object.hasOwn(ATTRIBUTES, tag) ? ATTRIBUTES[tag](attributes) : {}),
-  };
+  return { class: look || null, ...ATTRIBUTES[tag]?.(attributes) };
 }
 
 /**
@@ -157,11 +120,13 @@ function setOpen(details, [summary], { id, isOpen }) {
   if (summary?.[1] === "fold") set(details, { open: isOpen(id), "data-key": id });
 }
 
-/** @param {ItemNode} node @param {Maker} maker @returns {ChildNode | Slot} */
-function buildChild(node, maker) {
-  return Array.isArray(node) && node[0] === "slot"
-    ? maker.slot(node[1] || maker.id, maker)
-    : build(node, maker);
+/**
+ * The place of items that an element is; empty: that of its own item; undefined: it has other contents.
+ * @param {ItemNode[]} children
+ * @returns {string | undefined}
+ */
+function placeIn([only]) {
+  return Array.isArray(only) && only[0] === "slot" ? only[1] : undefined;
 }
 
 /**
@@ -187,52 +152,28 @@ function wireSummary(summary, maker) {
  * @returns {ChildNode} The element that is there now.
  */
 export function patch(old, before, after, maker) {
+  if (same(before, after)) return old;
   if (typeof before === "string" && typeof after === "string" && old instanceof Text) {
     if (after.startsWith(before)) old.appendData(after.slice(before.length));
     else old.data = after;
     return old;
   }
-  const known = made.get(old);
-  if (
-    known === undefined ||
-    typeof before === "string" ||
-    typeof after === "string" ||
-    !alike(before, after)
-  )
+  if (typeof after === "string" || !(old instanceof HTMLElement))
     return replaced(old, after, maker);
   const [tag, look, attributes, children] = partsOf(after);
-  const earlier = partsOf(before)[3];
-  const element = /** @type {HTMLElement} */ (old);
-  set(element, attributesOf(tag, look, attributes));
-  if (tag === "details") setOpen(element, children, maker);
+  const [known, , , earlier] = partsOf(before);
+  const place = placeIn(children);
+  const whole = tag === "summary" || Object.hasOwn(WHOLE, tag);
+  if (whole || tag !== known || place !== placeIn(earlier)) return replaced(old, after, maker);
+  set(old, attributesOf(tag, look, attributes));
+  if (tag === "details") setOpen(old, children, maker);
+  if (place !== undefined) return old;
   children.forEach((child, i) => {
-    if (i >= known.length) {
-      const added = buildChild(child, maker);
-      element.append(...(added instanceof Slot ? added.nodes : [added]));
-      known.push(added);
-      return;
-    }
-    const [was, one] = [earlier[i], known[i]];
-    if (same(was, child)) return;
-    if (one instanceof Slot || (Array.isArray(child) && child[0] === "slot")) {
-      const fresh = buildChild(child, maker);
-      const [first, ...others] = one instanceof Slot ? one.nodes : [one];
-      first.replaceWith(...(fresh instanceof Slot ? fresh.nodes : [fresh]));
-      for (const other of others) other.remove();
-      known[i] = fresh;
-    } else known[i] = patch(one, was, child, maker);
+    if (i < earlier.length) patch(old.childNodes[i], earlier[i], child, maker);
+    else old.append(build(child, maker));
   });
-  for (const gone of known.splice(children.length))
-    for (const node of gone instanceof Slot ? gone.nodes : [gone]) node.remove();
-  return element;
-}
-
-/**
- * Whether one node can become another by changing its contents. @param {ItemNode} before @param
- * {ItemNode} after
- */
-function alike(before, after) {
-  return before[0] === after[0] && after[0] !== "summary";
+  for (const gone of Array.from(old.childNodes).slice(children.length)) gone.remove();
+  return old;
 }
 
 /** @param {ItemNode} one @param {ItemNode} other */

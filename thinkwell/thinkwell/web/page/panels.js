@@ -3,14 +3,13 @@
 
 import { button, byId, el, isNarrow, set } from "./elements.js";
 import { drawChanges } from "./files.js";
-import { textOf } from "./items.js";
 import { plural } from "./numbers.js";
 import { Sources } from "./storage.js";
 import { NEAR } from "./windows.js";
 
 /**
  * @import {Board} from "./board.js"
- * @import {Shown} from "./items.js"
+ * @import {Item, Shown} from "./items.js"
  * @import {Json} from "./text.js"
  */
 
@@ -66,6 +65,8 @@ export class Panels {
      */
     this.gaveWay = null;
     this.sources = new Sources();
+    for (const badge of byId("tabs").querySelectorAll(".badge"))
+      view.board.fill(badge, badge.parentElement.id.replace("tab-", "badge."));
   }
 
   /** The state to remember. */
@@ -106,18 +107,6 @@ export class Panels {
     this.view.schedule();
   }
 
-  /** The text beside the label of a tab. @param {string} name */
-  badge(name) {
-    return textOf(this.view.shown.items.get(`badge.${name}`)?.node ?? "");
-  }
-
-  drawBadges() {
-    for (const badge of byId("tabs").querySelectorAll(".badge")) {
-      const text = this.badge(badge.parentElement.id.replace("tab-", ""));
-      if (badge.textContent !== text) badge.textContent = text;
-    }
-  }
-
   /** Draw the panel. The board updates its contents. */
   draw() {
     const filled = this.filled();
@@ -145,7 +134,7 @@ export class Panels {
       else if (tab === "changes")
         drawChanges(host, inside, { board, file, choose: (path) => this.choose(path) });
       else if (tab === "terminal") this.drawTerminal(host, inside.length);
-      else board.mount(host, tab);
+      else host.replaceChildren(board.fill(el("div"), tab));
       if (focus) host.querySelector('[aria-current="true"]')?.focus();
     }
     if (tab === "terminal" && atEnd) byId("panel").scrollTop = byId("panel").scrollHeight;
@@ -153,9 +142,9 @@ export class Panels {
 
   /** @param {HTMLElement} host @param {number} all */
   drawTerminal(host, all) {
-    const shell = el("div.shell");
-    this.view.board.mount(shell, "terminal", { most: this.commands });
-    host.replaceChildren(shell);
+    const { board } = this.view;
+    const last = (/** @type {Item[]} */ items) => items.slice(-this.commands);
+    host.replaceChildren(board.fill(el("div.shell"), "terminal", board.maker, last));
     if (all <= this.commands) return;
     const label = `${plural(all - this.commands, "earlier command")}: show more`;
     const onclick = () => {
@@ -185,7 +174,7 @@ export class Panels {
    * @param {string[]} filled
    */
   follow(filled) {
-    const isThere = this.badge("result") === "✓";
+    const isThere = this.view.shown.items.get("badge.result")?.node === "✓";
     const wide = isThere ? "result" : (filled[0] ?? "plan");
     const narrow = isThere && this.view.timeline.stick ? "result" : "timeline";
     const tab = isNarrow() ? narrow : wide;

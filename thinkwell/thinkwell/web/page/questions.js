@@ -20,7 +20,7 @@ import { messageOf, Refused, runPath } from "./server.js";
  * @property {boolean} live Whether the run is running and shown live.
  * @property {Set<string>} answered Ids of the questions answered in this window.
  * @property {{show: (tab: string) => void}} panels
- * @property {{maker: (id: string) => Maker}} board
+ * @property {{maker: Maker}} board
  */
 
 /**
@@ -160,7 +160,7 @@ export class QuestionCard {
     if (node === this.drawn) return;
     this.drawn = node;
     const inner = /** @type {ItemNode[]} */ (node.slice(3));
-    this.about.replaceChildren(...inner.map((each) => build(each, this.view.board.maker(this.id))));
+    this.about.replaceChildren(...inner.map((each) => build(each, this.view.board.maker)));
     this.about.hidden = !inner.length;
     this.about.querySelector("a.button")?.prepend(keyHint("o") ?? "");
   }

@@ -23,10 +23,7 @@ import { Watch } from "./watch.js";
  * @import {Json} from "./text.js"
  */
 
-/** Milliseconds of a frame for taking items. */
-const FRAME = 20;
-
-/** Milliseconds after which a frame is drawn even if more items are waiting. */
+/** Milliseconds between frames while items up to now are coming. */
 const BEHIND = 200;
 
 /** Milliseconds between frames while the page is hidden. */
@@ -48,12 +45,6 @@ export class RunView {
     this.anew = null;
     /** Whether only the end of the run is there. */
     this.isPart = false;
-    /**
-     * Items with their characters; and what came between them. @type {([Sent, number] | "begin" |
-     * "whole")[]}
-     */
-    this.queue = [];
-    this.taken = 0;
     /** Places with changed items. @type {Set<string>} */
     this.changed = new Set();
     /** The shown run. */
@@ -103,7 +94,8 @@ export class RunView {
     }, 500);
     for (const name of ["title", "phase", "elapsed", "moment"]) byId(name).textContent = "";
     for (const name of ["dock", "panel"]) byId(name).replaceChildren();
-    for (const name of ["further", "plan-strip", "replaying", "latest"]) byId(name).hidden = true;
+    for (const name of ["further", "replaying", "latest"]) byId(name).hidden = true;
+    this.board.fill(byId("plan-strip"), "strip");
     byId("run").classList.remove("gone", "replaying");
     byId("conversation")?.remove();
     this.replay.draw();
@@ -145,7 +137,7 @@ export class RunView {
       info?.agents.some((/** @type {Json} */ each) => each.name === run.agent) &&
       isWhole(this.about)
     )
-      this.board.about.again = (tools) => () => askAgain(tools, () => this.again());
+      this.board.maker.again = (tools) => () => askAgain(tools, () => this.again());
   }
 
   /** @param {"live" | "reconnecting" | "over" | "gone"} link */
@@ -165,29 +157,40 @@ export class RunView {
       if (about.run.thread) this.conversation.load().catch(() => {}); // the page works without it
       this.isPart = about.part ?? false;
     }
-    this.queue.push("begin");
+    this.anew = this.log.versions.size ? new ItemLog() : null;
     this.schedule();
   }
 
-  /** All items up to now have come. */
+  /** All items up to now have come: those that came again are shown in the place of the old ones. */
   whole() {
-    this.queue.push("whole");
+    this.isPart = false;
+    if (this.anew !== null) {
+      [this.log, this.anew] = [this.anew, null];
+      for (const parent of this.board.places.keys()) this.changed.add(parent);
+    }
     this.schedule();
   }
 
   /** @param {Sent[]} items @param {number} size Their characters. */
   receive(items, size) {
-    for (const item of items) this.queue.push([item, size / items.length]);
+    for (const item of items) this.add(item, size / items.length);
     const now = performance.now() / 1000;
     const [seq, at] = items[items.length - 1] ?? [0, 0];
     const isNew = seq > this.target && this.record?.status === "running";
     if (isNew) this.began = Math.min(this.began === null ? Infinity : this.began, now - at);
-    this.schedule();
+    this.schedule(this.loading ? this.painted + BEHIND - performance.now() : 0);
   }
 
-  schedule() {
+  /** Whether items up to now are missing. */
+  get loading() {
+    return this.isPart || this.target - this.log.seq > MANY;
+  }
+
+  /** Draw in the next frame, or later. @param {number} [later] Milliseconds until then. */
+  schedule(later = 0) {
     if (this.frame || this.timer || this.closed) return;
-    if (document.hidden) this.timer = setTimeout(() => this.run(), UNSEEN);
+    const wait = document.hidden ? UNSEEN : later;
+    if (wait > 0) this.timer = setTimeout(() => this.run(), wait);
     else this.frame = requestAnimationFrame(() => this.run());
   }
 
@@ -199,38 +202,14 @@ export class RunView {
     this.schedule();
   }
 
-  /** Take the received items, and draw them, once per frame. */
+  /** Draw the run, once per frame. */
   run() {
     this.frame = this.timer = 0;
     if (this.closed) return;
-    const until = performance.now() + FRAME;
-    while (this.taken < this.queue.length && performance.now() < until) {
-      for (let i = 0; i < 50 && this.taken < this.queue.length; i++)
-        this.take(this.queue[this.taken++]);
-    }
-    if (this.taken === this.queue.length) [this.queue, this.taken] = [[], 0];
     this.playback.play();
-    const now = performance.now();
-    if (!this.queue.length || now - this.painted > BEHIND) {
-      this.draw();
-      this.painted = now;
-    }
-    if (this.queue.length || this.playback.playing) this.schedule();
-  }
-
-  /** @param {[Sent, number] | "begin" | "whole"} next */
-  take(next) {
-    if (next === "begin") this.anew = this.log.versions.size ? new ItemLog() : null;
-    else if (next === "whole") this.replace();
-    else this.add(...next);
-  }
-
-  /** Show the items that came again in the place of the old ones. */
-  replace() {
-    this.isPart = false;
-    if (this.anew === null) return;
-    [this.log, this.anew] = [this.anew, null];
-    for (const parent of this.board.slots.keys()) this.changed.add(parent);
+    this.draw();
+    this.painted = performance.now();
+    if (this.playback.playing) this.schedule();
   }
 
   /** @param {Sent} sent @param {number} size */
@@ -271,17 +250,14 @@ export class RunView {
     // At another moment anything may differ.
     this.board.show(
       this.shown,
-      before === this.shown ? this.changed : [...this.board.slots.keys()],
+      before === this.shown ? this.changed : [...this.board.places.keys()],
     );
     this.changed = new Set();
-    const loading = this.isPart || this.target - this.log.seq > MANY;
-    this.header.draw(loading);
+    this.header.draw();
     if (this.link === "gone") return this.drawGone();
-    this.header.drawStrip();
     this.drawTimeline();
     this.dock.draw();
     this.panels.draw();
-    this.panels.drawBadges();
     this.conversation.draw();
     this.playback.draw();
     this.replay.draw();

@@ -8,26 +8,18 @@ import { recall, remember } from "./storage.js";
 function widen(share) {
   const width = Math.max(20, Math.min(share, 75));
   document.documentElement.style.setProperty("--side", `${width}%`);
-  set(byId("splitter"), {
-    "aria-valuenow": Math.round(width),
-    "aria-valuemin": 20,
-    "aria-valuemax": 75,
-  });
+  set(byId("splitter"), { "aria-valuenow": Math.round(width) });
   remember(localStorage, "side", width);
 }
 
 function wireSplitter() {
   const splitter = byId("splitter");
   widen(recall(localStorage, "side") ?? 44);
-  splitter.onpointerdown = (/** @type {PointerEvent} */ event) => {
-    splitter.setPointerCapture(event.pointerId);
-    splitter.onpointermove = (/** @type {PointerEvent} */ { clientX }) => {
-      const { right, width } = byId("run").getBoundingClientRect();
-      widen((100 * (right - clientX)) / width);
-    };
-  };
-  splitter.onpointerup = () => {
-    splitter.onpointermove = null;
+  splitter.onpointerdown = (/** @type {PointerEvent} */ { pointerId }) =>
+    splitter.setPointerCapture(pointerId);
+  splitter.onpointermove = (/** @type {PointerEvent} */ { pointerId, clientX }) => {
+    const { right, width } = byId("run").getBoundingClientRect();
+    if (splitter.hasPointerCapture(pointerId)) widen((100 * (right - clientX)) / width);
   };
   splitter.onkeydown = (/** @type {KeyboardEvent} */ event) => {
     const by = { ArrowLeft: 3, ArrowRight: -3 }[event.key];
@@ -41,8 +33,7 @@ const THEMES = ["system", "light", "dark"];
 
 /** @param {string} theme */
 function colour(theme) {
-  if (theme === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
+  document.documentElement.dataset.theme = theme;
   set(byId("theme"), { "aria-label": `Colours: ${theme}`, title: `Colours: ${theme}` });
   byId("theme").replaceChildren(icon(theme));
   remember(localStorage, "theme", theme);

@@ -1,12 +1,12 @@
 // @ts-check
 /** The timeline of a run. */
 
+import { arrange, Place } from "./board.js";
 import { byId, el, set } from "./elements.js";
-import { build, patch } from "./nodes.js";
 import { LONG, NEAR, topsOf, windowOf } from "./windows.js";
 
 /**
- * @import {Item, ItemNode} from "./items.js"
+ * @import {Item} from "./items.js"
  * @import {Maker} from "./nodes.js"
  */
 
@@ -15,16 +15,13 @@ const GUESS = 38;
 
 /** The rows of a run in the document: all of them, or those near what is visible. */
 export class Timeline {
-  /** @param {{board: {maker: (id: string) => Maker}, schedule: () => void, save: () => void}} view */
+  /** @param {{board: {maker: Maker}, schedule: () => void, save: () => void}} view */
   constructor(view) {
     this.view = view;
     /** @type {HTMLElement} */
     this.host = byId("timeline");
-    this.above = el("div");
-    this.below = el("div");
-    this.host.replaceChildren(this.above, this.below);
-    /** @type {Map<string, {host: HTMLElement, node: ItemNode}>} */
-    this.nodes = new Map();
+    /** The rows in the document. @type {Map<string, Place>} */
+    this.places = new Map();
     /** @type {Map<string, number>} */
     this.heights = new Map();
     /** @type {Item[]} */
@@ -88,22 +85,12 @@ export class Timeline {
     this.rows = rows;
     this.tops = topsOf(rows, this.heights, GUESS);
     const [from, to] = this.shown();
-    const ids = new Set(rows.slice(from, to).map(({ id }) => id));
-    for (const [id, { host }] of this.nodes) {
-      if (ids.has(id)) continue;
-      this.sizes.unobserve(host);
-      host.remove();
-      this.nodes.delete(id);
-    }
-    /** @type {ChildNode} */
-    let place = this.above;
-    for (let i = from; i < to; i++) {
-      const node = this.node(rows[i], i);
-      if (place.nextSibling !== node) place.after(node);
-      place = node;
-    }
-    this.above.style.height = `${this.tops[from]}px`;
-    this.below.style.height = `${this.tops[rows.length] - this.tops[to]}px`;
+    this.places = new Map(rows.slice(from, to).map((row, i) => [row.id, this.row(row, from + i)]));
+    const hosts = Array.from(this.places.values(), ({ host }) => host);
+    for (const gone of arrange(this.host, hosts))
+      if (gone instanceof Element) this.sizes.unobserve(gone);
+    this.host.style.setProperty("--above", `${this.tops[from]}px`);
+    this.host.style.setProperty("--below", `${this.tops[rows.length] - this.tops[to]}px`);
     if (this.stick) this.toEnd();
     else if (anchor) this.restore(anchor);
   }
@@ -115,39 +102,30 @@ export class Timeline {
     return windowOf(this.tops, top, height);
   }
 
-  /** @param {Item} row @param {number} i */
-  node({ id, node }, i) {
-    const fresh = /** @type {ItemNode} */ (node);
-    let known = this.nodes.get(id);
-    if (known === undefined) {
-      const kind = /^[a-z](?=[0-9])/.exec(id)?.[0] ?? id;
-      const about = { "data-key": id, "data-kind": kind, tabindex: "-1" };
-      const host = el("article.row", about, build(fresh, this.view.board.maker(id)));
-      this.nodes.set(id, (known = { host, node: fresh }));
-      this.sizes.observe(host);
-    } else if (known.node !== fresh) {
-      const made = /** @type {ChildNode} */ (known.host.firstChild);
-      patch(made, known.node, fresh, this.view.board.maker(id));
-      known.node = fresh;
-    }
-    set(known.host, { "aria-posinset": i + 1, "aria-setsize": this.rows.length });
-    return known.host;
+  /** The place of a row, with it. @param {Item} row @param {number} i */
+  row(row, i) {
+    const { id } = row;
+    const kind = /^[a-z](?=[0-9])/.exec(id)?.[0] ?? id;
+    const about = { "data-key": id, "data-kind": kind, tabindex: "-1" };
+    const known = this.places.get(id);
+    const place = known ?? new Place(el("article.row", about), this.view.board.maker);
+    if (!known) this.sizes.observe(place.host);
+    place.show([row]);
+    set(place.host, { "aria-posinset": i + 1, "aria-setsize": this.rows.length });
+    return place;
   }
 
   /** The first visible row, and its distance from the top. */
   anchor() {
     const top = this.host.scrollTop;
-    for (const node of this.host.children) {
-      if (!(node instanceof HTMLElement) || node.dataset.key === undefined) continue;
-      if (node.offsetTop + node.offsetHeight > top)
-        return { key: node.dataset.key, offset: node.offsetTop - top };
-    }
+    for (const [key, { host }] of this.places)
+      if (host.offsetTop + host.offsetHeight > top) return { key, offset: host.offsetTop - top };
     return null;
   }
 
   /** @param {{key: string, offset: number}} anchor */
   restore({ key, offset }) {
-    const node = this.nodes.get(key)?.host;
+    const node = this.places.get(key)?.host;
     const index = node ? -1 : this.rows.findIndex(({ id }) => id === key);
     const top = node ? node.offsetTop : index >= 0 ? this.tops[index] : null;
     if (top !== null && Math.abs(top - offset - this.host.scrollTop) > 1)
@@ -164,11 +142,11 @@ export class Timeline {
     const row = this.rows[index];
     if (row === undefined) return;
     this.stick = false;
-    if (!this.nodes.has(row.id)) {
+    if (!this.places.has(row.id)) {
       this.host.scrollTop = this.tops[index];
       this.draw(this.rows);
     }
-    const node = this.nodes.get(row.id)?.host;
+    const node = this.places.get(row.id)?.host;
     node?.focus({ preventScroll: true });
     node?.scrollIntoView({ block: "nearest" });
   }
