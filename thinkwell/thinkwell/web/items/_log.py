@@ -40,6 +40,8 @@ WORK: Final = 0.2
 APART: Final = 0.05
 """The fraction of a run's time between the panels that are drawn from many entries at once."""
 
+_SAYING: Final = (ev.Message, ev.Thought)
+
 
 class RunItems:
     """The items of a run.
@@ -114,24 +116,26 @@ class RunItems:
         grows = False
         due = self._drawn[1] + max(STEP, store.at * APART)
         for entry in entries:
-            if entry.at > due and self._is_behind:
+            at = entry.at
+            if at > due and self._is_behind:
                 self._reducer.apply(unreduced)
                 unreduced.clear()
                 grows = False
                 self._draw_panels()
                 due = store.at + max(STEP, store.at * APART)
-            store.seq, store.at = entry.seq, max(entry.at, store.at)
-            if isinstance(entry, RunEnded):
-                store.at = entry.at
-                self._end(entry)
-                break
-            if isinstance(entry, (ev.Message, ev.Thought)) and (block := reader.goes_on(entry)) is not None:
+            store.seq = entry.seq
+            store.at = max(at, store.at)
+            if isinstance(entry, _SAYING) and (block := reader.goes_on(entry)) is not None:
                 row = self._texts[block]
-                row.add(entry.text, entry.at)
+                row.add(entry.text, at)
                 self._dirty[row] = None
                 if grows:
                     unreduced.pop()  # panels have no texts: of several pieces, the last is enough
                 grows = True
+            elif isinstance(entry, RunEnded):
+                store.at = at
+                self._end(entry)
+                break
             else:
                 for change in reader.take(entry):
                     self._change(change)
