@@ -135,6 +135,7 @@ FIGURES: dict[Action, tuple[Figure, ...]] = {
         Figure(name="whole_seconds", title="all rows, ms", scale=1e3),
         Figure(name="script_seconds", title="script, ms", scale=1e3),
         Figure(name="layout_seconds", title="style and layout, ms", scale=1e3),
+        Figure(name="server_cpu_seconds", title="server's CPU, ms", scale=1e3),
         Figure(name="items_bytes", title="kB of items", scale=1e-3),
     ),
 }

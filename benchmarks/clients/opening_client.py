@@ -124,16 +124,17 @@ class OpeningMeasuring(Measuring):
             await tab.go(f"{home}/blank")
             await tab.value(LOG_IN % json.dumps(TOKEN))
             await tab.before(SCRIPT)
-            before = await tab.metrics()
+            before, server_before = await tab.metrics(), await self.ask("GET", "/figures")
             await tab.go(f"{home}/#run={RUN}")
             seen = await tab.value(OVER)
-            after = await tab.metrics()
+            after, server_after = await tab.metrics(), await self.ask("GET", "/figures")
         spent = {name: after[name] - before[name] for name in before}
         figures = {f"{name}_seconds": seen[name] for name in ("asked", "came", "first", "sent", "whole")}
         return {
             **figures,
             "rows": seen["rows"],
             "items_bytes": seen["bytes"],
+            "server_cpu_seconds": server_after["cpu_seconds"] - server_before["cpu_seconds"],
             "script_seconds": spent["ScriptDuration"],
             "layout_seconds": spent["LayoutDuration"] + spent["RecalcStyleDuration"],
         }

@@ -1619,10 +1619,21 @@ CHANGING: st.SearchStrategy[ev.ThoughtEvent] = SAYING | st.one_of(
 
 
 def changes_in(happened: Sequence[ev.ThoughtEvent]) -> list[Change]:
-    reader = ChangeReader()
-    found = [change for event in happened for change in reader.take(event)]
-    last = happened[-1]
-    return found + reader.end_block(last)
+    """All changes. A reader that does not take what only goes on comes to the same."""
+    reader, skipping = ChangeReader(), ChangeReader()
+    found: list[Change] = []
+    for event in happened:
+        made = reader.take(event)
+        found += made
+        block = skipping.goes_on(event) if isinstance(event, ev.Message | ev.Thought) else None
+        if block is None:
+            assert [*map(type, skipping.take(event))] == [*map(type, made)]
+        else:
+            (grown,) = made
+            assert isinstance(grown, BlockGrown)
+            assert not grown.resumed
+            assert (grown.block.kind, grown.block.index) == (block.kind, block.index)
+    return found + reader.end_block(happened[-1])
 
 
 def check_texts(texts: Mapping[Block, str], view: RunView) -> None:

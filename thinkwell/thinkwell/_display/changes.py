@@ -173,6 +173,16 @@ class ChangeReader:
                 return [event]
         return [*self.end_block(event), event]
 
+    def goes_on(self, event: ev.Message | ev.Thought) -> Block | None:
+        """Return the current block, if an event only adds to its text: then it need not be taken.
+
+        Most events of a run are such pieces.
+        """
+        block = self._said
+        if block is None or block.kind != event.type or not event.text:
+            return None
+        return block if self._known(block.kind, event.message_id) is block else None
+
     def end_block(self, event: ev.ThoughtEvent) -> list[Change]:
         """End the current block, and return the change, if there was a block.
 

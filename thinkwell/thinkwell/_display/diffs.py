@@ -141,9 +141,11 @@ def changes_of(
             escapes. Tabs are visible.
         kept: How much of each is kept.
     """
-    changes: dict[str, FileChange] = {}
     diffs = [part for part in tool.content if isinstance(part, DiffContent)]
-    lines = {place.path: place.line for place in tool.locations} if diffs else {}
+    if not diffs:  # as for nearly all calls
+        return ()
+    changes: dict[str, FileChange] = {}
+    lines = {place.path: place.line for place in tool.locations}
     for number, part in enumerate(diffs):
         known = changes.get(part.path)
         steps = STEPS * min(ALONE, len(diffs)) // len(diffs) if number < FULLY else 0

@@ -7,6 +7,8 @@ takes a millisecond. Bytes come as hexadecimal digits, so no content can break t
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -34,17 +36,14 @@ _BASE: Final = "(SELECT number << 32 FROM runs WHERE id = :id)"
 
 _LINE: Final = "hex(record) || ' ' || last_seq || ' ' || size || ' ' || number"
 
-_LAST: Final = f"""
-SELECT max(place) & {LAST_SEQ} FROM (
-    SELECT place, sum(size) OVER (ORDER BY place) AS total FROM (
-        SELECT place, length(data) AS size FROM entries
-        WHERE place > {_BASE} + :after AND place <= {_BASE} + {LAST_SEQ}
-        ORDER BY place LIMIT :rows
-    )
+_SIZES: Final = f"""
+SELECT group_concat(size) FROM (
+    SELECT length(data) AS size FROM entries
+    WHERE place > {_BASE} + :after AND place <= {_BASE} + {LAST_SEQ}
+    ORDER BY place LIMIT :rows
 )
-WHERE total <= :most OR place & {LAST_SEQ} = :after + 1
 """  # noqa: S608 - ours
-"""The last entry of a page."""
+"""The sizes of the next entries. Sums of them in SQL (a window) would take four times as long."""
 
 _SINGLE: Final = f"SELECT data FROM entries WHERE place = {_BASE} + :last"  # noqa: S608
 
@@ -60,10 +59,11 @@ _decoder = msgspec.json.Decoder(RunRecord)
 def read_entries(connection: sqlite3.Connection, run_id: str, after: int, most: int) -> list[Entry]:
     """Return entries of a run after a number, of so many bytes at most; at least one if there is one."""
     after = min(max(after, 0), LAST_SEQ)
-    limits = {"id": run_id, "after": after, "most": min(most, MOST), "rows": MOST_ROWS}
-    last = _only(connection, _LAST, limits)
+    sizes = _only(connection, _SIZES, {"id": run_id, "after": after, "rows": MOST_ROWS})
     page = None
-    if isinstance(last, int):
+    if sizes is not None:
+        ends = [*accumulate(map(int, str(sizes).split(",")))]
+        last = after + max(bisect_right(ends, most), 1)
         values = {"id": run_id, "after": after, "last": last}
         page = _only(connection, _SINGLE if last == after + 1 else _PAGE, values)
     if page is None:  # there are none, or the run was deleted meanwhile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import anyio
@@ -20,7 +20,7 @@ from thinkwell._recording._redact import Redactor
 from thinkwell.journal import Entry, RunEnd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from thinkwell.journal import Journal, RunRecord
     from thinkwell.view import RunView
@@ -181,6 +181,24 @@ def read_entry(entry: Entry) -> LogEntry:
         msgspec.ValidationError: A server of another version has written it.
     """
     return _end_decoder.decode(entry.data) if is_end(entry) else ev.event_from_json(entry.data)
+
+
+def read_entries(entries: Iterable[Entry]) -> list[LogEntry]:
+    """Decode entries, several times as fast as one by one.
+
+    Raises:
+        msgspec.ValidationError: A server of another version has written one.
+    """
+    listed = [*entries]
+    try:
+        return _decoder().decode(b"[%s]" % b",".join([entry.data for entry in listed]))
+    except (ValueError, RecursionError):  # which one it is
+        return [*map(read_entry, listed)]
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[list[LogEntry]]:
+    return msgspec.json.Decoder(list[LogEntry])
 
 
 class Reduced:

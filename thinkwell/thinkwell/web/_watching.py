@@ -170,8 +170,11 @@ class Watcher:
         """Give it nothing more."""
         self._closed = True
 
-    async def next(self) -> Batch | None:
+    async def next(self, most: int = PIECE) -> Batch | None:
         """Wait for entries, and take them. Cancelling loses none.
+
+        Args:
+            most: Approximate bytes of entries to get at once.
 
         Returns:
             ``None``: it has everything (`ended`), the server is closing, or the run was deleted.
@@ -182,7 +185,7 @@ class Watcher:
         tail, rested = self._tail, False
         while not (self.ended or self._closed):
             if tail is None or not tail.has(self._seq):
-                batch = await self._read()
+                batch = await self._read(most)
             else:
                 batch = tail.after(self._seq)
                 if batch is None and not tail.over:
@@ -201,12 +204,12 @@ class Watcher:
                 return batch
         return None
 
-    async def _read(self) -> Batch | None:
+    async def _read(self, most: int) -> Batch | None:
         """Read entries that are no longer in memory.
 
         ``None``: they were deleted, or the number does not exist.
         """
-        entries = await self._journal.read(self.record.id, self._seq, most=PIECE)
+        entries = await self._journal.read(self.record.id, self._seq, most=most)
         return Batch(tuple(entries)) if entries else None
 
 

@@ -286,8 +286,8 @@ class ViewReducer:
             error: The value of `RunView.error`.
         """
         self._merge_tools()
-        messages = tuple(map(_joined, self._messages))
-        thoughts = tuple(map(_joined, self._thoughts))
+        messages = _texts(self._messages)
+        thoughts = _texts(self._thoughts)
         if self._shown_tools is None:
             self._shown_tools = MappingProxyType(self._tools.copy())
         state = self._state
@@ -303,7 +303,7 @@ class ViewReducer:
             messages=messages,
             thoughts="".join(thoughts),
             thought_blocks=thoughts,
-            user_messages=tuple(map(_joined, self._users)),
+            user_messages=_texts(self._users),
             timeline=tuple(self._timeline),
             tools=self._shown_tools,
             agents=self._agents(),
@@ -374,6 +374,11 @@ def _joined(pieces: list[str]) -> str:
     if len(pieces) != 1:
         pieces[:] = ["".join(pieces)]
     return pieces[0]
+
+
+def _texts(blocks: Sequence[list[str]]) -> tuple[str, ...]:
+    """Return the texts of blocks. Nearly all of them are joined already, and need no call."""
+    return tuple([pieces[0] if len(pieces) == 1 else _joined(pieces) for pieces in blocks])
 
 
 def _pack(pieces: list[str]) -> None:

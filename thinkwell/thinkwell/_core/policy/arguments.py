@@ -50,15 +50,16 @@ def command_line(raw: JsonValue) -> str | None:
     """Return the command line in a tool's arguments. Several become lines of it."""
     if not is_object(raw):
         return None
-    found = [_line(raw[key]) for key in COMMAND_KEYS if key in raw]
-    lines = list(dict.fromkeys(each for each in found if each is not None))
+    found = [line for key in COMMAND_KEYS if key in raw and (line := _line(raw[key])) is not None]
+    lines = [*dict.fromkeys(found)] if len(found) > 1 else found
     if not lines or (lines[0] in _EDITOR_COMMANDS and raw.get("path")):
         return None
     arguments = raw.get("args")
     if is_array(arguments):
         lines[0] = " ".join([lines[0], shlex.join(map(_text, arguments))]).rstrip()
     for key in _ENVIRONMENT_KEYS:
-        lines[:0] = [f"{name}={shlex.quote(_text(value))}" for name, value in _pairs(raw.get(key))]
+        if key in raw:
+            lines[:0] = [f"{name}={shlex.quote(_text(value))}" for name, value in _pairs(raw[key])]
     return "\n".join(lines)
 
 

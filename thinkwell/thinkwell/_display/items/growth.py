@@ -178,7 +178,7 @@ class GrowingText:
     def _end(self, part: _Part, references: md.References) -> None:
         self._tell(part.path, part.node)
         self._shown.pop(part.path, None)
-        for label in md.labels_of(part.source):
+        for label in md.labels_of(part.source) if "[" in part.source else ():
             if label not in references:
                 self._waiting.setdefault(label, []).append(part)
 
@@ -207,9 +207,9 @@ class GrowingText:
     # Open parts
 
     def _draw(self, source: str) -> None:
-        references = self._references.copy()
         shown: dict[tuple[int, ...], Node] = {}
         if source.strip():
+            references = self._references.copy()
             lines = source.split("\n")
             blocks = md.blocks(source, references)
             for number, block in enumerate(blocks):

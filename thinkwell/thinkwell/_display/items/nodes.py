@@ -60,7 +60,7 @@ def element(tag: Tag, look: str = "", *children: Node, attributes: Attributes | 
         children: Its contents. Empty texts are left out.
         attributes: Its attributes, of `ATTRIBUTES`.
     """
-    inner: Iterable[Node] = filter(None, children)
+    inner = filter(None, children) if "" in children else children
     return (tag, look, *inner) if attributes is None else (tag, look, attributes, *inner)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import cache
 from importlib.util import find_spec
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -81,11 +82,13 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 # Parts of rows
 
 
-def icon(name: str) -> Node:
+@cache
+def icon(name: ev.ToolKind | Literal["interrupted"]) -> Node:
     """Return an icon of ours, beside text with the same meaning."""
     return element("icon", name)
 
 
+@cache
 def mark(status: Status) -> Node:
     """Return a status as an icon with a name."""
     return element("mark", status)

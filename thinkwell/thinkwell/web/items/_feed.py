@@ -13,7 +13,8 @@ import anyio
 import msgspec
 
 from thinkwell._core.exit import running_clock
-from thinkwell.web._records import in_thread, read_entry
+from thinkwell.journal import MAX_PAGE
+from thinkwell.web._records import in_thread
 from thinkwell.web._sse import sse_frame
 from thinkwell.web.items._whole import LAST, begun_items, end_items, made_items
 
@@ -187,7 +188,7 @@ class ItemFeed:
             if self._items.end is not None:
                 return False
             watcher.skip(self._items.store.seq)
-            if (batch := await watcher.next()) is None:
+            if (batch := await watcher.next(MAX_PAGE)) is None:
                 return False
             await self._take(batch.entries)
             while self._items.end is None:
@@ -198,7 +199,7 @@ class ItemFeed:
                 if left <= 0:
                     break
                 with anyio.move_on_after(left):
-                    if (batch := await watcher.next()) is None:
+                    if (batch := await watcher.next(MAX_PAGE)) is None:
                         break
                     await self._take(batch.entries)
         await self._draw()
@@ -207,7 +208,7 @@ class ItemFeed:
     async def _take(self, entries: Sequence[Entry]) -> None:
         size = sum(len(entry.data) for entry in entries)
         self._undrawn += size
-        await self._do(partial(self._items.take_all, map(read_entry, entries)), size)
+        await self._do(partial(self._items.read, entries), size)
 
     async def _draw(self) -> None:
         began = self._clock()

@@ -19,7 +19,7 @@ from thinkwell._display.calls import is_denied, is_result_title, returns_result
 from thinkwell._display.items import rows
 from thinkwell._display.items.nodes import element
 from thinkwell._display.text import json_text
-from thinkwell.web._records import RunEnded
+from thinkwell.web._records import RunEnded, read_entries
 from thinkwell.web.items._panels import Now, Panels, draft_of
 from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, More, Question, Text
 from thinkwell.web.items._store import ItemStore
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from thinkwell._display.changes import Block, Change
     from thinkwell.events import JsonValue
+    from thinkwell.journal import Entry
     from thinkwell.view import AnswerView
     from thinkwell.web._records import LogEntry
     from thinkwell.web.items._rows import Row
@@ -38,6 +39,8 @@ WORK: Final = 0.2
 
 APART: Final = 0.05
 """The fraction of a run's time between the panels that are drawn from many entries at once."""
+
+_SAYING: Final = (ev.Message, ev.Thought)
 
 
 class RunItems:
@@ -103,24 +106,41 @@ class RunItems:
 
     # Taking entries
 
+    def read(self, entries: Iterable[Entry]) -> None:
+        """Take the next entries, as a journal has them."""
+        self.take_all(read_entries(entries))
+
     def take_all(self, entries: Iterable[LogEntry]) -> None:
         """Take the next entries. Of many at once, the panels are drawn in between, as they were."""
         store, reader, unreduced = self.store, self._reader, list[ev.ThoughtEvent]()
+        grows = False
         due = self._drawn[1] + max(STEP, store.at * APART)
         for entry in entries:
-            if entry.at > due and self._is_behind:
+            at = entry.at
+            if at > due and self._is_behind:
                 self._reducer.apply(unreduced)
                 unreduced.clear()
+                grows = False
                 self._draw_panels()
                 due = store.at + max(STEP, store.at * APART)
-            store.seq, store.at = entry.seq, max(entry.at, store.at)
-            if isinstance(entry, RunEnded):
-                store.at = entry.at
+            store.seq = entry.seq
+            store.at = max(at, store.at)
+            if isinstance(entry, _SAYING) and (block := reader.goes_on(entry)) is not None:
+                row = self._texts[block]
+                row.add(entry.text, at)
+                self._dirty[row] = None
+                if grows:
+                    unreduced.pop()  # panels have no texts: of several pieces, the last is enough
+                grows = True
+            elif isinstance(entry, RunEnded):
+                store.at = at
                 self._end(entry)
                 break
+            else:
+                for change in reader.take(entry):
+                    self._change(change)
+                grows = False
             unreduced.append(entry)
-            for change in reader.take(entry):
-                self._change(change)
         self._reducer.apply(unreduced)
 
     def _change(self, change: Change) -> None:

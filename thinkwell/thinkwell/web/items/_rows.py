@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
@@ -29,6 +30,9 @@ STEP: Final = 0.1
 
 DRAWN: Final = 300_000
 """Most characters of a text that are drawn."""
+
+BEGINS: Final = 1_000
+"""Characters of the beginning of a text, more than any line shows."""
 
 SAID: Final = 300
 """Most characters of the text for screen readers."""
@@ -155,13 +159,18 @@ class Text(Row):
     def __init__(self, kind: BlockKind, seq: int, at: float) -> None:
         super().__init__(_LETTERS[kind], seq, at)
         self.kind: BlockKind = kind
-        self.text = ""
-        """The text, as far as it is drawn."""
         self.is_over = False
         """Whether it is complete."""
-        self._growing = GrowingText()
+        self._begins = ""
+        """The beginning of the text."""
+        self._new: list[str] = []
+        """The pieces that are not drawn so far."""
+        self._growing: GrowingText | None = None
+        """The text, from its first drawing until it is complete and drawn."""
         self._length = 0
-        self._cuts: list[tuple[float, int]] = []
+        self._cuts: list[float] = []
+        self._cut_at = -math.inf
+        """The time of the last cut."""
         self._ends: tuple[int, float] = (seq, at)
         self._is_begun = False
         """Whether its beginning was drawn."""
@@ -174,14 +183,15 @@ class Text(Row):
     def add(self, text: str, at: float) -> None:
         """Add a piece of text."""
         self.ended = None
-        drawn = text[: max(DRAWN - self._length, 0)]
+        left = DRAWN - self._length
+        if left > 0:
+            self._new.append(text if len(text) <= left else text[:left])
         self._length += len(text)
-        self.text += drawn
-        self._growing.add(drawn)
-        if self._cuts and at - self._cuts[-1][0] < STEP:
-            self._cuts[-1] = self._cuts[-1][0], self._length
+        if at - self._cut_at < STEP:
+            self._cuts[-1] = self._length
         else:
-            self._cuts.append((at, self._length))
+            self._cut_at = at
+            self._cuts += (round(at, 3), self._length)
 
     def end(self, seq: int, at: float) -> None:
         """Complete it."""
@@ -193,8 +203,14 @@ class Text(Row):
         self._ends = seq, at
 
     def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+        new = "".join(self._new)
+        self._new.clear()
+        self._begins += new[: max(BEGINS - len(self._begins), 0)]
         self._draw_head(sink)
-        for part in self._growing.end() if self.is_over else self._growing.flush():
+        growing = self._growing or GrowingText()
+        growing.add(new)
+        self._growing = None if self.is_over else growing
+        for part in growing.end() if self.is_over else growing.flush():
             id_ = ".".join(map(str, (self.id, *part.path)))
             place = (self.id if len(part.path) == 1 else f"{self.id}.{part.path[0]}", part.path[-1])
             sink.put(Shown(id_, place, part.node, sink.seq, sink.at, self.began))
@@ -209,20 +225,20 @@ class Text(Row):
         ended = self.ended
         more = More(lane=lane, look=look)
         if ended is not None:
-            cuts = [number for at, size in self._cuts for number in (round(at, 3), size)]
-            more = More(lane=lane, look=look, cuts=cuts, say=True if self.kind == "message" else "")
+            say: str | Literal[True] = True if self.kind == "message" else ""
+            more = More(lane=lane, look=look, cuts=self._cuts.copy(), say=say)
         if self.kind != "thought":
             node = element("div", "prose bubble" if self.kind == "user" else "prose text", rows.slot())
             sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
             return
         if ended is None or not self._is_begun:
             self._is_begun = True
-            node = rows.thought(self.text, None, self.id)
+            node = rows.thought(self._begins, None, self.id)
             sink.put(
                 Shown(self.id, self.place, node, self.seq, self.began, self.began, None, more, kept=True)
             )
         if ended is not None:
-            node = rows.thought(self.text, ended - self.began)
+            node = rows.thought(self._begins, ended - self.began)
             seq, at = self._ends
             sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 

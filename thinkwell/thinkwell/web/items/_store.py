@@ -76,38 +76,32 @@ class ItemStore:
 
     def put(self, shown: Shown) -> None:
         """Add an item, if it has changed."""
-        known = self._keys.get(shown.id)
+        id_, seq = shown.id, shown.seq
+        known = self._keys.get(id_)
         if known is None and shown.node is None:
             return
         encoded = _encoder.encode(shown.node)
         node, size = Raw(encoded), len(encoded) + ABOUT
         ended = None if shown.ended is None else round(shown.ended, 3)
-        if known is not None and known in self._items:
-            _, _, before = self._items[known]
-            if (
-                before.node == node
-                and before.place == shown.place
-                and before.ended == ended
-                and before.more == shown.more
-            ):
-                return
-            if not shown.kept or before.seq == shown.seq:
-                self._remove(known)
-        item = Item(
-            shown.seq,
-            round(shown.at, 3),
-            shown.id,
-            shown.place,
-            round(shown.began, 3),
-            ended,
-            node,
-            shown.more,
-        )
-        key = (shown.id, shown.seq if shown.kept else -1)
+        key = (id_, seq if shown.kept else -1)
+        if known is not None:
+            if (found := self._items.get(known)) is not None:
+                before = found[2]
+                if (
+                    before.node == node
+                    and before.place == shown.place
+                    and before.ended == ended
+                    and before.more == shown.more
+                ):
+                    return
+                if not shown.kept or before.seq == seq:
+                    self._remove(known)
+            self._remove(key)  # so that it becomes the last
+        began = round(shown.began, 3)
+        item = Item(seq, round(shown.at, 3), id_, shown.place, began, ended, node, shown.more)
         self.version += 1
-        self._remove(key)  # so that it becomes the last
         self._items[key] = self.version, size, item
-        self._keys[shown.id] = key
+        self._keys[id_] = key
         self._order.append((self.version, key))
         self._size += size
         while self._size > self._most and len(self._items) > 1:

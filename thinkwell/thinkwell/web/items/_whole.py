@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from thinkwell import events as ev
 from thinkwell._core.schema.json_schema import is_object
-from thinkwell.web._records import EntryWriter, in_thread, read_entry
+from thinkwell.journal import MAX_PAGE
+from thinkwell.web._records import EntryWriter, in_thread, read_entries
 from thinkwell.web.items._log import RunItems
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ async def made_items(watcher: Watcher, last: int) -> RunItems:
         last: Number of the entry.
     """
     items = begun_items(watcher.record)
-    while items.store.seq < last and (batch := await watcher.next()) is not None:
-        entries = (entry for entry in batch.entries if entry.seq <= last)
-        await in_thread(partial(items.take_all, map(read_entry, entries)))
+    while items.store.seq < last and (batch := await watcher.next(MAX_PAGE)) is not None:
+        entries = [entry for entry in batch.entries if entry.seq <= last]
+        await in_thread(partial(items.read, entries))
     while not items.is_drawn:
         await in_thread(items.draw)
     return items
@@ -79,12 +80,12 @@ async def end_items(watcher: Watcher) -> list[Item]:
         Nothing, if its last entries are very long.
     """
     first = await watcher.next()
-    opened = [] if first is None else [*filter(_is_opening, map(read_entry, first.entries))]
+    opened = [] if first is None else [*filter(_is_opening, read_entries(first.entries))]
     entries = await _last_entries(watcher)
 
     def made() -> list[Item]:
         items = begun_items(watcher.record, is_end=True)
-        items.take_all([*opened[:1], *map(read_entry, entries)])
+        items.take_all([*opened[:1], *read_entries(entries)])
         items.draw()  # once: the latest rows, if there is not enough time for all
         return [item for item in items.store.after(0, math.inf)[1] if item.place[0] not in UNKNOWN]
 
