@@ -47,7 +47,7 @@ LINE_PIECES = st.sampled_from(
         b"\n",
     ]
 )
-few = settings(
+limits = settings(
     max_examples=few(40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 gone = (anyio.EndOfStream, anyio.BrokenResourceError, OSError)
@@ -64,7 +64,7 @@ async def throw(stream: anyio.abc.SocketStream, pieces: list[bytes]) -> None:
                 await stream.receive()
 
 
-@few
+@limits
 @given(pieces=st.lists(HTTP_PIECES | st.binary(max_size=50), min_size=1, max_size=12))
 async def test_bytes_on_the_http_port(pieces: list[bytes], caplog: pytest.LogCaptureFixture) -> None:
     async with HttpToolHost(limits=HttpLimits(request_time=0.5)) as host:
@@ -78,7 +78,7 @@ async def test_bytes_on_the_http_port(pieces: list[bytes], caplog: pytest.LogCap
     assert "failed" not in caplog.text
 
 
-@few
+@limits
 @given(pieces=st.lists(LINE_PIECES | st.binary(max_size=50), min_size=1, max_size=12), greets=st.booleans())
 async def test_bytes_on_the_shims_socket(
     pieces: list[bytes], greets: bool, caplog: pytest.LogCaptureFixture
