@@ -48,7 +48,9 @@ def refusals(kind: type[Refusal]) -> dict[str, int]:
     found: dict[str, int] = {}
     for each in kind.__subclasses__():
         if each.__module__.rpartition(".")[0] == "thinkwell.web":
-            found |= {each.code: each.status, **refusals(each)}
+            found |= refusals(each)
+            if "code" in vars(each):
+                found[each.code] = each.status
     return found
 
 

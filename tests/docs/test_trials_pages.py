@@ -36,7 +36,7 @@ def test_the_tables_have_every_key_and_no_other(tmp_path: Path, heading: str, se
     with file.open("a") as opened:
         opened.write(f"[{section}]\nqqqqqqqq = 1\n" if section else "qqqqqqqq = 1\n")
     told = run_command("trials", str(file)).err
-    found = re.search(r"'qqqqqqqq'; those are (.*)$", told, re.MULTILINE)
+    found = re.search(r"'qqqqqqqq': there is no such key. Those are (.*)$", told, re.MULTILINE)
     assert found is not None, told
     assert keys(heading) == set(found[1].split(", "))
 
