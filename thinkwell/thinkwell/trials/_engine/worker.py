@@ -257,6 +257,7 @@ class _Worker:
         scope = anyio.CancelScope()
         self._live[attempt] = live = _Live(scope, kept.total)
         ended: Ended | None = None
+        is_known = False
         with scope:
             if self.leaving:  # pragma: no cover - it was asked to meanwhile
                 scope.cancel()
