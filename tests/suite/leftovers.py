@@ -51,7 +51,7 @@ _last: Found | None = None
 """What was there when the last case had ended, unless a fixture of a wider scope has begun or ended since."""
 
 _listed: dict[str, tuple[int, frozenset[str]]] = {}
-"""What a folder held when it was last changed: the check runs twice for each case."""
+"""What a folder held when it was last changed: the check runs for each case."""
 
 
 class Found(NamedTuple):

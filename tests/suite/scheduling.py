@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import pytest
 from xdist.scheduler import LoadGroupScheduling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pytest
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
@@ -70,6 +70,7 @@ class Scheduling(LoadGroupScheduling):
                     node.shutdown()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
     """Take the place of xdist's own scheduler."""
     return Scheduling(config, log) if config.option.dist == "loadgroup" else None

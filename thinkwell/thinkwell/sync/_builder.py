@@ -106,6 +106,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             AgentClosed: The agent was closed.
         """
         refuse_prompt(prompt, "stream")
+        spec = self._complete_spec
         options = Options(
             include=ev.included(include),
             buffer=buffer,
@@ -117,7 +118,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             budget=budget,
             retry=retry,
         )
-        return self._starter.start(self._complete_spec, options)
+        return self._starter.start(spec, options)
 
     def run(
         self,
@@ -207,6 +208,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             TypeError: `handlers`, or another argument, has the wrong type.
             ValueError: A handler decides approvals, but ``permissions="deny"`` forbids that.
         """
+        spec = self._complete_spec
         options = Options(
             include=ev.included(include),
             buffer=buffer,
@@ -217,4 +219,4 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             background_wait=background_wait,
             budget=budget,
         )
-        return self._starter.hear(self._complete_spec, options, handlers)
+        return self._starter.hear(spec, options, handlers)

@@ -459,6 +459,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             AgentClosed: You have left the agent's block.
         """
         refuse_prompt(prompt, "stream")
+        spec = self._complete_spec
         options = Options(
             include=ev.included(include),
             buffer=buffer,
@@ -470,7 +471,7 @@ class ThinkBuilder(PromptBuilder[T, Starter]):
             budget=budget,
             retry=retry,
         )
-        return self._starter.start(self._complete_spec, options)
+        return self._starter.start(spec, options)
 
     async def run(
         self,

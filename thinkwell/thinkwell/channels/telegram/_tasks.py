@@ -42,9 +42,13 @@ async def _run(function: Callable[[*Args], Awaitable[object]], args: tuple[*Args
         logger.info("%s", exc)
     except Exception as exc:
         # Without its text: the HTTP client may put the address of a request, with the token, into it.
-        raised: tuple[BaseException, ...] = getattr(exc, "exceptions", (exc,))  # those of a group
-        kinds = ", ".join(type(each).__name__ for each in raised)
-        logger.warning("A task of a Telegram channel failed: %s", kinds)
+        logger.warning("A task of a Telegram channel failed: %s", _kinds(exc))
+
+
+def _kinds(error: BaseException) -> str:
+    """Return the class of an exception; of a group, those of its members."""
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return ", ".join(map(_kinds, inner)) or type(error).__name__
 
 
 @asynccontextmanager
