@@ -65,7 +65,9 @@ def test_a_fault_and_a_cancellation_at_each_message(backend: str, in_session: bo
             scene,
             each,
             id=f"{scene.comes_to}{scene.in_session:d}-{each}",
-            marks=[pytest.mark.long] if each or scene.comes_to != "a result" else [],
+            marks=[]
+            if (scene.comes_to, scene.in_session, each) == ("a result", True, False)
+            else [pytest.mark.long],
         )
         for scene in SCENES
         for each in (False, True)

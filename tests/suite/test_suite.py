@@ -96,6 +96,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="processes and sockets are looked for in /proc")
 def test_what_a_case_leaves_fails_it(tmp_path: Path) -> None:
     (tmp_path / "test_leaving.py").write_text(CASES)
@@ -140,6 +141,36 @@ def test_each_case_of_a_wing_runs_on_one_loop_and_long_files_are_not_even_import
     assert long.count("::test_a_wing") == 1
     assert long.count("::test_at_length") == 2
     assert "test_of_one_loop" not in long
+
+
+TABLES = """
+import pytest
+
+@pytest.mark.parametrize("n", [pytest.param(-1, marks=pytest.mark.long), *range(20)])
+async def test_many(n, anyio_backend):
+    pass
+
+@pytest.mark.parametrize("n", range(2))
+def test_two(n):
+    pass
+"""
+
+
+def test_the_whole_suite_runs_some_rows_of_a_table_and_a_folder_all(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "stream").mkdir(parents=True)
+    (tmp_path / "tests" / "stream" / "test_it.py").write_text(TABLES)
+
+    def cases(tier: str, *folder: str) -> set[str]:
+        listed = run(tmp_path, "-o", "testpaths=tests", "--collect-only", "-q", "-m", tier, *folder).stdout
+        return {line for line in listed.splitlines() if "::" in line}
+
+    some, rest = cases("not long"), cases("long")
+    assert len([name for name in some if "test_many" in name]) == 5 * 2
+    assert len([name for name in some if "test_two" in name]) == 2
+    assert len(rest) == 16 * 2
+    assert not some & rest
+    assert len(cases("not long", "tests/stream")) == 20 * 2 + 2
+    assert len(cases("long", "tests/stream")) == 2
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """Which cases `make test` runs, and which `make test-all` adds: those marked `long`.
 
-What draws examples runs in both: in `make test` it draws a few.
+What draws examples runs in both: in `make test` it draws a few. The values of a parametrised test are a table:
+`make test` runs some of its rows, and all of them where a folder or file is asked for.
 
 An asynchronous case runs on asyncio and on trio. Outside of `BOTH_LOOPS` nothing knows which loop it runs on:
 one of the two, drawn by the name of the case, is enough for `make test`.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import gc
 import itertools
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, cast
 from zlib import crc32
 
@@ -39,7 +41,10 @@ BOTH_LOOPS: Final = frozenset(
 LOOPS: Final = ("asyncio", "trio")
 
 FEW: Final = 25
-"""Examples of a property in `make test`, and the share in percent of those that a test asks for."""
+"""Examples of a property in `make test`; the share in percent of rows, and of examples that a test asks for."""
+
+ROWS: Final = 2
+"""Rows of each table that `make test` runs at least."""
 
 REFREEZE: Final = 100
 """Cases after which what is still there is taken to stay."""
@@ -79,8 +84,11 @@ def _name_of(value: object) -> object:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the other loop's half of the cases as `long`, and outside of `make test` what draws more there."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as `long`: most rows, the other loop's half, and outside of `make test` what draws more there."""
+    paths = cast("list[str]", config.getini("testpaths"))
+    if [config.rootpath / path for path in config.args] == [config.rootpath / path for path in paths]:
+        _draw_rows(items)
     names = {item.nodeid for item in items}
     for item in items:
         if _percent == 100 and (item.get_closest_marker("draws") or _is_property(item)):
@@ -95,14 +103,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.long)
 
 
+def _draw_rows(items: list[pytest.Item]) -> None:
+    tables: defaultdict[str, defaultdict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        if hasattr(item, "callspec") and not any(map(item.get_closest_marker, ("long", "interop"))):
+            tables[item.nodeid.partition("[")[0]][_without_loop(item.nodeid)].append(item)
+    for rows in tables.values():
+        drawn = sorted(rows, key=lambda row: crc32(row.encode()))
+        for row in drawn[max(ROWS, -(-len(rows) * FEW // 100)) :]:
+            for item in rows[row]:
+                item.add_marker(pytest.mark.long)
+
+
 def _is_property(item: pytest.Item) -> bool:
     return getattr(getattr(item, "obj", None), "is_hypothesis_test", False) is True
 
 
-def _drawn(name: str) -> str:
+def _without_loop(name: str) -> str:
     for loop in LOOPS:
         name = name.replace(loop, "")
-    return LOOPS[crc32(name.encode()) % 2]
+    return name
+
+
+def _drawn(name: str) -> str:
+    return LOOPS[crc32(_without_loop(name).encode()) % 2]
 
 
 @pytest.hookimpl(wrapper=True)

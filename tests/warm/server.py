@@ -63,6 +63,9 @@ OTHERS: Final = (
 HEAVY: Final = "thinkwell.trials._engine.dispatcher"
 """What the workers of trials import, which takes a second: only where one is asked for, before its fork."""
 
+WHOLE: Final = "caller.py"
+"""The program whose end is Python's whole: what is left open then is what its tests are about."""
+
 left: Final[dict[str, object]] = {}
 """The names of a program that has ended: as in ``__main__``, they live until the interpreter ends."""
 
@@ -94,7 +97,9 @@ def main() -> None:
         _become(request)
         if not request.is_module:
             left.update(runpy.run_path(request.program, run_name="__main__"))
-            return
+            if request.program.endswith(WHOLE):
+                return
+            _end(0)
         try:
             runpy.run_module(request.program, run_name="__main__", alter_sys=True)
         except SystemExit as exc:
