@@ -1,7 +1,7 @@
 """Which cases `make test` runs, and which `make test-all` adds: those marked `long`.
 
-What draws examples runs in both: in `make test` it draws a few. The values of a parametrised test are a table:
-`make test` runs some of its rows, and all of them where a folder or file is asked for.
+What draws examples runs in both: in `make test` it draws a few. The values of a parametrised test are a
+table: `make test` runs some of its rows, and all of them where a folder or file is asked for.
 
 An asynchronous case runs on asyncio and on trio. Outside of `BOTH_LOOPS` nothing knows which loop it runs on:
 one of the two, drawn by the name of the case, is enough for `make test`.
@@ -41,7 +41,7 @@ BOTH_LOOPS: Final = frozenset(
 LOOPS: Final = ("asyncio", "trio")
 
 FEW: Final = 25
-"""Examples of a property in `make test`; the share in percent of rows, and of examples that a test asks for."""
+"""Examples of a property in `make test`; in percent, the share of rows, and of examples a test asks for."""
 
 ROWS: Final = 2
 """Rows of each table that `make test` runs at least."""
