@@ -230,6 +230,15 @@ def message(text: str, at: float = 0.0) -> ev.Message:
 # What they say
 
 
+async def test_the_description_of_the_api_shows_them_in_the_format_in_which_they_come() -> None:
+    async with kept([message("Hello.")]) as client, frames_of(client, "kept") as frames:
+        begun = (await anext(frames)).json()
+        described = await (await client.get("/api/openapi.json")).json()
+    get = described["paths"]["/api/runs/{run}/items"]["get"]
+    example = get["responses"]["200"]["content"]["text/event-stream"]["example"]
+    assert f'"format":{begun["format"]},' in example
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in RECORDINGS.glob("*.ndjson")))
 async def test_nodes_are_of_closed_lists_and_stand_in_places_that_are_there(name: str) -> None:
     items = await told(*recorded(name))

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from thinkwell.web.items._feed import ItemFeeds
 from thinkwell.web.items._saved import recording_html, run_html
-from thinkwell.web.items._stream import item_stream
+from thinkwell.web.items._stream import FORMAT, item_stream
 
-__all__ = ("ItemFeeds", "item_stream", "recording_html", "run_html")
+__all__ = ("FORMAT", "ItemFeeds", "item_stream", "recording_html", "run_html")

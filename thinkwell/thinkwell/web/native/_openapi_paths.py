@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from thinkwell.events import ALL_TYPES
+from thinkwell.web.items import FORMAT
 from thinkwell.web.native._openapi_parts import Json, answered, in_query, operation, parameter, streamed
 from thinkwell.web.native._types import KEY
 
@@ -23,7 +24,8 @@ The format is the page's own, and changes with it. Programs watch the events of 
 
 _ITEMS_EXAMPLE: Final = (
     "retry: 2000\n\nevent: begin\n"
-    'data: {"run":{"id":"run-1","status":"completed"},"seq":2,"age":9.5,"format":2,"part":false}\n\n'
+    'data: {"run":{"id":"run-1","status":"completed"},"seq":2,"age":9.5,'
+    f'"format":{FORMAT},"part":false}}\n\n'
     'id: 0badcafe.1\ndata: [[1,0.5,"m1.0",["m1",0],0.5,null,["p","","Hello."],{}]]\n\n'
     "event: whole\ndata: {}\n\nevent: end\ndata: {}\n\n"
 )
