@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from thinkwell.errors import ThinkwellError
@@ -27,6 +28,7 @@ NAMED: Final = 10
 """How many files, or inputs, an error names."""
 
 
+@dataclass(eq=False, repr=False)
 class CheckError(ThinkwellError):
     """A check does not work, so that it says nothing of the trial.
 
@@ -35,10 +37,8 @@ class CheckError(ThinkwellError):
         reason: What happened.
     """
 
-    def __init__(self, check: str, reason: str) -> None:
-        super().__init__(check, reason)
-        self.check = check
-        self.reason = reason
+    check: str
+    reason: str
 
     def __str__(self) -> str:
         return f"the check {self.check} does not work: {self.reason}"
@@ -62,6 +62,7 @@ class NonePassed(ThinkwellError):
         return f"no trial of {self.input!r} has passed ({told}); report.trials has them, with their errors"
 
 
+@dataclass(eq=False, repr=False)
 class WorktreeError(ThinkwellError):
     """A worktree, or what is in it, cannot be used.
 
@@ -71,11 +72,9 @@ class WorktreeError(ThinkwellError):
         detail: What git wrote to standard error, if git failed.
     """
 
-    def __init__(self, repository: str, reason: str, detail: str = "") -> None:
-        super().__init__(repository, reason, detail)
-        self.repository = repository
-        self.reason = reason
-        self.detail = detail
+    repository: str
+    reason: str
+    detail: str = ""
 
     def __str__(self) -> str:
         return f"{self.repository}: {self.reason}" + (f"\n{self.detail}" if self.detail else "")
@@ -116,6 +115,7 @@ class ChangesConflict(WorktreeError):
         self.files: tuple[str, ...] = tuple(files)
 
 
+@dataclass(eq=False, repr=False)
 class PlanError(ThinkwellError):
     """Trials cannot be run as they were planned.
 
@@ -124,15 +124,14 @@ class PlanError(ThinkwellError):
         reason: What is wrong, and what to do.
     """
 
-    def __init__(self, source: str, reason: str) -> None:
-        super().__init__(source, reason)
-        self.source = source
-        self.reason = reason
+    source: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.source}: {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class StoreError(ThinkwellError):
     """The store of trials cannot be used. What has ended is kept in it.
 
@@ -141,15 +140,14 @@ class StoreError(ThinkwellError):
         reason: What happened, and what to do.
     """
 
-    def __init__(self, store: str, reason: str) -> None:
-        super().__init__(store, reason)
-        self.store = store
-        self.reason = reason
+    store: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.store}: {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class WorkerFailed(ThinkwellError):
     """The process that runs trials has ended by itself, and again after each restart.
 
@@ -158,10 +156,8 @@ class WorkerFailed(ThinkwellError):
         stderr_tail: The last of what it wrote to standard error.
     """
 
-    def __init__(self, exit_code: int, stderr_tail: str) -> None:
-        super().__init__(exit_code, stderr_tail)
-        self.exit_code = exit_code
-        self.stderr_tail = stderr_tail
+    exit_code: int
+    stderr_tail: str
 
     def __str__(self) -> str:
         return (

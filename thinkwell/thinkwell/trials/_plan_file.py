@@ -22,7 +22,6 @@ from thinkwell.trials._errors import PlanError, WorktreeError
 from thinkwell.trials._forecast import Forecast, forecast
 from thinkwell.trials._plan import Limits, make_plan
 from thinkwell.trials._reference import Reference
-from thinkwell.trials._report import Report
 from thinkwell.trials._travel import Repository
 from thinkwell.trials._worktree import Worktree
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
+    from thinkwell.trials._report import Report
     from thinkwell.trials._trial import Trial
 
 __all__ = ("PlanFile", "read_plan")
@@ -126,15 +126,13 @@ class PlanFile:
         """Run the trials that have not ended, and return the report of all; see `trials`."""
         from thinkwell.trials._engine.running import run_plan  # imports SQLAlchemy
 
-        return Report(
-            await run_plan(
-                self._plan,
-                store=self.store,
-                worker=worker,
-                rerun_errors=rerun_errors,
-                recordings=self._recordings,
-                on_change=on_change,
-            )
+        return await run_plan(
+            self._plan,
+            store=self.store,
+            worker=worker,
+            rerun_errors=rerun_errors,
+            recordings=self._recordings,
+            on_change=on_change,
         )
 
     async def forecast(self, *, rerun_errors: bool = False) -> Forecast:

@@ -9,7 +9,6 @@ from anyio import to_thread
 
 from thinkwell.trials._engine.settings import LEASE, Settings
 from thinkwell.trials._plan import make_plan
-from thinkwell.trials._report import Report
 
 if TYPE_CHECKING:
     import os
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from thinkwell.permissions import PermissionMode
     from thinkwell.trials._checks import Check
     from thinkwell.trials._engine.settings import Pace, Ready
+    from thinkwell.trials._report import Report
     from thinkwell.trials._travel import Repository
     from thinkwell.trials._trial import Trial
     from thinkwell.trials._worktree import Worktree
@@ -104,15 +104,13 @@ async def trials(
         travels="://" in str(store),
     )
     plan = await to_thread.run_sync(making)
-    return Report(
-        await run_plan(
-            plan,
-            store=store,
-            worker=worker,
-            rerun_errors=rerun_errors,
-            recordings=recordings,
-            on_change=on_change,
-        )
+    return await run_plan(
+        plan,
+        store=store,
+        worker=worker,
+        rerun_errors=rerun_errors,
+        recordings=recordings,
+        on_change=on_change,
     )
 
 

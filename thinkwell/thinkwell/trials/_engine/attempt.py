@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 from anyio import to_thread
 from msgspec.structs import replace
 from pydantic_core import to_jsonable_python
@@ -15,73 +16,71 @@ from thinkwell import open_agent
 from thinkwell._display import phases
 from thinkwell._display.summary import error_words
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._changes import NO_CHANGES
 from thinkwell.trials._checks import run_check
-from thinkwell.trials._engine.values import Ended, Running
 from thinkwell.trials._open_agents import killable
+from thinkwell.trials._purse import Purse
+from thinkwell.trials._trial import Trial
 
 if TYPE_CHECKING:
-    from thinkwell import ThoughtStream
-    from thinkwell.events import JsonValue
-    from thinkwell.trials._checks import Check
+    from thinkwell import Budget, ThoughtStream
     from thinkwell.trials._engine.values import Name
     from thinkwell.trials._plan import Plan
-    from thinkwell.trials._purse import Purse
 
-__all__ = ("Progress", "run_attempt", "words_of")
+__all__ = ("Live", "run_attempt", "words_of")
 
 
-class Progress:
-    """What an attempt has come to so far.
+class Live:
+    """An attempt that goes on.
 
     Args:
-        purse: What it may spend.
+        name: The trial.
+        total: The budget that it shares.
     """
 
-    def __init__(self, purse: Purse) -> None:
-        self.purse = purse
-        self._words = "preparing"
-        self._run: ThoughtStream[object] | None = None
+    def __init__(self, name: Name, total: Budget) -> None:
+        given, agent, repeat = name
+        self.scope = anyio.CancelScope()
+        self.purse = Purse(total)
+        self.waiting = self.trial = Trial(input=given, agent=agent, repeat=repeat)
+        """What it has come to, which counts at its end."""
+        self.phase = "preparing"
+        self.run: ThoughtStream[object] | None = None
 
     def begin(self, _input: object, run: ThoughtStream[object]) -> None:
         """Note the run."""
-        self._run = run
+        self.run = run
 
-    def check(self) -> None:
-        """Note that the run has ended, and is checked."""
-        self._words, self._run = "checking", None
+    def now(self) -> Trial:
+        """Return what is known of it while it goes on."""
+        phase = self.phase if self.run is None else phases.words(self.run.view)
+        return replace(self.waiting, status="running", phase=phase, spent=self.purse.counted)
 
-    def now(self) -> Running:
-        """Return it."""
-        words = self._words if self._run is None else phases.words(self._run.view)
-        return Running(phase=words, spent=self.purse.counted)
+    def given_back(self) -> Trial:
+        """Return it for another worker, as this one leaves."""
+        return replace(self.waiting, spent=self.purse.counted)
 
 
-async def run_attempt(
-    plan: Plan,
-    name: Name,
-    progress: Progress,
-    recording: str | None,
-) -> Ended:
+async def run_attempt(plan: Plan, live: Live, recording: str | None) -> Trial:
     """Run a trial once, and return what it has come to. Cancelling this ends its agent.
 
     Args:
         plan: The plan.
-        name: The trial.
-        progress: What it has come to so far, and what it may spend.
+        live: The attempt.
         recording: The file for a recording of the run; ``None``: there is none.
     """
     began = time.monotonic()
     try:
-        ended = await _run(plan, name, progress, recording)
+        await _run(plan, live, recording)
     except Exception as exc:  # whatever it is, the other trials go on
-        ended = _failed(exc)
+        # What the budget has stopped may run again, with a larger one.
+        status = "cancelled" if isinstance(exc, BudgetExceeded) else "error"
+        live.trial = replace(live.trial, status=status, error=words_of(exc))
     kept = recording if recording is not None and await to_thread.run_sync(Path(recording).exists) else None
-    return replace(ended, spent=progress.purse.counted, seconds=time.monotonic() - began, recording=kept)
+    return replace(live.trial, spent=live.purse.counted, seconds=time.monotonic() - began, recording=kept)
 
 
-async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None) -> Ended:
-    given, agent_name, _ = name
+async def _run(plan: Plan, live: Live, recording: str | None) -> None:
+    given, agent_name, _ = live.trial.name
     builder = plan.builder(given)
     async with AsyncExitStack() as stack:
         tree = None if plan.workspace is None else await to_thread.run_sync(plan.workspace.worktree)
@@ -91,46 +90,34 @@ async def _run(plan: Plan, name: Name, progress: Progress, recording: str | None
             outcomes = agent.map(
                 lambda _: builder,
                 [given],
-                budget=progress.purse,
+                budget=live.purse,
                 timeout=plan.timeout,
                 idle_timeout=plan.idle_timeout,
             )
-            outcomes._follow(progress.begin)
+            outcomes._follow(live.begin)
             # Not `results()`, which is patient: when the trial is cancelled, its agent is closed.
             (outcome,) = [outcome async for outcome in outcomes]
-        changes = NO_CHANGES
         if plan.workspace is not None and tree is not None:
             changed = await to_thread.run_sync(lambda: tree.changes)
             changes = await to_thread.run_sync(plan.workspace.delivered, changed)
+            live.trial = replace(live.trial, changes=changes)
         if outcome.error is not None:
-            return replace(_failed(outcome.error), changes=changes)
-        result = to_jsonable_python(outcome.result)
-        ended = Ended(status="passed", result=result, changes=changes)
+            raise outcome.error
+        live.trial = replace(live.trial, status="passed", result=to_jsonable_python(outcome.result))
         check = plan.checker()
-        return ended if check is None else await _checked(check, plan.value(given), ended, folder, progress)
-
-
-async def _checked(check: Check, given: JsonValue, ended: Ended, folder: Path, progress: Progress) -> Ended:
-    progress.check()
-    try:
+        if check is None:
+            return
+        live.phase, live.run = "checking", None
         verdict = await run_check(
             check,
-            input=given,
-            result=ended.result,
+            input=plan.value(given),
+            result=live.trial.result,
             folder=folder,
-            changes=ended.changes,
-            budget=progress.purse,
+            changes=live.trial.changes,
+            budget=live.purse,
         )
-    except Exception as exc:  # the result is there, but not what it is worth
-        failed = _failed(exc)
-        return replace(ended, status=failed.status, error=failed.error)
-    status = "passed" if verdict.passed else "failed"
-    return replace(ended, status=status, score=verdict.score, detail=verdict.detail)
-
-
-def _failed(exc: Exception) -> Ended:
-    # What the budget has stopped may run again, with a larger one.
-    return Ended(status="cancelled" if isinstance(exc, BudgetExceeded) else "error", error=words_of(exc))
+        status = "passed" if verdict.passed else "failed"
+        live.trial = replace(live.trial, status=status, score=verdict.score, detail=verdict.detail)
 
 
 def words_of(exc: Exception) -> str:

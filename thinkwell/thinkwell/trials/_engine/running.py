@@ -29,6 +29,7 @@ from thinkwell.trials._engine.process import run_worker
 from thinkwell.trials._engine.settings import Settings
 from thinkwell.trials._engine.store import Store
 from thinkwell.trials._errors import StoreError
+from thinkwell.trials._report import Report
 
 if TYPE_CHECKING:
     import os
@@ -63,8 +64,8 @@ async def run_plan(
     rerun_errors: bool = False,
     recordings: str | os.PathLike[str] | None = None,
     on_change: Callable[[Sequence[Trial]], object] = lambda _: None,
-) -> list[Trial]:
-    """Run the trials of a plan that have not ended, and return all of them, in the plan's order.
+) -> Report:
+    """Run the trials of a plan that have not ended, and return the report of all, in the plan's order.
 
     Cancelling this cancels the trials; if the program dies, they stay as they are.
 
@@ -86,17 +87,13 @@ async def run_plan(
         await to_thread.run_sync(plan.find_agents)
     folder = await to_thread.run_sync(_recordings, recordings)
     with _opened(store) as kept, owned(kept, "owner"):
-        settings = Settings(
-            store=kept.address,
-            agents=plan.agents,
-            limit=plan.limit,
-            recordings=folder,
-            path=_module_path(),
-        )
         run = _Run(kept, plan, on_change)
         await to_thread.run_sync(run.save, ("cancelled", "error") if rerun_errors else ("cancelled",))
+        settings = Settings(
+            store=kept.address, agents=plan.agents, limit=plan.limit, recordings=folder, path=_path()
+        )
         try:
-            return await run.go(settings if worker else None)
+            return Report(await run.go(settings if worker else None))
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(kept.cancel, run.id, "cancelled")
@@ -120,7 +117,7 @@ def kept_trials(plan: Plan, store: str | os.PathLike[str]) -> list[Trial]:
         return kept.trials(plan_id(plan), whole=False)
 
 
-def _module_path() -> tuple[str, ...]:
+def _path() -> tuple[str, ...]:
     """Return where this program's modules are found."""
     return tuple(str(Path(entry).absolute()) for entry in sys.path)
 

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import sqlalchemy as sa
+from msgspec.structs import asdict
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from thinkwell.trials._changes import NO_CHANGES, Changes
 from thinkwell.trials._engine import tables as t
-from thinkwell.trials._engine.values import Attempt, Ended, Name, Running, WorkerRow
+from thinkwell.trials._engine.values import Attempt, Name, WorkerRow
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._trial import Spent, Status, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Sequence
-
 
 __all__ = ("MAX_ATTEMPTS", "LeaseLost", "Store", "shown")
 
@@ -88,15 +87,14 @@ class Store:
             newer = t.plans.update().where(t.plans.c.id == plan)
             if not tx.execute(newer.values(body=body, revision=t.plans.c.revision + 1)).rowcount:
                 tx.execute(t.plans.insert().values(id=plan, body=body, revision=1))
-            of_plan = t.trials.c.plan == plan
-            found = tx.execute(sa.select(*_NAME, t.trials.c.status).where(of_plan))
+            found = tx.execute(sa.select(*_NAME, t.trials.c.status).where(t.trials.c.plan == plan))
             known = {(row.input, row.agent, row.repeat): row.status for row in found}
-            new = [_new_row(plan, name) for name in names if name not in known]
+            new = [_key(plan, name) for name in names if name not in known]
             if new:
                 tx.execute(t.trials.insert(), new)
             for name in names:  # others are of inputs, agents and repeats that the plan no longer has
                 if known.get(name) in again:
-                    waiting = t.trials.update().where(*_is(plan, name))
+                    waiting = t.trials.update().where(*_is(t.trials, plan, name))
                     tx.execute(waiting.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
 
     def cancel(self, plan: str, why: str) -> None:
@@ -105,15 +103,12 @@ class Store:
         with self._working("written") as tx:
             tx.execute(open_ones.values(status="cancelled", error=why, phase=""))
 
-    def revision(self, plan: str) -> int | None:
-        """Return how often a plan was saved; ``None``: there is none."""
+    def plan(self, plan: str, known: int | None) -> tuple[int, str] | None:
+        """Return the newest revision of a plan, and the plan; ``None``: it is known, or there is none."""
+        newest = sa.select(t.plans.c.revision, t.plans.c.body).where(t.plans.c.id == plan)
         with self._working("read") as tx:
-            return tx.execute(sa.select(t.plans.c.revision).where(t.plans.c.id == plan)).scalar()
-
-    def body(self, plan: str) -> str:
-        """Return a plan; nothing where there is none."""
-        with self._working("read") as tx:
-            return tx.execute(sa.select(t.plans.c.body).where(t.plans.c.id == plan)).scalar() or ""
+            found = tx.execute(newest.where(t.plans.c.revision.is_distinct_from(known))).one_or_none()
+        return None if found is None else (found.revision, found.body)
 
     def trials(self, plan: str, *, whole: bool = True) -> list[Trial]:
         """Return the trials of a plan.
@@ -123,13 +118,11 @@ class Store:
             whole: Whether with their results and changes, which may be large.
         """
         columns = list(t.trials.c) if whole else t.SUMMARY
-        totals = sa.select(*_spent_sums(), t.attempts.c.input, t.attempts.c.agent, t.attempts.c.repeat)
-        totals = totals.where(t.attempts.c.plan == plan)
-        totals = totals.group_by(t.attempts.c.input, t.attempts.c.agent, t.attempts.c.repeat)
+        own = sa.and_(*(t.trials.c[name] == t.attempts.c[name] for name in t.KEY))
+        rows = sa.select(*columns, *_SPENT).outerjoin_from(t.trials, t.attempts, own)
         with self._working("read") as tx:
-            spent = {(row.input, row.agent, row.repeat): _spent_of(row) for row in tx.execute(totals)}
-            rows = tx.execute(sa.select(*columns).where(t.trials.c.plan == plan)).all()
-        return [_trial_of(row, spent.get((row.input, row.agent, row.repeat), Spent())) for row in rows]
+            found = tx.execute(rows.where(t.trials.c.plan == plan).group_by(*t.trials.primary_key)).all()
+        return [_trial_of(row) for row in found]
 
     def spent(self, plan: str, *, but: str | None = None) -> Spent:
         """Return what all attempts of a plan have spent, the lost ones included.
@@ -138,7 +131,7 @@ class Store:
             plan: Its id.
             but: A worker whose attempts do not count.
         """
-        sums = sa.select(*_spent_sums()).where(t.attempts.c.plan == plan)
+        sums = sa.select(*_SPENT).where(t.attempts.c.plan == plan)
         if but is not None:
             sums = sums.where(t.attempts.c.worker != but)
         with self._working("read") as tx:
@@ -161,13 +154,13 @@ class Store:
         """Note that these are in a queue."""
         with self._working("written") as tx:
             for plan, name, dispatch in trials:
-                where = (*_is(plan, name), t.trials.c.dispatch == dispatch)
+                where = (*_is(t.trials, plan, name), t.trials.c.dispatch == dispatch)
                 tx.execute(t.trials.update().where(*where).values(dispatched=True))
 
     def dispatch_again(self, plan: str, name: Name, dispatch: int) -> None:
         """Note that a trial is in no queue any more, though it has not ended."""
         with self._working("written") as tx:
-            where = (*_is(plan, name), _OPEN, t.trials.c.dispatch == dispatch)
+            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
             tx.execute(t.trials.update().where(*where).values(**_DISPATCH_AGAIN))
 
     # Attempts
@@ -182,7 +175,7 @@ class Store:
         with self._working("written") as tx:
             if not _alive(tx, worker):  # pragma: no cover - tested; which stopped worker gets here is chance
                 raise LeaseLost
-            where = (*_is(plan, name), _OPEN, t.trials.c.dispatch == dispatch)
+            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
             more = tx.execute(
                 t.trials.update()
                 .where(*where)
@@ -198,16 +191,18 @@ class Store:
                 )
                 return None
             attempt = Attempt(plan, name, more.attempt, worker)
-            tx.execute(
-                t.attempts.insert().values(**_attempt_key(attempt), worker=worker, tool_calls=0, tokens=0)
-            )
+            tx.execute(t.attempts.insert().values(number=attempt.number, worker=worker, **_key(plan, name)))
         return attempt
 
-    def note(self, running: Iterable[tuple[Attempt, Running]]) -> None:
-        """Note what attempts have come to so far, those that are the newest."""
+    def put(self, outcomes: Iterable[tuple[Attempt, Trial]]) -> None:
+        """Write what attempts have come to, those that are the newest and still wanted."""
         with self._working("written") as tx:
-            for attempt, now in running:
-                _change(tx, attempt, now.spent, phase=_text(now.phase))
+            for attempt, trial in outcomes:
+                newest = t.trials.update().where(*_newest(attempt))
+                if tx.execute(newest.values(**_columns(trial))).rowcount:
+                    of_attempt = _is(t.attempts, attempt.plan, attempt.name)
+                    spent = t.attempts.update().where(*of_attempt, t.attempts.c.number == attempt.number)
+                    tx.execute(spent.values(**asdict(trial.spent)))
 
     def unwanted(self, attempts: Iterable[Attempt]) -> list[Attempt]:
         """Return those attempts whose trial was cancelled, or that others have taken over."""
@@ -217,29 +212,6 @@ class Store:
                 for attempt in attempts
                 if not tx.execute(sa.select(sa.exists().where(*_newest(attempt)))).scalar()
             ]
-
-    def end(self, attempt: Attempt, ended: Ended) -> None:
-        """End a trial, if this attempt is the newest."""
-        with self._working("written") as tx:
-            _change(
-                tx,
-                attempt,
-                ended.spent,
-                status=ended.status,
-                phase="",
-                score=ended.score,
-                detail=_text(ended.detail),
-                seconds=ended.seconds,
-                error=None if ended.error is None else _text(ended.error),
-                result=_json(ended.result),
-                changes=_json(ended.changes) if ended.changes else None,
-                recording=ended.recording,
-            )
-
-    def give_back(self, attempt: Attempt, spent: Spent) -> None:
-        """Let a trial wait again, as its worker leaves, if the attempt is still wanted."""
-        with self._working("written") as tx:
-            _change(tx, attempt, spent, status="waiting", phase="")
 
     # Workers
 
@@ -329,6 +301,7 @@ class LeaseLost(Exception):  # noqa: N818 - the name says what happened
 
 
 _NAME: Final = (t.trials.c.input, t.trials.c.agent, t.trials.c.repeat)
+_SPENT: Final = [sa.func.sum(t.attempts.c[name]).label(name) for name in Spent.__struct_fields__]
 _OPEN: Final = t.trials.c.status.in_(("waiting", "running"))
 _DISPATCH_AGAIN: Final[dict[str, Any]] = {"dispatched": False, "dispatch": t.trials.c.dispatch + 1}
 
@@ -390,60 +363,23 @@ def _reason(exc: SQLAlchemyError, what: str) -> str:
     return f"it could not be {what} ({reason}); check that it runs, and start again: what has ended is kept"
 
 
-def _new_row(plan: str, name: Name) -> dict[str, Any]:
-    given, agent, repeat = name
-    return {
-        "plan": plan,
-        "input": given,
-        "agent": agent,
-        "repeat": repeat,
-        "status": "waiting",
-        "attempt": 0,
-        "dispatch": 0,
-        "dispatched": False,
-        "phase": "",
-        "detail": "",
-        "seconds": 0.0,
-    }
+def _key(plan: str, name: Name) -> dict[str, Any]:
+    return dict(zip(t.KEY, (plan, *name), strict=True))
 
 
-def _is(plan: str, name: Name) -> tuple[sa.ColumnElement[bool], ...]:
-    is_name = (column == value for column, value in zip(_NAME, name, strict=True))
-    return t.trials.c.plan == plan, *is_name
-
-
-def _attempt_key(attempt: Attempt) -> dict[str, Any]:
-    given, agent, repeat = attempt.name
-    return {
-        "plan": attempt.plan,
-        "input": given,
-        "agent": agent,
-        "repeat": repeat,
-        "number": attempt.number,
-    }
+def _is(table: sa.Table, plan: str, name: Name) -> list[sa.ColumnElement[bool]]:
+    return [table.c[column] == value for column, value in _key(plan, name).items()]
 
 
 def _newest(attempt: Attempt) -> tuple[sa.ColumnElement[bool], ...]:
     """Select a trial if this attempt is its newest, still wanted, and of a worker with a lease."""
     holds = sa.exists().where(t.workers.c.id == attempt.worker)
     running = t.trials.c.status == "running"
-    return (*_is(attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
-
-
-def _change(tx: sa.Connection, attempt: Attempt, spent: Spent, **values: Any) -> None:
-    """Change a trial, and what an attempt has spent, if the attempt is the newest."""
-    if tx.execute(t.trials.update().where(*_newest(attempt)).values(**values)).rowcount:
-        where = [t.attempts.c[name] == value for name, value in _attempt_key(attempt).items()]
-        counted = {"tool_calls": spent.tool_calls, "tokens": spent.tokens, "cost": spent.cost}
-        tx.execute(t.attempts.update().where(*where).values(**counted))
+    return (*_is(t.trials, attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
 
 
 def _alive(tx: sa.Connection, worker: str) -> bool:
     return bool(tx.execute(sa.select(sa.exists().where(t.workers.c.id == worker))).scalar())
-
-
-def _spent_sums() -> tuple[sa.ColumnElement[Any], ...]:
-    return tuple(sa.func.sum(t.attempts.c[name]).label(name) for name in ("tool_calls", "tokens", "cost"))
 
 
 def _spent_of(row: Any) -> Spent:
@@ -451,30 +387,22 @@ def _spent_of(row: Any) -> Spent:
     return Spent(tool_calls=int(row.tool_calls or 0), tokens=int(row.tokens or 0), cost=cost)
 
 
-def _trial_of(row: Any, spent: Spent) -> Trial:
+def _trial_of(row: Any) -> Trial:
     whole = row._mapping
-    result, changes = whole.get("result"), whole.get("changes")
-    return Trial(
-        input=row.input,
-        agent=row.agent,
-        repeat=row.repeat,
-        status=row.status,
-        phase=row.phase,
-        score=row.score,
-        detail=row.detail,
-        result=None if result is None else json.loads(result),
-        spent=spent,
-        seconds=row.seconds,
-        attempts=row.attempt,
-        error=row.error,
-        changes=NO_CHANGES if changes is None else msgspec.convert(json.loads(changes), Changes),
-        recording=row.recording,
-    )
+    found = {name: whole[name] for name in Trial.__struct_fields__ if whole.get(name) is not None}
+    found |= {name: json.loads(found[name]) for name in ("result", "changes") if name in found}
+    return msgspec.convert(found | {"attempts": row.attempt, "spent": asdict(_spent_of(row))}, Trial)
 
 
-def _json(value: object) -> str:
+def _columns(trial: Trial) -> dict[str, Any]:
+    columns = {column.name: getattr(trial, column.name) for column in t.OUTCOME}
+    columns |= {name: columns[name] and _text(columns[name]) for name in ("phase", "detail", "error")}
+    return columns | {"result": _json(trial.result), "changes": _json(trial.changes or None)}
+
+
+def _json(value: object) -> str | None:
     """Return a value as JSON in ASCII: a patch of a file that is no UTF-8 has lone surrogates."""
-    return json.dumps(msgspec.to_builtins(value))
+    return None if value is None else json.dumps(msgspec.to_builtins(value))
 
 
 def _text(text: str) -> str:

@@ -6,7 +6,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
-__all__ = ("SUMMARY", "attempts", "metadata", "plans", "trials", "versions", "workers")
+from thinkwell.trials._trial import Trial
+
+__all__ = ("KEY", "OUTCOME", "SUMMARY", "attempts", "metadata", "plans", "trials", "versions", "workers")
 
 metadata: Final = sa.MetaData()
 
@@ -29,20 +31,24 @@ trials: Final = sa.Table(
     sa.Column("input", sa.Text, primary_key=True),
     sa.Column("agent", sa.Text, primary_key=True),
     sa.Column("repeat", sa.Integer, primary_key=True),
-    sa.Column("status", sa.Text, nullable=False, index=True),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("dispatch", sa.Integer, nullable=False),
-    sa.Column("dispatched", sa.Boolean, nullable=False),
-    sa.Column("phase", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False, index=True, default="waiting"),
+    sa.Column("attempt", sa.Integer, nullable=False, default=0),
+    sa.Column("dispatch", sa.Integer, nullable=False, default=0),
+    sa.Column("dispatched", sa.Boolean, nullable=False, default=False),
+    sa.Column("phase", sa.Text, nullable=False, default=""),
     sa.Column("score", sa.Float),
-    sa.Column("detail", sa.Text, nullable=False),
-    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False, default=""),
+    sa.Column("seconds", sa.Float, nullable=False, default=0.0),
     sa.Column("error", sa.Text),
     sa.Column("result", sa.Text),
     sa.Column("changes", sa.Text),
     sa.Column("recording", sa.Text),
 )
+KEY: Final = tuple(trials.primary_key.columns.keys())
 SUMMARY: Final = [column for column in trials.c if column.name not in ("result", "changes")]
+OUTCOME: Final = [
+    column for column in trials.c if column.name in Trial.__struct_fields__ and not column.primary_key
+]
 
 attempts: Final = sa.Table(
     "thinkwell_attempts",
@@ -53,8 +59,8 @@ attempts: Final = sa.Table(
     sa.Column("repeat", sa.Integer, primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("worker", sa.Text, nullable=False),
-    sa.Column("tool_calls", sa.Integer, nullable=False),
-    sa.Column("tokens", sa.BigInteger, nullable=False),
+    sa.Column("tool_calls", sa.Integer, nullable=False, default=0),
+    sa.Column("tokens", sa.BigInteger, nullable=False, default=0),
     sa.Column("cost", sa.Float),
 )
 

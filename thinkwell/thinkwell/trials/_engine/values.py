@@ -1,15 +1,12 @@
-"""Values of the store: attempts, their outcomes, and workers."""
+"""Values of the store: attempts, and workers."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from thinkwell.trials._changes import NO_CHANGES, Changes
-from thinkwell.trials._trial import Spent, Status
-
-__all__ = ("Attempt", "Ended", "Name", "Running", "WorkerRow")
+__all__ = ("Attempt", "Name", "WorkerRow")
 
 Name: TypeAlias = tuple[str, str, int]
 """What names a trial in a plan: input, agent, and the number of the repeat."""
@@ -22,27 +19,6 @@ class Attempt(Struct, frozen=True):
     name: Name
     number: int
     worker: str
-
-
-class Running(Struct, frozen=True, kw_only=True):
-    """What an attempt has come to so far."""
-
-    phase: str = ""
-    spent: Spent = Spent()
-
-
-class Ended(Struct, frozen=True, kw_only=True):
-    """What an attempt has come to at its end."""
-
-    status: Status
-    spent: Spent = Spent()
-    seconds: float = 0.0
-    score: float | None = None
-    detail: str = ""
-    error: str | None = None
-    result: Any = None
-    changes: Changes = NO_CHANGES
-    recording: str | None = None
 
 
 class WorkerRow(Struct, frozen=True, kw_only=True):

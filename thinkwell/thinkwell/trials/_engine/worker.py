@@ -27,23 +27,23 @@ from anyio import to_thread
 from thinkwell import open_agent
 from thinkwell._terminal.ctrl_c import signal_received
 from thinkwell.errors import BudgetExceeded
-from thinkwell.trials._engine.attempt import Progress, run_attempt, words_of
+from thinkwell.trials._engine.attempt import Live, run_attempt, words_of
 from thinkwell.trials._engine.lease import Lease, bury, owned
 from thinkwell.trials._engine.settings import LEAVE, LOST, NO_STORE, Ready, Settings
 from thinkwell.trials._engine.store import Store
-from thinkwell.trials._engine.values import Attempt, Running
+from thinkwell.trials._engine.values import Attempt
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._open_agents import kill_all, killable
 from thinkwell.trials._plan import Plan
-from thinkwell.trials._purse import Purse, unlimited
-from thinkwell.trials._trial import Spent
+from thinkwell.trials._purse import unlimited
+from thinkwell.trials._trial import Spent, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from thinkwell import Budget
     from thinkwell.trials._engine.dispatcher import Dispatcher
-    from thinkwell.trials._engine.values import Ended, Name
+    from thinkwell.trials._engine.values import Name
 
 T = TypeVar("T")
 
@@ -65,19 +65,10 @@ PREDECESSOR: Final = 10.0
 NOTHING: Final = Spent()
 
 
-class _Live:
-    """An attempt that goes on."""
-
-    def __init__(self, scope: anyio.CancelScope, total: Budget) -> None:
-        self.scope = scope
-        self.progress = Progress(Purse(total))
-        self.noted = Running()
-
-
 class _Kept:
     """A plan, with what may still be spent on it."""
 
-    def __init__(self, revision: int | None, plan: Plan) -> None:
+    def __init__(self, revision: int, plan: Plan) -> None:
         self.revision = revision
         self.plan = plan
         self.total: Budget = unlimited() if plan.budget is None else plan.budget.budget()
@@ -121,7 +112,8 @@ class _Worker:
         self._store = store
         self._portal = portal
         self._slots = anyio.CapacityLimiter(settings.limit)
-        self._live = dict[Attempt, _Live]()
+        self._live = dict[Attempt, Live]()
+        self._noted = dict[Attempt, Trial]()
         self._plans = dict[str, _Kept]()
         self._mutex = threading.Lock()
         """For the plans, of which each has one budget."""
@@ -153,14 +145,16 @@ class _Worker:
                 dispatcher.revive()
             dispatcher.dispatch()
 
-    def _write(self, changed: list[tuple[Attempt, Running]], live: list[Attempt]) -> list[Attempt]:
-        """Note what has changed; return the attempts that are no longer wanted."""
+    def _write(self, now: dict[Attempt, Trial]) -> list[Attempt]:
+        """Note what attempts have come to so far; return those that are no longer wanted."""
+        changed = [(attempt, trial) for attempt, trial in now.items() if trial != self._noted.get(attempt)]
         if changed:
-            self._store.note(changed)
-        for plan in {attempt.plan for attempt in live}:
+            self._store.put(changed)
+        self._noted = now
+        for plan in {attempt.plan for attempt in now}:
             with self._mutex:
                 self._settle(plan, self._plans[plan])
-        return self._store.unwanted(live)
+        return self._store.unwanted(now)
 
     def _begin(self, plan: str, name: Name, dispatch: int) -> tuple[Attempt, _Kept] | None:
         """Begin an attempt; ``None`` where the trial has ended, or may not begin."""
@@ -179,10 +173,11 @@ class _Worker:
 
     def _keep(self, plan: str) -> _Kept:
         """Read a plan, unless its newest revision is known."""
-        revision = self._store.revision(plan)
         kept = self._plans.get(plan)
-        if kept is None or kept.revision != revision:
-            kept = _Kept(revision, msgspec.json.decode(self._store.body(plan), type=Plan))
+        newer = self._store.plan(plan, None if kept is None else kept.revision)
+        if newer is not None or kept is None:
+            revision, body = newer or (0, "")
+            kept = _Kept(revision, msgspec.json.decode(body, type=Plan))
             kept.charge(self._store.spent(plan))
             kept.elsewhere = self._store.spent(plan, but=self.id)
             self._plans[plan] = kept
@@ -193,10 +188,12 @@ class _Worker:
         before, kept.elsewhere = kept.elsewhere, self._store.spent(plan, but=self.id)
         kept.charge(kept.elsewhere, before)
 
-    def _end(self, attempt: Attempt, ended: Ended) -> None:
-        self._store.end(attempt, ended)
+    def _end(self, attempt: Attempt, ended: Trial) -> bool:
+        """Write what an attempt has come to; return whether this worker still has its lease."""
+        self._store.put([(attempt, ended)])
         if ended.status == "cancelled":
             self._store.cancel(attempt.plan, ended.error or "cancelled")
+        return any(worker.id == self.id for worker in self._store.workers())
 
     # In the event loop
 
@@ -236,14 +233,10 @@ class _Worker:
 
     async def _note(self) -> None:
         """Note what attempts have come to so far, and end those that are no longer wanted."""
-        live = list(self._live.items())
-        now = [(attempt, each, each.progress.now()) for attempt, each in live]
-        changed = [(attempt, new) for attempt, each, new in now if new != each.noted]
-        for attempt in await to_thread.run_sync(self._write, changed, [attempt for attempt, _ in live]):
+        now = {attempt: live.now() for attempt, live in self._live.items()}
+        for attempt in await to_thread.run_sync(self._write, now):
             if attempt in self._live:
                 self._live[attempt].scope.cancel()
-        for _, each, new in now:
-            each.noted = new
 
     async def _trial(self, plan: str, name: Name, dispatch: int) -> None:
         async with self._slots:
@@ -254,21 +247,15 @@ class _Worker:
                 await self._attempt(*begun)
 
     async def _attempt(self, attempt: Attempt, kept: _Kept) -> None:
-        scope = anyio.CancelScope()
-        self._live[attempt] = live = _Live(scope, kept.total)
-        ended: Ended | None = None
+        self._live[attempt] = live = Live(attempt.name, kept.total)
+        ended: Trial | None = None
         is_known = False
-        with scope:
+        with live.scope:
             if self.leaving:  # pragma: no cover - it was asked to meanwhile
-                scope.cancel()
-            recording = self._recording(attempt)
-            ended = await run_attempt(kept.plan, attempt.name, live.progress, recording)
+                live.scope.cancel()
+            ended = await run_attempt(kept.plan, live, self._recording(attempt))
         with anyio.CancelScope(shield=True):
-            if ended is not None:
-                await self._surely(partial(self._end, attempt, ended))
-            else:
-                await self._surely(lambda: self._store.give_back(attempt, live.progress.purse.counted))
-            is_known = any(each.id == self.id for each in await self._surely(self._store.workers))
+            is_known = await self._surely(partial(self._end, attempt, ended or live.given_back()))
         del self._live[attempt]
         if self.leaving:
             self.leave()
