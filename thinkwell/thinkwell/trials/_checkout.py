@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -34,7 +34,8 @@ class Taken(Struct, frozen=True, kw_only=True):
     """What of a repository is taken along."""
 
     ref: str | None = None
-    dirty: Literal["refuse", "copy"] = "refuse"
+    dirty: bool = False
+    """Whether changes that are not committed go with it; else they are refused."""
     untracked: bool = False
     ignored: bool = False
 
@@ -127,7 +128,7 @@ class Checkout:
             self._own("add", "--update")
             now = self._own("write-tree")
             files = {*self._names(self.commit, staged), *self._names(clean, now)}
-            if files and taken.dirty == "refuse":
+            if files and not taken.dirty:
                 raise DirtyTree(str(self._root), sorted(files))
             if taken.untracked or taken.ignored:
                 only = ("--exclude-standard", "--ignored")[: 1 + taken.ignored]

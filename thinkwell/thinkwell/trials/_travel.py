@@ -12,34 +12,31 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 import time
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 import msgspec
 from anyio import to_thread
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from thinkwell._core.exit import existing_folder
 from thinkwell._display.urls import without_password
 from thinkwell.agents import state_folder
 from thinkwell.trials._changes import Changes, Part, object_format
+from thinkwell.trials._checkout import Taken
 from thinkwell.trials._errors import PlanError
 from thinkwell.trials._git import Git
 from thinkwell.trials._remote_files import check_files, read_file, write_file
 from thinkwell.trials._worktree import OpenWorktree, Worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Generator
     from types import TracebackType
 
 __all__ = ("Parcel", "Place", "Repository", "pack")
-
-T = TypeVar("T")
 
 LARGEST: Final = 5_000_000
 """Most bytes of a repository or of changes in the store; what is larger needs a URL for files."""
@@ -53,24 +50,16 @@ FETCHES: Final = {"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
 """For git, where it fetches what the user has named."""
 
 
-class Place(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place"):
+class Place(Taken, frozen=True, kw_only=True, tag_field="kind", tag="place"):
     """A worktree of a repository on this machine, as data."""
 
     path: str
-    ref: str | None = None
-    dirty: bool = False
-    untracked: bool = False
-    ignored: bool = False
 
     def worktree(self) -> Worktree:
         """Return the worktree."""
-        return Worktree(
-            self.path,
-            ref=self.ref,
-            dirty="copy" if self.dirty else "refuse",
-            untracked=self.untracked,
-            ignored=self.ignored,
-        )
+        tree = Worktree(self.path)
+        tree._taken = self
+        return tree
 
     def alike(self) -> Place:
         """Return what is the same for all worktrees with the same content."""
@@ -275,23 +264,20 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
         return self._fetched(self._source) if isinstance(self._source, str) else self._packed(self._source)
 
     def _fetched(self, url: str) -> Parcel:
-        ref = self._ref or "HEAD"
         name = re.sub(r"\.git/?$|/$", "", url).replace(":", "/").rpartition("/")[2] or "repository"
-        if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", ref):
-            return Parcel(name=name, url=url, commit=ref, files=self._files)
-        found = Git(Path.cwd())("ls-remote", "--quiet", "--", url, ref, f"{ref}^{{}}", env=FETCHES)
-        commits = [line.split("\t")[0] for line in found.splitlines()]
-        if not commits:
-            raise PlanError(url, f"there is no branch or tag {ref!r}; see `git ls-remote {url}`")
-        return Parcel(name=name, url=url, commit=commits[-1], files=self._files)  # a tag's commit is last
+        commit = ref = self._ref or "HEAD"
+        if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", ref):
+            found = Git(Path.cwd())("ls-remote", "--quiet", "--", url, ref, f"{ref}^{{}}", env=FETCHES)
+            if not found:
+                raise PlanError(url, f"there is no branch or tag {ref!r}; see `git ls-remote {url}`")
+            commit = found.splitlines()[-1].split("\t")[0]  # a tag's commit is last
+        return Parcel(name=name, url=url, commit=commit, files=self._files)
 
     def _packed(self, worktree: Worktree) -> Parcel:
-        def read(tree: OpenWorktree) -> tuple[str, list[str], tuple[Packed, ...]]:
+        with _opened(worktree) as tree:
             name, *folder = tree.path.relative_to(tree._folder).parts
             parts = tree.changes._parts
-            return name, folder, tuple(_bundled(part, tree._folder / name / part.place) for part in parts)
-
-        name, folder, packed = _opened(worktree, read)
+            packed = tuple(_bundled(part, tree._folder / name / part.place) for part in parts)
         parcel = Parcel(
             name=name,
             folder="/".join(folder),
@@ -328,24 +314,17 @@ def pack(workspace: Worktree | Repository, *, travels: bool) -> Place | Parcel:
         return workspace.pack()
     if travels:
         return Repository(workspace).pack()
-    _opened(workspace, lambda _: None)  # what is wrong with it is wrong for each trial
-    taken = workspace._taken
-    return Place(
-        path=str(workspace._path.expanduser().resolve()),
-        ref=taken.ref,
-        dirty=taken.dirty == "copy",
-        untracked=taken.untracked,
-        ignored=taken.ignored,
-    )
+    with _opened(workspace):  # what is wrong with it is wrong for each trial
+        path = workspace._path.expanduser().resolve()
+    return Place(path=str(path), **asdict(workspace._taken))
 
 
-def _opened(worktree: Worktree, do: Callable[[OpenWorktree], T]) -> T:
-    """Open a worktree, and do something with it."""
-    source = Path(existing_folder(worktree._path.expanduser(), "Worktree(…)"))
-    tree = OpenWorktree(source, worktree._taken, threading.Event(), str)
+@contextmanager
+def _opened(worktree: Worktree) -> Generator[OpenWorktree]:
+    tree = OpenWorktree(worktree)
     try:
         tree._open()
-        return do(tree)
+        yield tree
     finally:
         tree._close()
 

@@ -30,11 +30,11 @@ __all__ = ("OpenWorktree", "Worktree")
 class OpenWorktree(os.PathLike[str]):
     """A worktree that is open, or was: what a `Worktree` gives in its block. It can be used as a path."""
 
-    def __init__(self, source: Path, taken: Taken, stop: threading.Event, home: Callable[[str], str]) -> None:
-        self._source = source
-        self._taken = taken
-        self._stop = stop
-        self._home = home
+    def __init__(self, worktree: Worktree) -> None:
+        self._source = Path(existing_folder(worktree._path.expanduser(), "Worktree(…)"))
+        self._taken = worktree._taken
+        self._home = worktree._home
+        self._stop = threading.Event()
         self._folder = Path(tempfile.gettempdir()).resolve() / _marks.new_name()
         self._checkouts: list[Checkout] = []
         self._changes: Changes | None = None
@@ -88,7 +88,7 @@ class OpenWorktree(os.PathLike[str]):
             if (root / path / ".git").exists():  # else it is empty there, too
                 inner = taken if taken.ref is None else replace(taken, ref=commit)
                 added = self._add(root / path, f"{place}{path}/", inner)
-                if added.commit != commit and taken.dirty == "refuse":
+                if added.commit != commit and not taken.dirty:
                     raise DirtyTree(str(root), [path])
         return checkout
 
@@ -161,7 +161,7 @@ class Worktree(AbstractAsyncContextManager[OpenWorktree]):
                 "Worktree(ref=…): what is not committed there does not go with it; leave one out"
             )
         self._path = Path(path)
-        self._taken = Taken(ref=ref, dirty=dirty, untracked=untracked, ignored=ignored)
+        self._taken = Taken(ref=ref, dirty=dirty == "copy", untracked=untracked, ignored=ignored)
         self._home: Callable[[str], str] = str
         """Returns the repository that changes name, for the folder of one."""
         self._tree: OpenWorktree | None = None
@@ -194,14 +194,12 @@ class Worktree(AbstractAsyncContextManager[OpenWorktree]):
         """
         if self._is_open:
             raise RuntimeError(f"{self!r} is open already; make another Worktree for another run")
-        source = Path(existing_folder(self._path.expanduser(), "Worktree(…)"))
-        stop = threading.Event()
-        tree = OpenWorktree(source, self._taken, stop, self._home)
+        tree = OpenWorktree(self)
         self._is_open = True
         try:
             await _in_thread(tree._open)
         except BaseException:  # asyncio's own cancellation, too: the thread goes on until it is stopped
-            stop.set()
+            tree._stop.set()
             self._is_open = False
             with anyio.CancelScope(shield=True):
                 await _in_thread(tree._close)
