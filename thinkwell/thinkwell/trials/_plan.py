@@ -80,6 +80,12 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     idle_timeout: float | None = None
     permissions: PermissionMode = "allow"
 
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for what, count in (("repeat", self.repeat), ("limit", self.limit)):
+            if type(count) is not int or count < 1:
+                raise ValueError(f"{what}={count!r:.100}: give a whole number, 1 or more")
+
     def trials(self) -> list[tuple[str, str, int]]:
         """Return the names of the trials: input, agent, and the number of the repeat."""
         keys = [given.key for given in self.inputs]
@@ -132,19 +138,15 @@ def make_plan(
     *,
     inputs: Iterable[object] | Mapping[str, object],
     agents: Iterable[str],
-    repeat: int = 1,
     workspace: Worktree | Repository | None = None,
     check: object = None,
-    limit: int = 4,
     budget: Budget | None = None,
-    timeout: float | None = None,
-    idle_timeout: float | None = None,
-    permissions: PermissionMode = "allow",
     travels: bool = False,
+    **options: Any,
 ) -> Plan:
     """Return the plan of a call of `trials`, whose arguments these are. This blocks, while git runs.
 
-    With `travels`, workers may be on other machines.
+    With `travels`, workers may be on other machines. The `options` are fields of the plan.
 
     Raises:
         WorktreeError: The workspace cannot be packed.
@@ -154,32 +156,14 @@ def make_plan(
     """
     check_guard()
     _check_types(task, workspace, check, budget)
-    names = _listed(agents, "agents")
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise TypeError(
-                f"agents={names!r:.200}: workers are other processes, and cannot get {name!r:.100}; give the "
-                "agent's name, as in `thinkwell agents`"
-            )
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"agents={names!r:.200}: give one or more, each once; repeat=2 runs each twice")
-    for what, count in (("repeat", repeat), ("limit", limit)):
-        if type(count) is not int or count < 1:
-            raise ValueError(f"{what}={count!r:.100}: give a whole number, 1 or more")
     return Plan(
-        task=task_data(cast("ThinkBuilder[object]", task))
-        if isinstance(task, ThinkBuilder)
-        else refer(task, "task"),
+        task=task_data(task) if isinstance(task, ThinkBuilder) else refer(task, "task"),
         inputs=_inputs(inputs),
-        agents=tuple(cast("list[str]", names)),
-        repeat=repeat,
+        agents=_agents(agents),
         workspace=None if workspace is None else pack(workspace, travels=travels),
         check=check if check is None or isinstance(check, Command | Judge) else refer(check, "check"),
-        limit=limit,
         budget=None if budget is None else _limits(budget),
-        timeout=timeout,
-        idle_timeout=idle_timeout,
-        permissions=permissions,
+        **options,
     )
 
 
@@ -201,17 +185,25 @@ def _listed(given: object, what: str) -> list[object]:
     return list(cast("Iterable[object]", given))
 
 
+def _agents(given: object) -> tuple[str, ...]:
+    names = _listed(given, "agents")
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise TypeError(
+                f"agents={names!r:.200}: workers are other processes, and cannot get {name!r:.100}; give the "
+                "agent's name, as in `thinkwell agents`"
+            )
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"agents={names!r:.200}: give one or more, each once; repeat=2 runs each twice")
+    return tuple(cast("list[str]", names))
+
+
 def _inputs(given: object) -> tuple[Input, ...]:
     if isinstance(given, Mapping):
-        pairs = [
-            Input(cast("JsonValue", value), str(key))
-            for key, value in cast("Mapping[object, object]", given).items()
-        ]
+        pairs = [Input(value, str(key)) for key, value in cast("Mapping[object, JsonValue]", given).items()]
     else:
-        pairs = [
-            value if isinstance(value, Input) else Input(cast("JsonValue", value))
-            for value in _listed(given, "inputs")
-        ]
+        values = cast("list[JsonValue | Input]", _listed(given, "inputs"))
+        pairs = [value if isinstance(value, Input) else Input(value) for value in values]
     inputs = tuple(_keyed(index, each) for index, each in enumerate(pairs))
     seen = dict[str, int]()
     for index, each in enumerate(inputs):

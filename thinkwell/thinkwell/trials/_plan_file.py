@@ -20,14 +20,14 @@ from thinkwell.permissions import PermissionMode  # noqa: TC001 - type of a fiel
 from thinkwell.trials._checks import Check, Command, Judge
 from thinkwell.trials._errors import PlanError, WorktreeError
 from thinkwell.trials._forecast import Forecast, forecast
-from thinkwell.trials._plan import Limits, make_plan
+from thinkwell.trials._plan import Limits, Plan, make_plan
 from thinkwell.trials._reference import Reference
 from thinkwell.trials._travel import Repository
 from thinkwell.trials._worktree import Worktree
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from thinkwell.trials._report import Report
     from thinkwell.trials._trial import Trial
@@ -101,20 +101,11 @@ class File(Section, frozen=True):
 class PlanFile:
     """Trials that are written down in a file: what `read_plan` returns."""
 
-    def __init__(self, source: Path, options: Mapping[str, Any], store: str, recordings: str | None) -> None:
+    def __init__(self, plan: Plan, store: str, recordings: str | None) -> None:
         self.store: str = store
         """A path of an SQLite file, or the URL of a PostgreSQL database."""
-        self._options = options
+        self._plan = plan
         self._recordings = recordings
-        travels = "://" in store
-        try:
-            self._plan = make_plan(**options, travels=travels)
-        except (TypeError, ValueError) as exc:
-            raise PlanError(str(source), str(exc)) from exc
-        except (OSError, WorktreeError) as exc:
-            raise PlanError(str(source), f"workspace: {exc}") from exc
-        if not travels:
-            self._plan.find_agents()
 
     async def run(
         self,
@@ -173,16 +164,17 @@ def read_plan(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | N
     source = Path(path)
     folder = source.absolute().parent
     try:
-        table = tomllib.loads(_text_of(source))
-        file = convert_settings(table, File, _unknown)
-        return PlanFile(
-            source,
-            _options(file, folder),
-            str(store) if store is not None else _store(file, folder, source),
-            None if file.recordings is None else str(path_from(folder, file.recordings)),
-        )
-    except ValueError as exc:  # tomllib's, too
+        file = convert_settings(tomllib.loads(_text_of(source)), File, _unknown)
+        kept = str(store) if store is not None else _store(file, folder, source)
+        recordings = None if file.recordings is None else str(path_from(folder, file.recordings))
+        plan = _plan(file, folder, travels="://" in kept)
+    except (TypeError, ValueError) as exc:  # tomllib's, too
         raise PlanError(str(source), str(exc)) from None
+    except (OSError, WorktreeError) as exc:
+        raise PlanError(str(source), f"workspace: {exc}") from exc
+    if "://" not in kept:
+        plan.find_agents()
+    return PlanFile(plan, kept, recordings)
 
 
 def _store(file: File, folder: Path, source: Path) -> str:
@@ -195,20 +187,21 @@ def _store(file: File, folder: Path, source: Path) -> str:
     return store if "://" in store else str(path_from(folder, store))
 
 
-def _options(file: File, folder: Path) -> dict[str, Any]:
-    return {
-        "task": _named("task", lambda: _task(file.task, folder)),
-        "inputs": _named("inputs", lambda: _inputs(file.inputs, folder)),
-        "agents": file.agents,
-        "repeat": file.repeat,
-        "limit": file.limit,
-        "timeout": file.timeout,
-        "idle_timeout": file.idle_timeout,
-        "permissions": file.permissions,
-        "workspace": _named("workspace", lambda: _workspace(file.workspace, folder)),
-        "check": _named("check", lambda: _check(file.check, folder)),
-        "budget": _named("budget", lambda: file.budget and file.budget.budget()),
-    }
+def _plan(file: File, folder: Path, *, travels: bool) -> Plan:
+    return make_plan(
+        _named("task", lambda: _task(file.task, folder)),
+        inputs=_named("inputs", lambda: _inputs(file.inputs, folder)),
+        agents=file.agents,
+        workspace=_named("workspace", lambda: _workspace(file.workspace, folder)),
+        check=_named("check", lambda: _check(file.check, folder)),
+        budget=_named("budget", lambda: None if file.budget is None else file.budget.budget()),
+        travels=travels,
+        repeat=file.repeat,
+        limit=file.limit,
+        timeout=file.timeout,
+        idle_timeout=file.idle_timeout,
+        permissions=file.permissions,
+    )
 
 
 def _named(key: str, make: Callable[[], T]) -> T:
@@ -242,7 +235,7 @@ def _task(given: str | TaskSection, folder: Path) -> ThinkBuilder[Any] | Callabl
     return builder if task.system is None else builder.system(task.system, fallback="prompt")
 
 
-def _inputs(given: object, folder: Path) -> object:
+def _inputs(given: list[Any] | dict[str, Any] | str, folder: Path) -> Any:
     if not isinstance(given, str):
         return given
     text = _text_of(path := path_from(folder, given))
