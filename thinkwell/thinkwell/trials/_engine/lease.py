@@ -76,40 +76,34 @@ class Lease:
         heard = calm = time.monotonic()
         while not self._stop.wait(BEAT):
             try:
-                if not self._beat():
+                connection = self._connection or self._lock()
+                with connection.begin():
+                    alive = self._store.beat(connection, self._worker)
+                if not alive:
                     self._lost("others have taken over its trials, as it gave no sign of life")
                     return
                 heard = time.monotonic()
             except SQLAlchemyError:
                 self.settled.clear()
                 calm = time.monotonic() + self._seconds / 2
-                self._drop()
+                if self._connection is not None:
+                    with suppress(SQLAlchemyError):
+                        self._connection.invalidate()
+                        self._connection.close()
+                    self._connection = None
             if time.monotonic() - heard > self._seconds:
                 self._lost("the store has not answered")
                 return
             if time.monotonic() > calm:
                 self.settled.set()
 
-    def _beat(self) -> bool:
-        if self._connection is None:
-            self._lock()
-        assert self._connection is not None
-        with self._connection.begin():
-            return self._store.beat(self._connection, self._worker)
-
-    def _lock(self) -> None:
+    def _lock(self) -> sa.Connection:
         """Open the connection that holds the lock as long as it lives."""
         self._connection = connection = self._store.engine.connect()
         if not self._store.embedded:
             with connection.begin():
                 connection.execute(sa.select(sa.func.pg_advisory_lock(_key(self._worker))))
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            with suppress(SQLAlchemyError):
-                self._connection.invalidate()
-                self._connection.close()
-            self._connection = None
+        return connection
 
 
 def bury(store: Store, own: str) -> set[str]:

@@ -39,7 +39,7 @@ from thinkwell.trials._purse import unlimited
 from thinkwell.trials._trial import Spent, Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Collection
 
     from thinkwell import Budget
     from thinkwell.trials._engine.dispatcher import Dispatcher
@@ -103,11 +103,11 @@ class _Worker:
 
     def __init__(self, settings: Settings, store: Store, portal: anyio.from_thread.BlockingPortal) -> None:
         self.id: Final = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self.lease: Final = Lease(store, self.id, self._lost, settings.lease)
         self.exit_code = 0
-        self.probing: Final = anyio.CancelScope()
+        self._lease = Lease(store, self.id, self._lost, settings.lease)
+        self._leaving = False
+        self._probing = anyio.CancelScope()
         """Around the time in which it finds out which agents can be run here."""
-        self.leaving = False
         self._settings = settings
         self._store = store
         self._portal = portal
@@ -119,11 +119,6 @@ class _Worker:
         """For the plans, of which each has one budget."""
         self._over = anyio.Event()
 
-    @property
-    def idle(self) -> bool:
-        """Whether no attempt goes on."""
-        return not self._live
-
     # From other threads
 
     def run(self, plan: str, name: Name, dispatch: int) -> None:
@@ -133,14 +128,32 @@ class _Worker:
         except BaseException:  # the worker leaves: another one goes on with what DBOS takes for running
             threading.Event().wait()
 
+    def leave_at_end_of_input(self) -> None:
+        """Leave when the program that has started this process says so, or dies. This blocks until then."""
+        asked = bool(sys.stdin.buffer.readline())
+        if not asked and not self._live:
+            _end(0)  # without having waited until DBOS is imported
+        _later(LEAVE if asked else ORPHANED, _end, 1)
+        self._portal.start_task_soon(partial(self.leave, hurried=not asked))
+
     def _lost(self, why: str) -> None:
         _later(LEAVE, _end, LOST)
         print(f"{self._store}: {why}", file=sys.stderr, flush=True)  # noqa: T201
         self._portal.start_task_soon(self.leave, LOST)
 
+    def _launch(self, agents: Collection[str]) -> Dispatcher:
+        """Take the lease, and begin to take the trials of some agents."""
+        from thinkwell.trials._engine.dispatcher import Dispatcher  # imports DBOS
+
+        dispatcher = Dispatcher(self._store, self.id, self.run)
+        self._lease.take(agents, platform.node())
+        with self._store.translated("written"):
+            dispatcher.launch(agents, self._settings.limit, self._settings.paces)
+        return dispatcher
+
     def _sweep(self, dispatcher: Dispatcher) -> None:
         with self._store.translated("used"):  # DBOS uses it, too
-            if self.lease.settled.is_set():
+            if self._lease.settled.is_set():
                 dispatcher.take_over(bury(self._store, self.id))
                 dispatcher.revive()
             dispatcher.dispatch()
@@ -206,22 +219,49 @@ class _Worker:
         """
         if hurried:
             _later(ORPHANED / 2, kill_all)
-        if not self.leaving:
-            self.leaving = True
+        if not self._leaving:
+            self._leaving = True
             self.exit_code = exit_code
-            self.probing.cancel()
+            self._probing.cancel()
             for each in self._live.values():
                 each.scope.cancel()
         if not self._live:
             self._over.set()
 
-    async def serve(self, dispatcher: Dispatcher) -> None:
-        """Work until it is time to leave."""
+    async def work(self) -> None:
+        """Run trials until it is time to leave."""
+        ready = await self._ready()
+        if self._leaving:
+            return
+        if not ready.agents:
+            _say(ready)
+            return
+        dispatcher = await to_thread.run_sync(self._launch, ready.agents)
+        _say(ready)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._every, TICK, self._note)
             tasks.start_soon(self._every, SWEEP, lambda: to_thread.run_sync(self._sweep, dispatcher))
             await self._over.wait()
             tasks.cancel_scope.cancel()
+        await to_thread.run_sync(self._lease.end)
+
+    async def _ready(self) -> Ready:
+        """Find out which agents can be run here: those that start, and open a session."""
+        refused = dict[str, str]()
+
+        async def probe(agent: str) -> None:
+            try:
+                async with killable(open_agent(agent)) as opened, opened.session():
+                    pass
+            except Exception as exc:  # whatever it is, this agent cannot be run here
+                refused[agent] = words_of(exc)
+
+        with self._probing:
+            async with anyio.create_task_group() as tasks:
+                for agent in self._settings.agents if self._settings.probe else ():
+                    tasks.start_soon(probe, agent)
+        agents = tuple(agent for agent in self._settings.agents if agent not in refused)
+        return Ready(worker=self.id, agents=agents, refused=refused)
 
     async def _every(self, seconds: float, do: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -240,7 +280,7 @@ class _Worker:
 
     async def _trial(self, plan: str, name: Name, dispatch: int) -> None:
         async with self._slots:
-            if self.leaving:
+            if self._leaving:
                 await anyio.sleep_forever()
             begun = await self._surely(lambda: self._begin(plan, name, dispatch))
             if begun is not None:
@@ -251,15 +291,15 @@ class _Worker:
         ended: Trial | None = None
         is_known = False
         with live.scope:
-            if self.leaving:  # pragma: no cover - it was asked to meanwhile
+            if self._leaving:  # pragma: no cover - it was asked to meanwhile
                 live.scope.cancel()
             ended = await run_attempt(kept.plan, live, self._recording(attempt))
         with anyio.CancelScope(shield=True):
             is_known = await self._surely(partial(self._end, attempt, ended or live.given_back()))
         del self._live[attempt]
-        if self.leaving:
+        if self._leaving:
             self.leave()
-        if self.leaving or not is_known:
+        if self._leaving or not is_known:
             await anyio.sleep_forever()  # DBOS must not take it for done: others go on with it
 
     async def _surely(self, do: Callable[[], T]) -> T:
@@ -268,7 +308,7 @@ class _Worker:
             try:
                 return await to_thread.run_sync(do)
             except StoreError as exc:
-                if self.leaving and self.exit_code == LOST:
+                if self._leaving and self.exit_code == LOST:
                     raise
                 print(exc, file=sys.stderr, flush=True)  # noqa: T201
                 await anyio.sleep(RETRY)
@@ -278,26 +318,6 @@ class _Worker:
             return None
         digest = hashlib.sha256(msgspec.json.encode((attempt.plan, attempt.name))).hexdigest()[:16]
         return str(Path(self._settings.recordings) / f"{digest}-{attempt.number}.ndjson")
-
-
-async def _ready(settings: Settings, worker: _Worker) -> Ready:
-    """Find out which agents can be run here: those that start, and open a session."""
-    refused = dict[str, str]()
-
-    async def probe(agent: str) -> None:
-        try:
-            async with killable(open_agent(agent)) as opened, opened.session():
-                pass
-        except Exception as exc:  # whatever it is, this agent cannot be run here
-            refused[agent] = words_of(exc)
-
-    if settings.probe:
-        with worker.probing:
-            async with anyio.create_task_group() as tasks:
-                for agent in settings.agents:
-                    tasks.start_soon(probe, agent)
-    agents = tuple(agent for agent in settings.agents if agent not in refused)
-    return Ready(worker=worker.id, agents=agents, refused=refused)
 
 
 async def _main(settings: Settings) -> NoReturn:
@@ -311,49 +331,17 @@ async def _main(settings: Settings) -> NoReturn:
                 _later(LEAVE, _end, 1)
                 worker.leave()
 
-            _leave_on_end_of_input(portal, worker)
+            threading.Thread(target=worker.leave_at_end_of_input, daemon=True).start()
             # Not with the event loop, which has no signals on Windows.
             with signal_received(signal.SIGTERM, asked), signal_received(signal.SIGINT, asked):
-                await _work(settings, store, worker)
+                await worker.work()
             await portal.stop(cancel_remaining=True)  # trials that wait for their turn
             exit_code = worker.exit_code
     _end(exit_code)
 
 
-async def _work(settings: Settings, store: Store, worker: _Worker) -> None:
-    ready = await _ready(settings, worker)
-    if worker.leaving:
-        return
-    if not ready.agents:
-        _say(ready)
-        return
-    from thinkwell.trials._engine.dispatcher import Dispatcher  # imports DBOS
-
-    dispatcher = await to_thread.run_sync(Dispatcher, store, worker.id, worker.run)
-    await to_thread.run_sync(worker.lease.take, ready.agents, platform.node())
-    launch = partial(dispatcher.launch, ready.agents, settings.limit, settings.paces)
-    with store.translated("written"):
-        await to_thread.run_sync(launch)
-    _say(ready)
-    await worker.serve(dispatcher)
-    await to_thread.run_sync(worker.lease.end)
-
-
 def _say(ready: Ready) -> None:
     print(msgspec.json.encode(ready).decode(), flush=True)  # noqa: T201
-
-
-def _leave_on_end_of_input(portal: anyio.from_thread.BlockingPortal, worker: _Worker) -> None:
-    """Leave when the program that has started this process says so, or dies."""
-
-    def wait() -> None:
-        asked = bool(sys.stdin.buffer.readline())
-        if not asked and worker.idle:
-            _end(0)  # without having waited until DBOS is imported
-        _later(LEAVE if asked else ORPHANED, _end, 1)
-        portal.start_task_soon(partial(worker.leave, hurried=not asked))
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _later(seconds: float, do: Callable[..., object], *args: object) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec import Struct
 
 from thinkwell import replay
 from thinkwell._display.tools import whole_output
@@ -19,7 +18,7 @@ from thinkwell._recording import _records as rec
 from thinkwell._recording._reading import read_recording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from thinkwell.events import JsonValue
     from thinkwell.view import RunView, ToolView
@@ -44,16 +43,20 @@ async def trajectory(path: str, extra: dict[str, JsonValue]) -> dict[str, JsonVa
     await stream.wait()
     view = stream.view
     recording = read_recording(path)
-    header, records = recording.header, recording.records
-    begun = next(record for record in records if isinstance(record, rec.RunBegun))
-    info = next((said.result.agent_info for said in _messages(records, rec.Received, _Initialized)), _Info())
-    prompts = [
-        "\n".join(block.text for block in sent.params.prompt if block.type == "text")
-        for sent in _messages(records, rec.Sent, _Prompt)
-        if sent.params.session_id == view.session_id
-    ]
+    header = recording.header
+    begun = next(record for record in recording.records if isinstance(record, rec.RunBegun))
+    version, prompts = "unknown", list[str]()
+    for record in recording.records:
+        match record:
+            case rec.Received(message={"result": {"agentInfo": {"version": str(said)}}}):
+                version = said
+            case rec.Sent(message={"params": {"sessionId": view.session_id, "prompt": [*blocks]}}):
+                texts = [each for each in blocks if isinstance(each, dict) and each.get("type") == "text"]
+                prompts.append("\n".join(str(each.get("text")) for each in texts))
+            case _:
+                pass
     start = datetime.fromisoformat(header.time) + timedelta(seconds=begun.at)
-    steps = _Steps(view, prompts, lambda at: _time(start, at)).all
+    steps = _Steps(view, prompts, start).all
     return _without_none(
         {
             "schema_version": VERSION,
@@ -61,7 +64,7 @@ async def trajectory(path: str, extra: dict[str, JsonValue]) -> dict[str, JsonVa
             "agent": _without_none(
                 {
                     "name": view.agent or header.agent,
-                    "version": info.version,
+                    "version": version,
                     "model_name": view.model,
                 }
             ),
@@ -78,9 +81,9 @@ class _Steps:
     A step of the agent ends where it speaks or thinks after it has called tools.
     """
 
-    def __init__(self, view: RunView, prompts: Sequence[str], time: Callable[[float], str]) -> None:
+    def __init__(self, view: RunView, prompts: Sequence[str], start: datetime) -> None:
         self.all: list[dict[str, JsonValue]] = []
-        self._time = time
+        self._start = start
         waiting = list(prompts)
         for item in view.timeline:
             match item.kind:
@@ -97,7 +100,8 @@ class _Steps:
                     self._call(view.tools[item.id or ""], item.at)
 
     def _add(self, source: str, at: float) -> dict[str, Any]:
-        step = {"step_id": len(self.all) + 1, "timestamp": self._time(at), "source": source, "message": ""}
+        time = (self._start + timedelta(seconds=at)).isoformat()
+        step = {"step_id": len(self.all) + 1, "timestamp": time, "source": source, "message": ""}
         self.all.append(step)
         return step
 
@@ -130,49 +134,6 @@ class _Steps:
         observation["results"].append({"source_call_id": tool.id, "content": whole_output(tool)})
 
 
-class _Info(Struct):
-    version: str = "unknown"
-
-
-class _Result(Struct, rename="camel"):
-    agent_info: _Info
-
-
-class _Initialized(Struct):
-    """The answer to ``initialize``."""
-
-    result: _Result
-
-
-class _Block(Struct):
-    type: str
-    text: str = ""
-
-
-class _Params(Struct, rename="camel"):
-    session_id: str
-    prompt: list[_Block]
-
-
-class _Prompt(Struct):
-    """A request ``session/prompt``."""
-
-    params: _Params
-
-
-T = TypeVar("T")
-
-
-def _messages(
-    records: Sequence[rec.Record], kind: type[rec.Sent | rec.Received], as_: type[T]
-) -> Iterator[T]:
-    """Yield the messages of one direction that have a form."""
-    for record in records:
-        if isinstance(record, kind):
-            with suppress(msgspec.ValidationError):
-                yield msgspec.convert(record.message, as_)
-
-
 def _metrics(view: RunView, steps: int) -> dict[str, JsonValue]:
     tokens, usage = view.tokens, view.usage
     cost = usage.cost if usage is not None else None
@@ -185,10 +146,6 @@ def _metrics(view: RunView, steps: int) -> dict[str, JsonValue]:
             "total_steps": steps,
         }
     )
-
-
-def _time(start: datetime, at: float) -> str:
-    return (start + timedelta(seconds=at)).isoformat()
 
 
 def _without_none(fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
