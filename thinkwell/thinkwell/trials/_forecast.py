@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from thinkwell._display.numbers import plural
 from thinkwell.trials._plan import Limits
 from thinkwell.trials._trial import Spent
 
@@ -52,7 +53,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         done = f" {self.ended} of {self.trials} have ended." if self.ended else ""
-        told = [f"{_counted(self.waiting, 'trial')} would run, {self.at_once} at a time.{done}"]
+        told = [f"{plural(self.waiting, 'trial')} would run, {self.at_once} at a time.{done}"]
         if self.waiting:
             told.append(_limits(self))
             if self.budget is not None:
@@ -105,13 +106,9 @@ def _limits(of: Forecast) -> str:
 
 
 def _excess(of: Forecast) -> str:
-    most = _counted(min(of.at_once, of.waiting), "trial")
+    most = plural(min(of.at_once, of.waiting), "trial")
     about = "" if of.overshoot is None else f", about {of.overshoot:,.2f} USD at the dearest so far"
     return (
         "Agents report what they use late, some at the end of a turn: a limit may be exceeded by what "
         f"{most} had not reported{about}. Each crash may add as much."
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

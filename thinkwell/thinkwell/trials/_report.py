@@ -106,9 +106,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return the trials as JSON, as `json_schema` describes it."""
-        rows = [
-            Row(**{name: getattr(trial, name) for name in Row.__struct_fields__}) for trial in self.trials
-        ]
+        rows = msgspec.convert(self.trials, list[Row], from_attributes=True)
         return msgspec.json.encode(Document(version=VERSION, trials=rows)).decode()
 
     @staticmethod

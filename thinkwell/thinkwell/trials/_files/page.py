@@ -22,16 +22,15 @@ from thinkwell.trials._files.style import PAGE_STYLE
 from thinkwell.trials._files.words import money, spent_words, total_cost, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from thinkwell._display.items.nodes import Node
+    from thinkwell.events import JsonValue
     from thinkwell.trials._statistics import AgentSummary, Estimate
     from thinkwell.trials._trial import Status, Trial
 
-    _ByInput: TypeAlias = Mapping[str, Sequence[Trial]]
-    _Numbers: TypeAlias = Mapping[tuple[str, str, int], int]
-    _Addresses: TypeAlias = Mapping[tuple[str, str, int], str]
+    _ByInput: TypeAlias = Mapping[str, Sequence[tuple[int, Trial]]]
 
 __all__ = ("page",)
 
@@ -62,25 +61,23 @@ MARKS: Final[dict[Status, str]] = {
     "waiting": "·",
 }
 
-_SCROLLS: Final = '<div class="sheet" tabindex="0" role="region" aria-label="{}">'
 _CUT: Final = '<div class="tw-dim">… more is not shown</div>'
 
 
-def page(trials: Sequence[Trial], agents: Sequence[AgentSummary], replays: _Addresses) -> str:
+def page(trials: Sequence[Trial], agents: Sequence[AgentSummary], replays: Mapping[int, str]) -> str:
     """Return the page.
 
     Args:
         trials: The trials.
         agents: The statistics of the agents.
-        replays: The addresses of the pages with the replays of the trials, relative to this page.
+        replays: The addresses of the pages with the replays of the trials, by their numbers from 1 on.
     """
     policy = f"default-src 'none'; style-src {_hash(PAGE_STYLE)}; base-uri 'none'; form-action 'none'"
-    numbered = {trial.name: number for number, trial in enumerate(trials, 1)}
-    by_input: dict[str, list[Trial]] = {}
-    for trial in trials:
-        by_input.setdefault(trial.input, []).append(trial)
+    by_input: dict[str, list[tuple[int, Trial]]] = {}
+    for numbered in enumerate(trials, 1):
+        by_input.setdefault(numbered[1].input, []).append(numbered)
     told = " · ".join((numbers.plural(len(trials), "trial"), *totals(trials), *total_cost(trials)))
-    room = min(MOST, (LIMIT - len(PAGE_STYLE)) // max(len(numbered), 1) - ROW)
+    room = min(MOST, (LIMIT - len(PAGE_STYLE)) // max(len(trials), 1) - ROW)
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
@@ -89,8 +86,8 @@ def page(trials: Sequence[Trial], agents: Sequence[AgentSummary], replays: _Addr
         f"<title>Trials – thinkwell</title>\n<style>{PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n",
         f'<h1>Trials</h1>\n<p class="dim">{_text(told)}</p>\n',
         *_agents(agents),
-        *_matrix(by_input, [each.agent for each in agents], numbered),
-        *_trials(by_input, numbered, replays, room),
+        *_matrix(by_input, [each.agent for each in agents]),
+        *_trials(by_input, replays, room),
         "</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
@@ -103,6 +100,21 @@ def _hash(style: str) -> str:
 def _text(text: str, limit: int = 200) -> str:
     """Return a text as one line of HTML, also for an attribute."""
     return escape(line(text, limit))
+
+
+def _table(
+    look: str, label: str, heads: Iterable[str], rows: Iterable[tuple[str, Iterable[str]]]
+) -> Iterator[str]:
+    """Yield a table: its rows have a name, and cells of HTML."""
+    yield f'<div class="sheet" tabindex="0" role="region" aria-label="{label}">'
+    yield f'<table class="{look}">\n<thead><tr>'
+    yield "".join(f'<th scope="col">{_text(head)}</th>' for head in heads)
+    yield "</tr></thead>\n<tbody>\n"
+    for name, cells in rows:
+        yield f'<tr><th scope="row">{_text(name)}</th>'
+        yield "".join(f"<td>{cell}</td>" for cell in cells)
+        yield "</tr>\n"
+    yield "</tbody></table></div>\n"
 
 
 # Agents
@@ -157,38 +169,35 @@ def _bar(estimate: Estimate, most: float) -> str:
 def _chances(agents: Sequence[AgentSummary]) -> Iterator[str]:
     """Yield pass@k of each agent."""
     most = max((max(each.pass_at, default=0) for each in agents), default=0)
-    shown = [k for k in CHANCES if k < most] + ([most] if most else [])
     if most < 2:
         return
-    yield _SCROLLS.format("pass@k")
-    yield '<table class="chances">\n<thead><tr><th scope="col">One of k passes</th>'
-    yield "".join(f'<th scope="col">k = {k}</th>' for k in shown)
-    yield "</tr></thead>\n<tbody>\n"
-    for each in agents:
-        yield f'<tr><th scope="row">{_text(each.agent)}</th>'
-        yield "".join(f"<td>{_percent(each.pass_at[k]) if k in each.pass_at else '–'}</td>" for k in shown)
-        yield "</tr>\n"
-    yield "</tbody></table></div>\n"
+    shown = [*(k for k in CHANCES if k < most), most]
+    heads = ["One of k passes", *(f"k = {k}" for k in shown)]
+    rows = (
+        (each.agent, [_percent(each.pass_at[k]) if k in each.pass_at else "–" for k in shown])
+        for each in agents
+    )
+    yield from _table("chances", "pass@k", heads, rows)
 
 
 # The matrix
 
 
-def _matrix(by_input: _ByInput, agents: Sequence[str], numbered: _Numbers) -> Iterator[str]:
-    yield "<section>\n<h2>Inputs × agents</h2>\n" + _SCROLLS.format("Inputs and agents")
-    yield '<table class="matrix">\n<thead><tr><th scope="col">Input</th>'
-    yield "".join(f'<th scope="col">{_text(agent)}</th>' for agent in agents)
-    yield "</tr></thead>\n<tbody>\n"
-    for input_, of_input in by_input.items():
-        yield f'<tr><th scope="row">{_text(input_)}</th>'
-        for agent in agents:
-            trials = [trial for trial in of_input if trial.agent == agent]
-            passed = sum(trial.status == "passed" for trial in trials)
-            marks = "".join(_mark(trial, numbered[trial.name]) for trial in trials)
-            sums = f'<span class="dim">{passed} of {len(trials)}</span>' if len(trials) > 1 else ""
-            yield f'<td><div class="marks">{marks}</div>{sums}</td>'
-        yield "</tr>\n"
-    yield "</tbody></table></div>\n</section>\n"
+def _matrix(by_input: _ByInput, agents: Sequence[str]) -> Iterator[str]:
+    rows = (
+        (given, [_cell([each for each in trials if each[1].agent == agent]) for agent in agents])
+        for given, trials in by_input.items()
+    )
+    yield "<section>\n<h2>Inputs × agents</h2>\n"
+    yield from _table("matrix", "Inputs and agents", ["Input", *agents], rows)
+    yield "</section>\n"
+
+
+def _cell(numbered: Sequence[tuple[int, Trial]]) -> str:
+    marks = "".join(_mark(trial, number) for number, trial in numbered)
+    passed = sum(trial.status == "passed" for _, trial in numbered)
+    sums = f'<span class="dim">{passed} of {len(numbered)}</span>' if len(numbered) > 1 else ""
+    return f'<div class="marks">{marks}</div>{sums}'
 
 
 def _mark(trial: Trial, number: int) -> str:
@@ -202,11 +211,11 @@ def _mark(trial: Trial, number: int) -> str:
 # The trials
 
 
-def _trials(by_input: _ByInput, numbered: _Numbers, replays: _Addresses, room: int) -> Iterator[str]:
+def _trials(by_input: _ByInput, replays: Mapping[int, str], room: int) -> Iterator[str]:
     yield "<section>\n<h2>Trials</h2>\n"
-    for input_, trials in by_input.items():
-        yield f"<h3>{_text(input_)}</h3>\n"
-        for trial in trials:
+    for given, trials in by_input.items():
+        yield f"<h3>{_text(given)}</h3>\n"
+        for number, trial in trials:
             facts = " · ".join(_facts(trial))
             yield (
                 f'<details class="trial"><summary><span class="{trial.status}" aria-hidden="true">'
@@ -214,8 +223,8 @@ def _trials(by_input: _ByInput, numbered: _Numbers, replays: _Addresses, room: i
                 f'<span>{trial.repeat}</span><span class="{trial.status}">{trial.status}</span>'
                 f'<span class="facts">{_text(facts)}</span></summary>\n'
             )
-            yield f'<div id="trial-{numbered[trial.name]}">'
-            if replay := replays.get(trial.name):
+            yield f'<div id="trial-{number}">'
+            if replay := replays.get(number):
                 yield f'<p><a href="{escape(quote(replay))}">Replay</a></p>'
             yield _shown(trial, room)
             yield "</div></details>\n"
@@ -255,17 +264,14 @@ def _filled(trial: Trial, limit: int) -> str:
 
 def _nodes(trial: Trial, limit: int) -> Iterator[Node]:
     most = min(WORDS, limit // 4)
-    if trial.error is not None:
-        yield from _section("Error", element("pre", "wrap", clean(rows.shortened(trial.error, most))))
-    if trial.detail:
-        yield from _section("Check", element("pre", "wrap", clean(rows.shortened(trial.detail, most))))
-    if trial.result is not None:
-        told = trial.result
-        if isinstance(told, str):
-            shown: Node = element("pre", "wrap", clean(rows.shortened(told, most)))
-        else:
-            shown = panels.value_node(told, None, 0)
-        yield from _section("Result", shown)
+    told: dict[str, JsonValue] = {"Error": trial.error, "Check": trial.detail or None, "Result": trial.result}
+    for title, what in told.items():
+        if what is not None:
+            yield element("div", "label", title)
+            if isinstance(what, str):
+                yield element("pre", "wrap", clean(rows.shortened(what, most)))
+            else:
+                yield panels.value_node(what, None, 0)
     if trial.changes:
         yield element("div", "label", "Changes")
         kept = Kept(hunks=limit // LINE, side=limit // LINE // 4)
@@ -273,8 +279,3 @@ def _nodes(trial: Trial, limit: int) -> Iterator[Node]:
             yield rows.change(change, *(rows.hunk(hunk, change.path) for hunk in change.hunks))
         if len(trial.changes.diff) > LONGEST:
             yield element("div", "dim", "… the rest is too long to be shown")
-
-
-def _section(title: str, inner: Node) -> Iterator[Node]:
-    yield element("div", "label", title)
-    yield inner

@@ -43,13 +43,13 @@ async def save_page(trials: Sequence[Trial], agents: Sequence[AgentSummary], pat
     from thinkwell.web import recording_html  # needs an extra
 
     folder = anyio.Path(path.with_name(f"{path.stem}-runs"))
-    replays: dict[tuple[str, str, int], str] = {}
+    replays = dict[int, str]()
     for number, trial in enumerate(trials, 1):
         if (html := await _made(trial, recording_html)) is None:
             continue
         await folder.mkdir(exist_ok=True)
         await (folder / f"{number}.html").write_text(html, "utf-8")
-        replays[trial.name] = f"{folder.name}/{number}.html"
+        replays[number] = f"{folder.name}/{number}.html"
     written = await to_thread.run_sync(page, trials, agents, replays)
     await anyio.Path(path).write_text(written, "utf-8")
 
