@@ -25,7 +25,7 @@ from thinkwell.trials._trial import Spent, Status, Trial
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Sequence
 
-__all__ = ("MAX_ATTEMPTS", "LeaseLost", "Store", "shown")
+__all__ = ("MAX_ATTEMPTS", "LeaseLost", "Store")
 
 VERSION: Final = 1
 """Of the tables. A release that changes them raises it, and brings older ones up to date."""
@@ -69,7 +69,9 @@ class Store:
         return self.path or self.url.render_as_string(hide_password=False)
 
     def __str__(self) -> str:
-        return shown(self.url)
+        if self.embedded:
+            return self.url.database or ""
+        return self.url.set(drivername="postgresql").render_as_string(hide_password=True)
 
     def close(self) -> None:
         """Close the connections."""
@@ -94,8 +96,7 @@ class Store:
                 tx.execute(t.trials.insert(), new)
             for name in names:  # others are of inputs, agents and repeats that the plan no longer has
                 if known.get(name) in again:
-                    waiting = t.trials.update().where(*_is(t.trials, plan, name))
-                    tx.execute(waiting.values(status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
+                    tx.execute(_update(plan, name, status="waiting", error=None, phase="", **_DISPATCH_AGAIN))
 
     def cancel(self, plan: str, why: str) -> None:
         """Cancel the trials of a plan that have not ended."""
@@ -154,14 +155,12 @@ class Store:
         """Note that these are in a queue."""
         with self._working("written") as tx:
             for plan, name, dispatch in trials:
-                where = (*_is(t.trials, plan, name), t.trials.c.dispatch == dispatch)
-                tx.execute(t.trials.update().where(*where).values(dispatched=True))
+                tx.execute(_update(plan, name, t.trials.c.dispatch == dispatch, dispatched=True))
 
     def dispatch_again(self, plan: str, name: Name, dispatch: int) -> None:
         """Note that a trial is in no queue any more, though it has not ended."""
         with self._working("written") as tx:
-            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
-            tx.execute(t.trials.update().where(*where).values(**_DISPATCH_AGAIN))
+            tx.execute(_update(plan, name, _OPEN, t.trials.c.dispatch == dispatch, **_DISPATCH_AGAIN))
 
     # Attempts
 
@@ -173,22 +172,19 @@ class Store:
             StoreError: The store cannot be used.
         """
         with self._working("written") as tx:
-            if not _alive(tx, worker):  # pragma: no cover - tested; which stopped worker gets here is chance
+            alive = sa.select(sa.exists().where(t.workers.c.id == worker))
+            if not tx.execute(
+                alive
+            ).scalar():  # pragma: no cover - tested; which stopped one gets here is chance
                 raise LeaseLost
-            where = (*_is(t.trials, plan, name), _OPEN, t.trials.c.dispatch == dispatch)
-            more = tx.execute(
-                t.trials.update()
-                .where(*where)
-                .values(attempt=t.trials.c.attempt + 1, status="running", phase="")
-                .returning(t.trials.c.attempt)
-            ).one_or_none()
+            queued = (_OPEN, t.trials.c.dispatch == dispatch)
+            begun = _update(plan, name, *queued, attempt=t.trials.c.attempt + 1, status="running", phase="")
+            more = tx.execute(begun.returning(t.trials.c.attempt)).one_or_none()
             if more is None:
                 return None
             if more.attempt > MAX_ATTEMPTS:
                 why = f"it was begun {MAX_ATTEMPTS} times, and its worker died each time; see what it does"
-                tx.execute(
-                    t.trials.update().where(*where).values(status="error", error=why, attempt=MAX_ATTEMPTS)
-                )
+                tx.execute(_update(plan, name, *queued, status="error", error=why, attempt=MAX_ATTEMPTS))
                 return None
             attempt = Attempt(plan, name, more.attempt, worker)
             tx.execute(t.attempts.insert().values(number=attempt.number, worker=worker, **_key(plan, name)))
@@ -198,11 +194,10 @@ class Store:
         """Write what attempts have come to, those that are the newest and still wanted."""
         with self._working("written") as tx:
             for attempt, trial in outcomes:
-                newest = t.trials.update().where(*_newest(attempt))
-                if tx.execute(newest.values(**_columns(trial))).rowcount:
-                    of_attempt = _is(t.attempts, attempt.plan, attempt.name)
-                    spent = t.attempts.update().where(*of_attempt, t.attempts.c.number == attempt.number)
-                    tx.execute(spent.values(**asdict(trial.spent)))
+                plan, name = attempt.plan, attempt.name
+                if tx.execute(_update(plan, name, *_newest(attempt), **_columns(trial))).rowcount:
+                    own = (*_is(t.attempts, plan, name), t.attempts.c.number == attempt.number)
+                    tx.execute(t.attempts.update().where(*own).values(**asdict(trial.spent)))
 
     def unwanted(self, attempts: Iterable[Attempt]) -> list[Attempt]:
         """Return those attempts whose trial was cancelled, or that others have taken over."""
@@ -217,15 +212,9 @@ class Store:
 
     def enter(self, worker: str, *, agents: Collection[str], host: str, lease: float) -> None:
         """Add a worker."""
-        row = {
-            "id": worker,
-            "lease": lease,
-            "agents": json.dumps(sorted(agents)),
-            "host": host,
-            "beat": self._now,
-        }
+        new = t.workers.insert().values(id=worker, lease=lease, host=host, beat=self._now)
         with self._working("written") as tx:
-            tx.execute(t.workers.insert().values(**row))
+            tx.execute(new.values(agents=json.dumps(sorted(agents))))
 
     def beat(self, tx: sa.Connection, worker: str) -> bool:
         """Say that a worker lives; return whether it still has its lease."""
@@ -306,13 +295,6 @@ _OPEN: Final = t.trials.c.status.in_(("waiting", "running"))
 _DISPATCH_AGAIN: Final[dict[str, Any]] = {"dispatched": False, "dispatch": t.trials.c.dispatch + 1}
 
 
-def shown(url: sa.URL) -> str:
-    """Return an address as errors and logs may have it: without its password."""
-    if url.get_backend_name() == "sqlite":
-        return url.database or ""
-    return url.set(drivername="postgresql").render_as_string(hide_password=True)
-
-
 def _url(address: str) -> sa.URL:
     for scheme in ("postgresql://", "postgres://"):
         if address.startswith(scheme):
@@ -339,14 +321,10 @@ def _engine(url: sa.URL) -> sa.Engine:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")  # what a power failure takes runs again
         # DBOS asks for fractions of a second, which SQLite has only since 3.42.
-        connection.create_function("unixepoch", -1, _unixepoch)
+        connection.create_function("unixepoch", -1, lambda *_: time.time())
 
     event.listen(engine, "connect", connected)
     return engine
-
-
-def _unixepoch(*_: object) -> float:
-    return time.time()
 
 
 def _reason(exc: SQLAlchemyError, what: str) -> str:
@@ -378,8 +356,9 @@ def _newest(attempt: Attempt) -> tuple[sa.ColumnElement[bool], ...]:
     return (*_is(t.trials, attempt.plan, attempt.name), t.trials.c.attempt == attempt.number, running, holds)
 
 
-def _alive(tx: sa.Connection, worker: str) -> bool:
-    return bool(tx.execute(sa.select(sa.exists().where(t.workers.c.id == worker))).scalar())
+def _update(plan: str, name: Name, *where: sa.ColumnElement[bool], **values: Any) -> sa.Update:
+    """Change a trial, if the rest applies to it, too."""
+    return t.trials.update().where(*_is(t.trials, plan, name), *where).values(**values)
 
 
 def _spent_of(row: Any) -> Spent:
