@@ -92,6 +92,18 @@ async def test_another_worktree_of_it_needs_no_second_copy(repository: Git, cach
     assert kept.stat().st_ino == made
 
 
+async def test_it_is_open_once_at_a_time(repository: Git) -> None:
+    there = Repository(Worktree(repository.path))
+    async with there as tree:
+        with pytest.raises(RuntimeError, match=r"open already; make another Repository"):
+            await there.__aenter__()
+        (tree.path / "app.py").write_text("better\n")
+    assert there.changes.stat.files == 1
+    async with there:
+        assert not there.changes
+    assert not tree.path.exists()
+
+
 LARGE = random.Random(0).randbytes(6_000_000)
 
 

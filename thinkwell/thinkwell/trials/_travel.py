@@ -184,7 +184,8 @@ class Parcel(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parcel", 
 class Repository(AbstractAsyncContextManager[OpenWorktree]):
     """A repository that travels to the workers of other machines, and their changes back.
 
-    It can also be used in place of a `Worktree`: ``async with Repository(…) as tree:``.
+    It can also be used in place of a `Worktree`: ``async with Repository(…) as tree:``. Like that, it can be
+    opened again when its block is left, but not twice at once.
 
     Args:
         source: The repository's URL, which each worker fetches with a login of its own; or a `Worktree`,
@@ -214,6 +215,7 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
         self._ref = ref
         self._files = files or ""
         self._tree: Worktree | None = None
+        self._is_open = False
         self._changes: Changes | None = None
 
     def __repr__(self) -> str:
@@ -238,16 +240,26 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
         Raises:
             PlanError: It is too large, or there is no such URL or ref.
             WorktreeError: Git failed.
+            RuntimeError: It is open already.
         """
-        self._changes = None
-        self._parcel = await to_thread.run_sync(self.pack)
-        self._tree = await to_thread.run_sync(self._parcel.worktree)
-        return await self._tree.__aenter__()
+        if self._is_open:
+            raise RuntimeError(f"{self!r} is open already; make another Repository for another run")
+        self._is_open = True
+        try:
+            self._parcel = await to_thread.run_sync(self.pack)
+            tree = await to_thread.run_sync(self._parcel.worktree)
+            opened = await tree.__aenter__()
+        except BaseException:
+            self._is_open = False
+            raise
+        self._tree, self._changes = tree, None
+        return opened
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._tree is not None
+        self._is_open = False
         await self._tree.__aexit__(kind, error, traceback)
         with anyio.CancelScope(shield=True):  # the work is done: it must not be lost
             self._changes = await to_thread.run_sync(self._parcel.delivered, self._tree.changes)
