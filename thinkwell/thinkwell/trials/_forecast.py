@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from thinkwell._display.numbers import plural
 from thinkwell.trials._plan import Limits
-from thinkwell.trials._trial import Spent
+from thinkwell.trials._trial import Spent, run_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,20 +61,21 @@ class Forecast(Struct, frozen=True, kw_only=True):
         return "\n".join(told)
 
 
-def forecast(plan: Plan, kept: Iterable[Trial]) -> Forecast:
+def forecast(plan: Plan, kept: Iterable[Trial], *, rerun_errors: bool) -> Forecast:
     """Return what would run.
 
     Args:
         plan: The plan.
         kept: The trials in the store.
+        rerun_errors: Whether those run again that ended with the status ``error``.
     """
-    names = set(plan.trials())
+    names, again = set(plan.trials()), run_again(rerun_errors=rerun_errors)
     known = list(kept)
     costs = [trial.spent.cost for trial in known if trial.spent.cost is not None]
     return Forecast(
         trials=len(names),
         kept=len(known),
-        ended=sum(t.name in names and t.ended and t.status != "cancelled" for t in known),
+        ended=sum(t.name in names and t.ended and t.status not in again for t in known),
         at_once=plan.limit,
         budget=plan.budget,
         spent=Spent(

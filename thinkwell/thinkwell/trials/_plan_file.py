@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 import msgspec
 from anyio import to_thread
 from msgspec import Struct
-from msgspec.structs import replace
 
 from thinkwell import JsonSchema, ThinkBuilder, think
 from thinkwell._core.schema.settings import convert_settings, path_from, unknown_key
@@ -135,18 +134,10 @@ class PlanFile:
         Raises:
             StoreError: The store cannot be used.
         """
-        kept = await to_thread.run_sync(self._kept)
-        again = {"error"} if rerun_errors else set[str]()
-        kept = [replace(each, status="waiting") if each.status in again else each for each in kept]
-        return forecast(self._plan, kept)
-
-    def _kept(self) -> list[Trial]:
-        """Return the trials of the plan that are in the store."""
         from thinkwell.trials._engine.running import kept_trials  # imports SQLAlchemy
 
-        if "://" not in self.store and not Path(self.store).exists():
-            return []
-        return kept_trials(self._plan, self.store)
+        kept = await to_thread.run_sync(kept_trials, self._plan, self.store)
+        return forecast(self._plan, kept, rerun_errors=rerun_errors)
 
 
 def read_plan(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | None = None) -> PlanFile:

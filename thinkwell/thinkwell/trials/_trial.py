@@ -9,7 +9,7 @@ from msgspec import Struct
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 from thinkwell.trials._changes import NO_CHANGES, Changes
 
-__all__ = ("Spent", "Status", "Trial")
+__all__ = ("Spent", "Status", "Trial", "run_again")
 
 Status: TypeAlias = Literal["waiting", "running", "passed", "failed", "error", "cancelled"]
 """Where a trial stands. ``"passed"`` and ``"failed"``: it has a result, which the check has judged so.
@@ -68,3 +68,8 @@ class Trial(Struct, frozen=True, kw_only=True):
     def ended(self) -> bool:
         """Whether it has ended."""
         return self.status not in ("waiting", "running")
+
+
+def run_again(*, rerun_errors: bool) -> tuple[Status, ...]:
+    """Return the statuses of the trials that have ended, and that the next call runs all the same."""
+    return ("cancelled", "error") if rerun_errors else ("cancelled",)

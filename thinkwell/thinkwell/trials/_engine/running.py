@@ -30,6 +30,7 @@ from thinkwell.trials._engine.settings import Settings
 from thinkwell.trials._engine.store import Store
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._report import Report
+from thinkwell.trials._trial import run_again
 
 if TYPE_CHECKING:
     import os
@@ -88,7 +89,7 @@ async def run_plan(
     folder = await to_thread.run_sync(_recordings, recordings)
     with _opened(store) as kept, owned(kept, "owner"):
         run = _Run(kept, plan, on_change)
-        await to_thread.run_sync(run.save, ("cancelled", "error") if rerun_errors else ("cancelled",))
+        await to_thread.run_sync(run.save, run_again(rerun_errors=rerun_errors))
         settings = Settings(
             store=kept.address, agents=plan.agents, limit=plan.limit, recordings=folder, path=_path()
         )
@@ -107,12 +108,14 @@ async def serve(store: str | os.PathLike[str], settings: Settings, ready: Callab
         await run_worker(replace(settings, store=kept.address, recordings=folder), ready)
 
 
-def kept_trials(plan: Plan, store: str | os.PathLike[str]) -> list[Trial]:
+def kept_trials(plan: Plan, store: str) -> list[Trial]:
     """Return the trials of a plan that are in a store, without results and changes. This blocks.
 
     Raises:
         StoreError: The store cannot be used.
     """
+    if "://" not in store and not Path(store).exists():
+        return []
     with _opened(store) as kept:
         return kept.trials(plan_id(plan), whole=False)
 
