@@ -9,6 +9,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -152,8 +153,7 @@ class _Run:
         self._took = 0.0
         """Seconds of a processor that the last look has taken."""
         self._served = dict.fromkeys(plan.agents, time.monotonic())
-        """When a worker could run an agent, for the last time."""
-        self._warned = set[str]()
+        """When a worker could run an agent, for the last time; infinite after a warning."""
 
     def save(self, again: Sequence[Status]) -> None:
         """Save the plan and its trials; let those with these statuses wait again."""
@@ -219,9 +219,9 @@ class _Run:
         waiting = {trial.agent for trial in self._shown if trial.status == "waiting"}
         workers = [worker for worker in self._store.workers() if not worker.late]
         self._served.update({agent: now for worker in workers for agent in worker.agents})
-        for agent in waiting - self._warned:
+        for agent in waiting:
             if now - self._served[agent] > UNSERVED:
-                self._warned.add(agent)
+                self._served[agent] = inf  # one warning
                 logger.warning(
                     "%s: no worker can run the agent %r, so its trials wait; start `thinkwell worker` where "
                     "it is installed and logged in",
