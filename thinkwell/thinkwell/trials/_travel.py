@@ -13,13 +13,11 @@ import re
 import shutil
 import tempfile
 import time
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-import anyio
 import msgspec
-from anyio import to_thread
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
@@ -30,11 +28,10 @@ from thinkwell.trials._checkout import Taken
 from thinkwell.trials._errors import PlanError
 from thinkwell.trials._git import Git
 from thinkwell.trials._remote_files import check_files, read_file, write_file
-from thinkwell.trials._worktree import OpenWorktree, Worktree
+from thinkwell.trials._worktree import OpenWorktree, Workspace, Worktree
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from types import TracebackType
 
 __all__ = ("Parcel", "Place", "Repository", "pack")
 
@@ -181,7 +178,7 @@ class Parcel(Struct, frozen=True, kw_only=True, tag_field="kind", tag="parcel", 
                 git("apply", "--whitespace=nowarn", depth, "-", stdin=part.before)
 
 
-class Repository(AbstractAsyncContextManager[OpenWorktree]):
+class Repository(Workspace):
     """A repository that travels to the workers of other machines, and their changes back.
 
     It can also be used in place of a `Worktree`: ``async with Repository(…) as tree:``. Like that, it can be
@@ -211,58 +208,19 @@ class Repository(AbstractAsyncContextManager[OpenWorktree]):
                     f"Repository({without_password(url)!r:.200}): the password would be stored; leave it "
                     "out, and let each worker log in: with git's credential helper, or a key"
                 )
+        super().__init__()
         self._source = source
         self._ref = ref
         self._files = files or ""
-        self._tree: Worktree | None = None
-        self._is_open = False
-        self._changes: Changes | None = None
 
     def __repr__(self) -> str:
         return f"Repository({self._source!r})"
 
-    @property
-    def changes(self) -> Changes:
-        """The changes in the worktree that is open, or was open last; see `Worktree.changes`.
-
-        Raises:
-            RuntimeError: It was never opened.
-        """
-        if self._changes is not None:
-            return self._changes
-        if self._tree is None:
-            raise RuntimeError("the repository has no changes before it was opened, by `async with`")
-        return self._tree.changes
-
-    async def __aenter__(self) -> OpenWorktree:
-        """Pack or fetch the repository, and open a worktree of it.
-
-        Raises:
-            PlanError: It is too large, or there is no such URL or ref.
-            WorktreeError: Git failed.
-            RuntimeError: It is open already.
-        """
-        if self._is_open:
-            raise RuntimeError(f"{self!r} is open already; make another Repository for another run")
-        self._is_open = True
-        try:
-            self._parcel = await to_thread.run_sync(self.pack)
-            tree = await to_thread.run_sync(self._parcel.worktree)
-            opened = await tree.__aenter__()
-        except BaseException:
-            self._is_open = False
-            raise
-        self._tree, self._changes = tree, None
-        return opened
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        assert self._tree is not None
-        self._is_open = False
-        await self._tree.__aexit__(kind, error, traceback)
-        with anyio.CancelScope(shield=True):  # the work is done: it must not be lost
-            self._changes = await to_thread.run_sync(self._parcel.delivered, self._tree.changes)
+    def _prepare(self) -> OpenWorktree:
+        parcel = self.pack()
+        tree = OpenWorktree(parcel.worktree())
+        tree._deliver = parcel.delivered
+        return tree
 
     def pack(self) -> Parcel:
         """Return the repository as data. This blocks.

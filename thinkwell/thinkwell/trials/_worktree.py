@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+from abc import abstractmethod
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-__all__ = ("OpenWorktree", "Worktree")
+__all__ = ("OpenWorktree", "Workspace", "Worktree")
 
 
 class OpenWorktree(os.PathLike[str]):
@@ -34,6 +35,8 @@ class OpenWorktree(os.PathLike[str]):
         self._source = Path(existing_folder(worktree._path.expanduser(), "Worktree(…)"))
         self._taken = worktree._taken
         self._home = worktree._home
+        self._deliver: Callable[[Changes], Changes] = lambda changes: changes
+        """Returns the changes as they are after the block."""
         self._stop = threading.Event()
         self._folder = Path(tempfile.gettempdir()).resolve() / _marks.new_name()
         self._checkouts: list[Checkout] = []
@@ -118,6 +121,7 @@ class OpenWorktree(os.PathLike[str]):
                     str(exc),
                 ) from exc
         self._close()
+        self._changes = self._deliver(self._changes)
 
     def _close(self) -> None:
         with self._mutex:
@@ -125,7 +129,67 @@ class OpenWorktree(os.PathLike[str]):
                 checkout.close()
 
 
-class Worktree(AbstractAsyncContextManager[OpenWorktree]):
+class Workspace(AbstractAsyncContextManager[OpenWorktree]):
+    """What a worktree is made of, for a block: a `Worktree`, or a `Repository`."""
+
+    def __init__(self) -> None:
+        self._tree: OpenWorktree | None = None
+        self._is_open = False
+
+    @property
+    def changes(self) -> Changes:
+        """The changes in the worktree that is open, or was open last; see `OpenWorktree.changes`.
+
+        Raises:
+            RuntimeError: It was never opened.
+        """
+        if self._tree is None:
+            raise RuntimeError(f"{self!r} has no changes before it was opened, by `async with` or open_agent")
+        return self._tree.changes
+
+    @abstractmethod
+    def _prepare(self) -> OpenWorktree:
+        """Return a worktree to open. This may block."""
+
+    async def __aenter__(self) -> OpenWorktree:
+        """Make the worktree.
+
+        Raises:
+            NotADirectoryError: The folder does not exist.
+            DirtyTree: There are changes that are not committed.
+            WorktreeError: The worktree cannot be made.
+            PlanError: The repository is too large, or there is no such URL or ref.
+            RuntimeError: It is open already.
+        """
+        if self._is_open:
+            raise RuntimeError(
+                f"{self!r} is open already; make another {type(self).__name__} for another run"
+            )
+        self._is_open = True
+        tree: OpenWorktree | None = None
+        try:
+            tree = await anyio.to_thread.run_sync(self._prepare)
+            await _in_thread(tree._open)
+        except BaseException:  # asyncio's own cancellation, too: the thread goes on until it is stopped
+            self._is_open = False
+            if tree is not None:
+                tree._stop.set()
+                with anyio.CancelScope(shield=True):
+                    await _in_thread(tree._close)
+            raise
+        self._tree = tree
+        return tree
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._tree is not None
+        self._is_open = False
+        with anyio.CancelScope(shield=True):  # bounded by the limit of each call of git
+            await _in_thread(self._tree._finish)
+
+
+class Worktree(Workspace):
     """A folder of its own for a run: a worktree of a git repository, which is removed after the block.
 
     Open it with ``async with Worktree("~/api") as tree:``, or have `thinkwell.open_agent` do that with
@@ -160,60 +224,17 @@ class Worktree(AbstractAsyncContextManager[OpenWorktree]):
             raise ValueError(
                 "Worktree(ref=…): what is not committed there does not go with it; leave one out"
             )
+        super().__init__()
         self._path = Path(path)
         self._taken = Taken(ref=ref, dirty=dirty == "copy", untracked=untracked, ignored=ignored)
         self._home: Callable[[str], str] = str
         """Returns the repository that changes name, for the folder of one."""
-        self._tree: OpenWorktree | None = None
-        self._is_open = False
 
     def __repr__(self) -> str:
         return f"Worktree({str(self._path)!r})"
 
-    @property
-    def changes(self) -> Changes:
-        """The changes in the worktree that is open, or was open last; see `OpenWorktree.changes`.
-
-        Raises:
-            RuntimeError: It was never opened.
-        """
-        if self._tree is None:
-            raise RuntimeError(
-                "the worktree has no changes before it was opened, by `async with` or open_agent"
-            )
-        return self._tree.changes
-
-    async def __aenter__(self) -> OpenWorktree:
-        """Make the worktree.
-
-        Raises:
-            NotADirectoryError: The folder does not exist.
-            DirtyTree: There are changes that are not committed.
-            WorktreeError: The worktree cannot be made.
-            RuntimeError: It is open already.
-        """
-        if self._is_open:
-            raise RuntimeError(f"{self!r} is open already; make another Worktree for another run")
-        tree = OpenWorktree(self)
-        self._is_open = True
-        try:
-            await _in_thread(tree._open)
-        except BaseException:  # asyncio's own cancellation, too: the thread goes on until it is stopped
-            tree._stop.set()
-            self._is_open = False
-            with anyio.CancelScope(shield=True):
-                await _in_thread(tree._close)
-            raise
-        self._tree = tree
-        return tree
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        assert self._tree is not None
-        self._is_open = False
-        with anyio.CancelScope(shield=True):  # bounded by the limit of each call of git
-            await _in_thread(self._tree._finish)
+    def _prepare(self) -> OpenWorktree:
+        return OpenWorktree(self)
 
 
 async def _in_thread(function: Callable[[], None]) -> None:
