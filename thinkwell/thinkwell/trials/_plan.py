@@ -157,7 +157,9 @@ def make_plan(
     check_guard()
     _check_types(task, workspace, check, budget)
     return Plan(
-        task=task_data(task) if isinstance(task, ThinkBuilder) else refer(task, "task"),
+        task=task_data(cast("ThinkBuilder[object]", task))
+        if isinstance(task, ThinkBuilder)
+        else refer(task, "task"),
         inputs=_inputs(inputs),
         agents=_agents(agents),
         workspace=None if workspace is None else pack(workspace, travels=travels),

@@ -321,10 +321,14 @@ def _engine(url: sa.URL) -> sa.Engine:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")  # what a power failure takes runs again
         # DBOS asks for fractions of a second, which SQLite has only since 3.42.
-        connection.create_function("unixepoch", -1, lambda *_: time.time())
+        connection.create_function("unixepoch", -1, _unixepoch)
 
     event.listen(engine, "connect", connected)
     return engine
+
+
+def _unixepoch(*_: object) -> float:
+    return time.time()
 
 
 def _reason(exc: SQLAlchemyError, what: str) -> str:

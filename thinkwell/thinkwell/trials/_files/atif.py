@@ -51,8 +51,7 @@ async def trajectory(path: str, extra: dict[str, JsonValue]) -> dict[str, JsonVa
             case rec.Received(message={"result": {"agentInfo": {"version": str(said)}}}):
                 version = said
             case rec.Sent(message={"params": {"sessionId": view.session_id, "prompt": [*blocks]}}):
-                texts = [each for each in blocks if isinstance(each, dict) and each.get("type") == "text"]
-                prompts.append("\n".join(str(each.get("text")) for each in texts))
+                prompts.append("\n".join(filter(None, map(_text_of, blocks))))
             case _:
                 pass
     start = datetime.fromisoformat(header.time) + timedelta(seconds=begun.at)
@@ -132,6 +131,14 @@ class _Steps:
         step.setdefault("tool_calls", []).append(call)
         observation = step.setdefault("observation", {"results": []})
         observation["results"].append({"source_call_id": tool.id, "content": whole_output(tool)})
+
+
+def _text_of(block: JsonValue) -> str | None:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case _:
+            return None
 
 
 def _metrics(view: RunView, steps: int) -> dict[str, JsonValue]:
