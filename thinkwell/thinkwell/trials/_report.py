@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+import anyio
 import msgspec
 from anyio import to_thread
 from msgspec import Struct
 
+from thinkwell.errors import RecordingError
 from thinkwell.trials._errors import NonePassed, some_of
 from thinkwell.trials._statistics import AgentSummary, summarize
 from thinkwell.trials._trial import Spent, Status  # noqa: TC001 - types of fields
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     import pandas as pd
     import polars as pl
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from thinkwell.trials._trial import Trial
 
 __all__ = ("Report",)
+
+T = TypeVar("T")
+
+logger = logging.getLogger("thinkwell")
 
 VERSION: Final = 1
 
@@ -141,9 +147,19 @@ class Report:
             ImportError: It needs packages: ``pip install 'thinkwell[trials]'``.
             OSError: A file cannot be written.
         """
-        from thinkwell.trials._files.saving import save_page
+        from thinkwell.trials._files.page import page
+        from thinkwell.web import recording_html
 
-        await save_page(self.trials, await to_thread.run_sync(lambda: self.agents), Path(path))
+        agents = await to_thread.run_sync(lambda: self.agents)
+        file = anyio.Path(path)
+        folder = file.with_name(f"{file.stem}-runs")
+        replays = dict[int, str]()
+        for number, trial in enumerate(self.trials, 1):
+            if (html := await _read(trial, recording_html)) is not None:
+                await folder.mkdir(exist_ok=True)
+                await (folder / f"{number}.html").write_text(html, "utf-8")
+                replays[number] = f"{folder.name}/{number}.html"
+        await file.write_text(await to_thread.run_sync(page, self.trials, agents, replays), "utf-8")
 
     async def save_trajectories(self, folder: str | os.PathLike[str]) -> None:
         """Write the recorded runs as trajectories in ATIF, the format of Harbor: a JSON file for each.
@@ -157,9 +173,14 @@ class Report:
         Raises:
             OSError: A file cannot be written.
         """
-        from thinkwell.trials._files.saving import save_trajectories
+        from thinkwell.trials._files.atif import trajectory
 
-        await save_trajectories(self.trials, Path(folder))
+        await anyio.Path(folder).mkdir(parents=True, exist_ok=True)
+        for number, each in enumerate(self.trials, 1):
+            about = {"input": each.input, "repeat": each.repeat, "status": each.status, "score": each.score}
+            steps = await _read(each, partial(trajectory, extra={"trial": about}))
+            if steps is not None:
+                await anyio.Path(folder, f"{number}.json").write_bytes(msgspec.json.encode(steps))
 
     def _table(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = msgspec.json.decode(self.to_json())["trials"]
@@ -169,3 +190,14 @@ class Report:
 def _rank(trial: Trial) -> tuple[float, ...]:
     score, cost = trial.score, trial.spent.cost
     return score is None, -(score or 0.0), cost is None, cost or 0.0, trial.seconds
+
+
+async def _read(trial: Trial, make: Callable[[str], Awaitable[T]]) -> T | None:
+    """Return what is made of a trial's recording; `None` without one that can be read."""
+    if trial.recording is None:
+        return None
+    try:
+        return await make(trial.recording)
+    except (OSError, RecordingError) as exc:
+        logger.warning("The recording of trial %s is left out: %s", trial.name, exc)
+        return None

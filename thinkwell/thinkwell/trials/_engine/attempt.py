@@ -23,7 +23,7 @@ from thinkwell.trials._trial import Trial
 
 if TYPE_CHECKING:
     from thinkwell import Budget, ThoughtStream
-    from thinkwell.trials._engine.values import Name
+    from thinkwell.trials._engine.store import Name
     from thinkwell.trials._plan import Plan
 
 __all__ = ("Live", "run_attempt", "words_of")

@@ -19,8 +19,7 @@ from thinkwell.trials._engine.store import MAX_ATTEMPTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from thinkwell.trials._engine.store import Store
-    from thinkwell.trials._engine.values import Name
+    from thinkwell.trials._engine.store import Name, Store
 
 __all__ = ("Dispatcher",)
 

@@ -9,23 +9,23 @@ import json
 import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 import sqlalchemy as sa
+from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from thinkwell.trials._engine import tables as t
-from thinkwell.trials._engine.values import Attempt, Name, WorkerRow
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._trial import Spent, Status, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Sequence
 
-__all__ = ("MAX_ATTEMPTS", "LeaseLost", "Store")
+__all__ = ("MAX_ATTEMPTS", "Attempt", "LeaseLost", "Name", "Store")
 
 VERSION: Final = 1
 """Of the tables. A release that changes them raises it, and brings older ones up to date."""
@@ -35,6 +35,29 @@ PATIENCE: Final = 30
 
 MAX_ATTEMPTS: Final = 25
 """How often a trial is begun at most. One that ends its worker each time would else do so forever."""
+
+
+Name: TypeAlias = tuple[str, str, int]
+"""What names a trial in a plan: input, agent, and the number of the repeat."""
+
+
+class Attempt(Struct, frozen=True):
+    """An attempt of a trial."""
+
+    plan: str
+    name: Name
+    number: int
+    worker: str
+
+
+class WorkerRow(Struct, frozen=True, kw_only=True):
+    """A worker, as the store knows it."""
+
+    id: str
+    agents: tuple[str, ...]
+    """The agents that it can run."""
+    late: bool
+    """Whether its lease has run out."""
 
 
 class Store:

@@ -30,8 +30,7 @@ from thinkwell.errors import BudgetExceeded
 from thinkwell.trials._engine.attempt import Live, run_attempt, words_of
 from thinkwell.trials._engine.lease import Lease, bury, owned
 from thinkwell.trials._engine.settings import LEAVE, LOST, NO_STORE, Ready, Settings
-from thinkwell.trials._engine.store import Store
-from thinkwell.trials._engine.values import Attempt
+from thinkwell.trials._engine.store import Attempt, Store
 from thinkwell.trials._errors import StoreError
 from thinkwell.trials._open_agents import kill_all, killable
 from thinkwell.trials._plan import Plan
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
     from thinkwell import Budget
     from thinkwell.trials._engine.dispatcher import Dispatcher
-    from thinkwell.trials._engine.values import Name
+    from thinkwell.trials._engine.store import Name
 
 T = TypeVar("T")
 
