@@ -41,7 +41,8 @@ class Live:
         given, agent, repeat = name
         self.scope = anyio.CancelScope()
         self.purse = Purse(total)
-        self.waiting = self.trial = Trial(input=given, agent=agent, repeat=repeat)
+        self.waiting = Trial(input=given, agent=agent, repeat=repeat)
+        self.trial = self.waiting
         """What it has come to, which counts at its end."""
         self.phase = "preparing"
         self.run: ThoughtStream[object] | None = None
