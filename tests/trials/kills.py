@@ -1,7 +1,7 @@
 """Trials whose programs and workers are killed or stopped at random moments, and what is left of them.
 
 ``cd tests && python -m trials.kills`` kills the program of 200 trials in a file 50 times. With ``--workers
-4`` they are in PostgreSQL, one of so many workers is killed every few seconds, and one is stopped for two
+4`` they are in PostgreSQL, one of so many workers is killed again and again, and one is stopped for two
 leases, ``--stops`` times. It prints what it has found.
 """
 
@@ -46,6 +46,8 @@ ENDED: Final = (
     "SELECT input, status, attempt FROM thinkwell_trials "
     "WHERE status NOT IN ('waiting', 'running', 'cancelled')"
 )
+
+RUNNING: Final = "SELECT input FROM thinkwell_trials WHERE status = 'running'"
 
 
 class Row(Struct, frozen=True):
@@ -208,17 +210,18 @@ def kill_workers(
     seed: int,
     env: Mapping[str, str],
 ) -> Found:
-    """Run trials in PostgreSQL, kill a worker every few seconds, and stop and wake one again and again.
+    """Run trials in PostgreSQL; while they run, kill a worker again and again, and stop and wake one.
 
     At the end all workers are asked to leave.
     """
     chance, url = random.Random(seed), server.database()
 
-    def ended() -> list[tuple[str, ...]]:
+    def asked(query: str) -> list[tuple[str, ...]]:
         tables = server.ask(url, "SELECT to_regclass('thinkwell_trials')")
-        return [tuple(line.split("|")) for line in server.ask(url, ENDED).splitlines()] if tables else []
+        return [tuple(line.split("|")) for line in server.ask(url, query).splitlines()] if tables else []
 
-    scene = Scene(folder, url, trials=trials, calls=calls, env={**env, "NO_WORKER": "1"}, ended=ended)
+    without = {**env, "NO_WORKER": "1"}
+    scene = Scene(folder, url, trials=trials, calls=calls, env=without, ended=lambda: asked(ENDED))
     program = scene.start("program")
     count, living = 0, dict[str, subprocess.Popen[str]]()
 
@@ -233,7 +236,10 @@ def kill_workers(
         hire()
     stopped = 0
     while program.poll() is None:
-        time.sleep(chance.uniform(1, 4))
+        if not asked(RUNNING):  # a worker takes its time to start, and a longer one where the machine is busy
+            time.sleep(0.3)
+            continue
+        time.sleep(chance.uniform(0, 3))
         name = chance.choice([*living])
         pids = scene.processes(name)
         if stopped < stops:
