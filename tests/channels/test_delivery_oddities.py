@@ -11,7 +11,14 @@ from kept_channels import Asked, Drafted, Edited, Marked, Paced, Refused, Stoppe
 from scripted import Turn, scripted
 
 from thinkwell import replay
-from thinkwell.channels import ChannelCapabilities, Delivery, DeliveryFailed, DeliverySettings, deliver
+from thinkwell.channels import (
+    ChannelCapabilities,
+    Delivery,
+    DeliveryFailed,
+    DeliverySettings,
+    MessageRouter,
+    deliver,
+)
 from thinkwell.testing import Script, ScriptedAgent, script
 from thinkwell_acp import schema as s
 
@@ -288,6 +295,15 @@ async def test_an_error_that_cannot_be_shown_is_reported_all_the_same(
         await delivered(script.says("a"), channel)
     assert isinstance(failed.value.__cause__, Unspeakable)
     assert caplog.messages[0] == "Channel Whole failed (attempt 1 of 4): Unspeakable"
+
+
+async def test_the_answer_comes_though_a_notice_fails_with_such_an_error() -> None:
+    chat = Whole(error=Unspeakable())
+    async with MessageRouter(ScriptedAgent(script.crashes().says("Fine.")).open) as router:
+        await router.handle_user_message("Go.", "ada", chat)
+        chat.fails["send"] = 4
+        await router.handle_user_message("Go.", "ada", chat)
+    assert chat.texts[1:] == ["Fine."]
 
 
 async def test_an_error_is_told_in_a_line_of_bounded_length(caplog: pytest.LogCaptureFixture) -> None:

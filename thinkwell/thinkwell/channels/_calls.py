@@ -5,9 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Final, TypeVar
 
-import anyio
-
-from thinkwell._display.numbers import seconds
 from thinkwell._display.text import line
 
 if TYPE_CHECKING:
@@ -41,27 +38,6 @@ def begun(name: str, function: Callable[..., Awaitable[V]], *arguments: object) 
     if not inspect.isawaitable(returned):
         raise NotAsynchronous(name)
     return returned
-
-
-async def call(method: Callable[..., Awaitable[None]], limit: float, *arguments: object) -> None:
-    """Call a method of a channel.
-
-    Args:
-        method: The method.
-        limit: Most seconds that it may take.
-        arguments: Its arguments.
-
-    Raises:
-        NotAsynchronous: The result cannot be awaited.
-        TimeoutError: It took too long.
-        Exception: It failed.
-    """
-    name = getattr(method, "__name__", "the method")
-    returned = begun(name, method, *arguments)
-    with anyio.move_on_after(limit) as scope:
-        await returned
-    if scope.cancelled_caught:
-        raise TimeoutError(f"{name} took more than {seconds(limit)}")
 
 
 def may_pass(error: BaseException | None) -> bool:

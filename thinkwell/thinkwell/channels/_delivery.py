@@ -14,27 +14,19 @@ from thinkwell._core.schema.misuse import check_run
 from thinkwell._display.numbers import seconds
 from thinkwell._display.summary import error_words
 from thinkwell._display.text import line, result_text
-from thinkwell.channels._calls import begun, in_words, said_by
-from thinkwell.channels._checks import (
-    check_channel,
-    check_function,
-    check_settings,
-    check_user_id,
-)
+from thinkwell.channels._calls import begun, in_words
+from thinkwell.channels._checks import check_function
 from thinkwell.channels._following import Following, Piece, said
-from thinkwell.channels._outcome import Delivery, DeliveryFailed, DeliveryMetrics
+from thinkwell.channels._outcome import Delivery, DeliveryMetrics, unless_failed
 from thinkwell.channels._protocols import (
     AskingChannel,
-    CapableChannel,
-    ChannelCapabilities,
     ChannelCounts,
-    ConfiguredChannel,
     CountingChannel,
-    DeliverySettings,
     StoppingChannel,
 )
 from thinkwell.channels._questions import Asking
-from thinkwell.channels._sending import NOTHING, FinalText, send_final
+from thinkwell.channels._recipient import Recipient, checked
+from thinkwell.channels._sending import NOTHING, FinalText, Sent, send_final
 from thinkwell.channels._showing import showing
 from thinkwell.errors import ThoughtCancelled
 
@@ -44,11 +36,10 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from thinkwell.channels._outcome import DeliveryStatus
-    from thinkwell.channels._protocols import Channel
+    from thinkwell.channels._protocols import Channel, DeliverySettings
     from thinkwell.view import RunView
 
 T = TypeVar("T")
-V = TypeVar("V")
 
 logger = logging.getLogger("thinkwell")
 
@@ -108,30 +99,9 @@ async def deliver(
         ValueError: `user_id` is empty.
     """
     check_run(stream, "deliver({}, channel, user_id)", ThoughtStream)
-    check_channel("deliver", channel)
-    check_user_id("deliver", user_id)
-    check_settings("deliver", settings)
+    to = Recipient("deliver", channel, user_id, settings)
     check_function("deliver", "text", text, "lambda result: …")
-    if settings is None:
-        settings = DeliverySettings()
-        if isinstance(channel, ConfiguredChannel):
-            settings = _checked(channel, "settings", channel.settings, DeliverySettings)
-    delivering = _Delivering(stream, channel, user_id, settings, text)
-    delivery, failure = await delivering.run()
-    if failure is not None:
-        reason = said_by(failure) or type(failure).__name__
-        raise DeliveryFailed(user_id, delivery.text, delivery, reason) from failure
-    return delivery
-
-
-def _checked(channel: Channel, name: str, value: object, kind: type[V]) -> V:
-    """Return an attribute of a channel: users' classes may use the name for something else."""
-    if not isinstance(value, kind):
-        raise TypeError(
-            f"{type(channel).__name__}.{name} is a {type(value).__name__}; deliver takes it for "
-            f"{kind.__name__}: rename it, or return one"
-        )
-    return value
+    return unless_failed(*await _Delivering(stream, to, text).run())
 
 
 class _Ended(NamedTuple):
@@ -152,26 +122,13 @@ class _Ended(NamedTuple):
 class _Delivering(Generic[T]):
     """A delivery in progress."""
 
-    def __init__(
-        self,
-        stream: ThoughtStream[T],
-        channel: Channel,
-        user_id: str,
-        settings: DeliverySettings,
-        text: Callable[[T], str] | None,
-    ) -> None:
+    def __init__(self, stream: ThoughtStream[T], to: Recipient, text: Callable[[T], str] | None) -> None:
         self._stream = stream
-        self._channel = channel
-        self._user_id = user_id
-        self._settings = settings
+        self._to = to
         self._make_text = text
-        self._capabilities = ChannelCapabilities()
-        if isinstance(channel, CapableChannel):
-            self._capabilities = _checked(channel, "capabilities", channel.capabilities, ChannelCapabilities)
         self._began = anyio.current_time()
-        self._errors: list[Exception] = []
         self._following = Following()
-        self._show = showing(channel, user_id, settings, self._capabilities, self._failed)
+        self._show = showing(to)
         self._asking: Asking | None = None
         self._outcome: tuple[Delivery, Exception | None] | None = None
         self._ended: _Ended | None = None
@@ -202,12 +159,11 @@ class _Delivering(Generic[T]):
 
     async def _begin(self, tasks: TaskGroup) -> None:
         tasks.start_soon(self._listen)
-        if isinstance(self._channel, StoppingChannel):
-            tasks.start_soon(self._wait_stop, self._channel)
-        if isinstance(self._channel, AskingChannel) and self._stream._run.live:
-            self._asking = Asking(
-                self._stream, self._channel, self._user_id, tasks, self._settings.timeout, self._failed
-            )
+        channel = self._to.channel
+        if isinstance(channel, StoppingChannel):
+            tasks.start_soon(self._wait_stop, channel)
+        if isinstance(channel, AskingChannel) and self._stream._run.live:
+            self._asking = Asking(self._stream, channel, self._to, tasks)
         await self._show.begin()
 
     async def _listen(self) -> None:
@@ -222,9 +178,9 @@ class _Delivering(Generic[T]):
 
     async def _wait_stop(self, channel: StoppingChannel) -> None:
         try:
-            await begun("wait_stop", channel.wait_stop, self._user_id)
+            await begun("wait_stop", channel.wait_stop, self._to.user_id)
         except Exception as exc:
-            self._failed(exc)
+            self._to.failed(exc)
         else:
             self._stream.cancel()
 
@@ -273,7 +229,7 @@ class _Delivering(Generic[T]):
         for question in view.questions:
             if question.id not in self._waits_for:
                 if not self._waits_for and self._stream._run.live:
-                    logger.warning(UNHEARD, type(self._channel).__name__)
+                    logger.warning(UNHEARD, type(self._to.channel).__name__)
                 self._waits_for.add(question.id)
                 yield Piece("status", f"Waiting for an answer: {line(question.title, TITLE)}")
 
@@ -281,7 +237,7 @@ class _Delivering(Generic[T]):
 
     @property
     def _stalls_at(self) -> float:
-        limit = self._settings.stalled_after
+        limit = self._to.settings.stalled_after
         return math.inf if limit is None else self._heard_at + limit
 
     def _is_stalled(self) -> bool:
@@ -304,7 +260,7 @@ class _Delivering(Generic[T]):
         ended = await self._result(view) if is_settled else _Ended("completed", said(view.messages))
         if ended.status != "completed":
             return ended
-        limit = seconds(self._settings.stalled_after or 0.0)
+        limit = seconds(self._to.settings.stalled_after or 0.0)
         mark = f"⏳ The agent was silent for {limit}, so it was stopped. This is its answer so far."
         return _Ended("stalled", ended.run_text, mark)
 
@@ -352,26 +308,23 @@ class _Delivering(Generic[T]):
     async def _end(self, ended: _Ended) -> tuple[Delivery, Exception | None]:
         """Deliver the final text."""
         streamed = await self._show.end(ended.full_text)
-        attempts, retries, failure = 1, 0, self._show.refusal
-        if not streamed and failure is None:
-            final = self._final(ended)
-            attempts, retries, failure = await send_final(
-                self._channel, self._user_id, final, self._settings, self._capabilities, self._failed
-            )
+        sent = Sent(attempts=1, retries=0, failure=self._show.refusal)
+        if not streamed and sent.failure is None:
+            sent = await send_final(self._to, self._final(ended))
         now = anyio.current_time()
         await self._asked.wait()  # that may fail too
         counts = self._counts()
         first_at = self._show.first_at
-        if first_at is None and failure is None:
+        if first_at is None and sent.failure is None:
             first_at = now
         first_delivery = None if first_at is None else first_at - self._began
         delivery = Delivery(
-            user_id=self._user_id,
+            user_id=self._to.user_id,
             text=ended.full_text,
             run_text=ended.run_text,
             status=ended.status,
             error=ended.error,
-            channel_errors=tuple(self._errors),
+            channel_errors=tuple(self._to.errors),
             streamed=streamed,
             metrics=DeliveryMetrics(
                 first_delivery=first_delivery if counts.first_delivery is None else counts.first_delivery,
@@ -379,24 +332,24 @@ class _Delivering(Generic[T]):
                 total=now - self._began,
                 chunks=self._show.chunks,
                 edits=counts.edits,
-                attempts=attempts,
-                retries=counts.retries + retries,
+                attempts=sent.attempts,
+                retries=counts.retries + sent.retries,
             ),
         )
-        return delivery, failure
+        return delivery, sent.failure
 
     def _counts(self) -> ChannelCounts:
-        channel = self._channel
+        channel = self._to.channel
         if isinstance(channel, CountingChannel):
             try:
-                return _checked(channel, "counts", channel.counts(self._user_id), ChannelCounts)
+                return checked(channel, "counts", channel.counts(self._to.user_id), ChannelCounts)
             except Exception as exc:
-                self._failed(exc)
+                self._to.failed(exc)
         return ChannelCounts()
 
     def _final(self, ended: _Ended) -> FinalText:
         thought_for = self._following.thinking(self._stream.elapsed)
-        shown = self._settings.thinking and thought_for >= self._settings.least_thinking
+        shown = self._to.settings.thinking and thought_for >= self._to.settings.least_thinking
         return FinalText(
             text=ended.full_text,
             thoughts=said(self._stream.view.thought_blocks) if shown else "",
@@ -410,9 +363,3 @@ class _Delivering(Generic[T]):
         ended = self._ended or _Ended("cancelled", text, "⏹ The delivery was cancelled.")
         with anyio.CancelScope(shield=True), anyio.move_on_after(GOODBYE):
             await self._show.end(ended.full_text)
-
-    def _failed(self, error: Exception, attempt: str = "") -> None:
-        """Record an exception of the channel, and the attempt to send the final text that it ended."""
-        when = f" ({attempt})" if attempt else ""
-        logger.warning("Channel %s failed%s: %s", type(self._channel).__name__, when, in_words(error))
-        self._errors.append(error)

@@ -11,15 +11,8 @@ import anyio
 from thinkwell._core.exit import background_tasks
 from thinkwell._display.summary import error_words
 from thinkwell.channels._calls import in_words
-from thinkwell.channels._outcome import Delivery, DeliveryFailed, DeliveryMetrics
-from thinkwell.channels._protocols import (
-    CapableChannel,
-    ChannelCapabilities,
-    ConfiguredChannel,
-    DeliverySettings,
-    NotifyingChannel,
-    TypingChannel,
-)
+from thinkwell.channels._outcome import Delivery, DeliveryFailed, DeliveryMetrics, unless_failed
+from thinkwell.channels._protocols import TypingChannel
 from thinkwell.channels._sending import FinalText, send_final
 from thinkwell.errors import ThinkwellError, ThoughtCancelled
 
@@ -28,7 +21,7 @@ if TYPE_CHECKING:
 
     from thinkwell._conversations.errors import ConversationBusy
     from thinkwell.channels._outcome import DeliveryStatus
-    from thinkwell.channels._protocols import Channel
+    from thinkwell.channels._recipient import Recipient
 
 STEERED: Final = "I read this while I work on what you wrote before."
 """Sent where a message is read in the turn of another one."""
@@ -51,37 +44,31 @@ FAILED: Final = "⚠ Something went wrong, and your message was not answered. Pl
 logger = logging.getLogger("thinkwell")
 
 
-async def refuse(
-    busy: ConversationBusy, channel: Channel, user_id: str, settings: DeliverySettings | None
-) -> None:
+async def refuse(to: Recipient, busy: ConversationBusy) -> None:
     """Tell a user that their message is not answered. The answer to an earlier one may be on its way.
 
     Raises:
         DeliveryFailed: The message could not be sent.
     """
-    await _tell(BUSY, _beside(channel), user_id, _settings(channel, settings), "failed", busy)
+    await _tell(to, BUSY, "failed", busy, beside=True)
 
 
-async def notify(
-    text: str, what: str, channel: Channel, user_id: str, settings: DeliverySettings | None
-) -> None:
+async def notify(to: Recipient, text: str, what: str) -> None:
     """Tell a user something beside the answer, which is delivered all the same if that fails."""
     try:
-        await _tell(text, _beside(channel), user_id, _settings(channel, settings), "completed", None)
+        await _tell(to, text, "completed", None, beside=True)
     except DeliveryFailed as exc:
         logger.warning("A user was not notified that %s: %s", what, exc.reason)
 
 
-async def explain(
-    error: Exception, channel: Channel, user_id: str, settings: DeliverySettings | None
-) -> Delivery:
+async def explain(to: Recipient, error: Exception) -> Delivery:
     """Tell a user why their message has no run.
 
     Raises:
         DeliveryFailed: The message could not be sent.
     """
     if type(error) is ThoughtCancelled:  # by the user; subclasses are not
-        return await _tell(STOPPED, channel, user_id, _settings(channel, settings), "cancelled", error)
+        return await _tell(to, STOPPED, "cancelled", error)
     about = "A message was not answered: %s: %s"
     if isinstance(error, ThinkwellError):
         logger.warning(about, type(error).__name__, error)
@@ -89,15 +76,15 @@ async def explain(
     else:
         logger.error(about, type(error).__name__, error, exc_info=error)
         text = FAILED
-    return await _tell(text, channel, user_id, _settings(channel, settings), "failed", error)
+    return await _tell(to, text, "failed", error)
 
 
 @asynccontextmanager
-async def typing_shown(channel: Channel, user_id: str) -> AsyncGenerator[None]:
+async def typing_shown(to: Recipient) -> AsyncGenerator[None]:
     """Show that an answer is on its way during a block, if the channel can do that."""
     async with background_tasks() as tasks:
-        if isinstance(channel, TypingChannel):
-            tasks.start_soon(_show_typing, channel, user_id)
+        if isinstance(to.channel, TypingChannel):
+            tasks.start_soon(_show_typing, to.channel, to.user_id)
         yield
 
 
@@ -109,33 +96,8 @@ async def _show_typing(channel: TypingChannel, user_id: str) -> None:
         logger.warning(about, type(channel).__name__, in_words(exc))
 
 
-class _Beside:
-    """Sends texts beside an answer that is being written."""
-
-    def __init__(self, channel: NotifyingChannel) -> None:
-        self._channel = channel
-
-    async def send(self, user_id: str, text: str) -> None:
-        await self._channel.notify(user_id, text)
-
-
-def _beside(channel: Channel) -> Channel:
-    return _Beside(channel) if isinstance(channel, NotifyingChannel) else channel
-
-
-def _settings(channel: Channel, settings: DeliverySettings | None) -> DeliverySettings:
-    if settings is not None:
-        return settings
-    return channel.settings if isinstance(channel, ConfiguredChannel) else DeliverySettings()
-
-
 async def _tell(
-    text: str,
-    channel: Channel,
-    user_id: str,
-    settings: DeliverySettings,
-    status: DeliveryStatus,
-    error: Exception | None,
+    to: Recipient, text: str, status: DeliveryStatus, error: Exception | None, *, beside: bool = False
 ) -> Delivery:
     """Send a text in the same way as an answer.
 
@@ -143,21 +105,15 @@ async def _tell(
         DeliveryFailed: It could not be sent.
     """
     began = anyio.current_time()
-    capabilities = channel.capabilities if isinstance(channel, CapableChannel) else ChannelCapabilities()
-    errors: list[Exception] = []
-
-    def failed(error: Exception, attempt: str) -> None:
-        errors.append(error)
-
-    sent = await send_final(channel, user_id, FinalText(text=text), settings, capabilities, failed)
+    sent = await send_final(to, FinalText(text=text), beside=beside)
     took = anyio.current_time() - began
     delivery = Delivery(
-        user_id=user_id,
+        user_id=to.user_id,
         text=text,
         run_text="",
         status=status,
         error=error,
-        channel_errors=tuple(errors),
+        channel_errors=tuple(to.errors),
         metrics=DeliveryMetrics(
             first_delivery=took if sent.failure is None else None,
             total=took,
@@ -165,7 +121,4 @@ async def _tell(
             retries=sent.retries,
         ),
     )
-    if sent.failure is not None:
-        reason = str(sent.failure) or type(sent.failure).__name__
-        raise DeliveryFailed(user_id, text, delivery, reason) from sent.failure
-    return delivery
+    return unless_failed(delivery, sent.failure)

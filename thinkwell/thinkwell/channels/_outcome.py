@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from thinkwell._conversations.errors import DeliveryError
 from thinkwell._display.numbers import plural
+from thinkwell.channels._calls import said_by
 
 DeliveryStatus: TypeAlias = Literal["completed", "failed", "cancelled", "stalled"]
 """How a delivered run ended. ``stalled``: it was given up because the agent was silent."""
@@ -72,3 +73,19 @@ class DeliveryFailed(DeliveryError):  # noqa: N818 - a name as in `thinkwell.err
             f"the answer could not be delivered to {self.user_id!r:.100} in "
             f"{plural(self.delivery.metrics.attempts, 'attempt')}: {self.reason}; its text is in .text"
         )
+
+
+def unless_failed(delivery: Delivery, failure: Exception | None) -> Delivery:
+    """Return a delivery.
+
+    Args:
+        delivery: The delivery.
+        failure: Why its final text could not be sent.
+
+    Raises:
+        DeliveryFailed: It could not be sent.
+    """
+    if failure is None:
+        return delivery
+    reason = said_by(failure) or type(failure).__name__
+    raise DeliveryFailed(delivery.user_id, delivery.text, delivery, reason) from failure

@@ -16,20 +16,21 @@ from thinkwell._display.numbers import plural
 from thinkwell._display.phases import OVER
 from thinkwell._display.questions import answered, asked, keys_of
 from thinkwell._display.text import line
-from thinkwell.channels._calls import begun, call
+from thinkwell.channels._calls import begun
 from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion, OutcomeChannel
 from thinkwell.errors import AnswerInvalid, QuestionNotOpen
 from thinkwell.events import DiffContent
 from thinkwell.questions import Reply, check_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
     from thinkwell import ThoughtStream
     from thinkwell._display.questions import Asked, Field, Key
     from thinkwell.channels._protocols import AskingChannel
+    from thinkwell.channels._recipient import Recipient
     from thinkwell.questions import FormField, FormValue
     from thinkwell.view import QuestionView, RunView
 
@@ -77,27 +78,21 @@ class Asking:
     Args:
         stream: The run.
         channel: The channel.
-        user_id: The user.
+        to: The user, and the same channel.
         tasks: The group of the tasks.
-        timeout: Most seconds for the channel to handle an outcome.
-        failed: Called with each exception of the channel.
     """
 
     def __init__(
         self,
         stream: ThoughtStream[object],
         channel: AskingChannel,
-        user_id: str,
+        to: Recipient,
         tasks: TaskGroup,
-        timeout: float,
-        failed: Callable[[Exception], None],
     ) -> None:
         self._stream = stream
         self._channel = channel
-        self._user_id = user_id
+        self._to = to
         self._tasks = tasks
-        self._timeout = timeout
-        self._failed = failed
         self._open: dict[str, _Open] = {}
         self._asked = InOrder(self._ask)
         self._running = 0
@@ -142,9 +137,9 @@ class Asking:
                 await self._get_answer(one.put, question, told)
             await one.gone.wait()
             if isinstance(self._channel, OutcomeChannel):
-                await call(self._channel.on_question_end, self._timeout, self._user_id, one.put, one.outcome)
+                await self._to.call(self._channel.on_question_end, one.put, one.outcome)
         except Exception as exc:
-            self._failed(exc)
+            self._to.failed(exc)
         finally:
             self._running -= 1
             if not self._running:
@@ -159,7 +154,7 @@ class Asking:
             except _Unanswered:
                 return
             except Exception as exc:
-                self._failed(exc)  # the question stays open elsewhere, or until its deadline
+                self._to.failed(exc)  # the question stays open elsewhere, or until its deadline
                 return
             try:
                 self._stream.answer(question.id, answer)
@@ -220,7 +215,7 @@ class Asking:
         Raises:
             _Unanswered: It has no answer.
         """
-        said = await begun("ask", self._channel.ask, self._user_id, put)
+        said = await begun("ask", self._channel.ask, self._to.user_id, put)
         if said is None:
             raise _Unanswered
         return said

@@ -19,17 +19,12 @@ from thinkwell._conversations.conversations import Conversations
 from thinkwell._conversations.errors import ConversationBusy, RouterClosed
 from thinkwell._core.schema.arguments import check_count, check_seconds
 from thinkwell.channels._calls import begun
-from thinkwell.channels._checks import (
-    check_channel,
-    check_function,
-    check_settings,
-    check_text,
-    check_user_id,
-)
+from thinkwell.channels._checks import check_function, check_settings, check_text
 from thinkwell.channels._delivery import deliver
 from thinkwell.channels._following import USING, Following, said
 from thinkwell.channels._notices import ANEW, STEERED, UNCLEAR, explain, notify, refuse, typing_shown
 from thinkwell.channels._outcome import Delivery, DeliveryFailed
+from thinkwell.channels._recipient import Recipient
 from thinkwell.channels._router_events import AgentResponded, RouterListeners, UserMessageReceived
 from thinkwell.errors import ThoughtCancelled
 
@@ -175,8 +170,7 @@ class MessageRouter(AsyncContextManagerMixin):
             ValueError: The text is blank, or `user_id` is empty.
         """
         check_text("handle_user_message", "text", text)
-        check_user_id("handle_user_message", user_id)
-        check_channel("handle_user_message", channel)
+        to = Recipient("handle_user_message", channel, user_id, self._settings)
         # Text from outside may have lone surrogates, which cannot be sent.
         text = text.encode("utf-8", "replace").decode()
         if not text.strip():
@@ -185,21 +179,21 @@ class MessageRouter(AsyncContextManagerMixin):
         try:
             turn = self._conversations.ask(user_id)
         except ConversationBusy as exc:
-            await refuse(exc, channel, user_id, self._settings)
+            await refuse(to, exc)
             return None
         failure: DeliveryFailed | None = None
         try:
             message = UserMessageReceived(text=text, user_id=user_id, channel_id=channel_id)
             await self._listeners.tell(message)
             try:
-                delivery = await self._answer(turn, text, user_id, channel)
+                delivery = await self._answer(turn, text, to)
             except DeliveryFailed as exc:
                 failure, delivery = exc, exc.delivery
         finally:
             await turn.end()
         if not isinstance(delivery, Delivery):
             notice = STEERED if delivery == "taken" else UNCLEAR
-            await notify(notice, "the agent reads a message", channel, user_id, self._settings)
+            await notify(to, notice, "the agent reads a message")
             return None
         response = AgentResponded(
             text=delivery.run_text,
@@ -392,19 +386,19 @@ class MessageRouter(AsyncContextManagerMixin):
         task = session.think().text(prompt)
         return task.stream(include=KEPT, timeout=self._timeout, idle_timeout=self._idle_timeout)
 
-    async def _answer(self, turn: Turn, text: str, user_id: str, channel: Channel) -> Delivery | Taken:
+    async def _answer(self, turn: Turn, text: str, to: Recipient) -> Delivery | Taken:
         try:
-            if self._steers and (taken := await turn.steer(partial(self._prompt, text, user_id))):
+            if self._steers and (taken := await turn.steer(partial(self._prompt, text, to.user_id))):
                 return taken
-            async with typing_shown(channel, user_id):
-                stream = await self._begin(turn, text, user_id)
+            async with typing_shown(to):
+                stream = await self._begin(turn, text, to.user_id)
         except RouterClosed:
             raise
         except Exception as exc:
-            return await explain(exc, channel, user_id, self._settings)
+            return await explain(to, exc)
         if turn.anew:
-            await notify(ANEW, "the conversation started over", channel, user_id, self._settings)
-        return await deliver(stream, channel, user_id, settings=self._settings)
+            await notify(to, ANEW, "the conversation started over")
+        return await deliver(stream, to.channel, to.user_id, settings=to.settings)
 
 
 def _session_in(

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 from msgspec import Struct
 
-from thinkwell.channels._calls import call, may_pass, retry_after
+from thinkwell.channels._calls import may_pass, retry_after
 from thinkwell.channels._html import compose
 from thinkwell.channels._pieces import pieces
-from thinkwell.channels._protocols import HtmlChannel
+from thinkwell.channels._protocols import HtmlChannel, NotifyingChannel
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
+    from thinkwell.channels._recipient import Recipient
 
 NOTHING: Final = "(The agent said nothing.)"
 """Delivered instead of an empty text, which most channels cannot send."""
@@ -52,41 +52,32 @@ class Sent(NamedTuple):
     """Why it was not sent, or not completely."""
 
 
-async def send_final(
-    channel: Channel,
-    user_id: str,
-    final: FinalText,
-    settings: DeliverySettings,
-    capabilities: ChannelCapabilities,
-    failed: Callable[[Exception, str], None],
-) -> Sent:
+async def send_final(to: Recipient, final: FinalText, *, beside: bool = False) -> Sent:
     """Send a final text. Messages that were already sent are not sent again.
 
     Errors that a retry cannot help are not retried: bugs in the channel, or exceptions marked as permanent.
 
     Args:
-        channel: The channel to send to.
-        user_id: The user to send to.
+        to: The recipient.
         final: The text.
-        settings: The number of attempts.
-        capabilities: The channel's capabilities.
-        failed: Called with each exception of the channel, and the number of the attempt.
+        beside: Whether to send it beside an answer that is being written, if the channel can do that.
     """
     most = retries = 0
-    send, messages = _messages(channel, final, capabilities)
+    attempts = to.settings.attempts
+    send, messages = _messages(to, final, beside=beside)
     for message in messages:
         attempt = 0
         while True:
             attempt += 1
             most = max(most, attempt)
             try:
-                await call(send, settings.timeout, user_id, message)
+                await to.call(send, message)
                 break
             except Exception as exc:
                 hopeless = isinstance(exc, HOPELESS) or not may_pass(exc)
                 no_more = ", and it is not retried" if hopeless else ""
-                failed(exc, f"attempt {attempt} of {settings.attempts}{no_more}")
-                if attempt >= settings.attempts or hopeless:
+                to.failed(exc, f"attempt {attempt} of {attempts}{no_more}")
+                if attempt >= attempts or hopeless:
                     return Sent(most, retries, exc)
                 await anyio.sleep(_pause(exc, FIRST_PAUSE * 2 ** (attempt - 1)))
             retries += 1
@@ -94,9 +85,12 @@ async def send_final(
 
 
 def _messages(
-    channel: Channel, final: FinalText, capabilities: ChannelCapabilities
+    to: Recipient, final: FinalText, *, beside: bool
 ) -> tuple[Callable[[str, str], Awaitable[None]], list[str]]:
     """Return the method that sends the messages, and the texts of them, at least one."""
+    channel, capabilities = to.channel, to.capabilities
+    if beside and isinstance(channel, NotifyingChannel):
+        return channel.notify, [final.text]
     if capabilities.html and isinstance(channel, HtmlChannel):
         composed = compose(
             final.text,

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from thinkwell.channels._calls import call, may_pass, retry_after
+from thinkwell.channels._calls import may_pass, retry_after
 from thinkwell.channels._following import Piece
 from thinkwell.channels._protocols import DraftingChannel, StreamingChannel, ThinkingChannel
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from thinkwell.channels._protocols import Channel, ChannelCapabilities, DeliverySettings
+    from thinkwell.channels._protocols import DeliverySettings
+    from thinkwell.channels._recipient import Recipient
 
 EDIT_INTERVAL: Final = 1.0
 """Seconds between edits, if neither the channel nor its settings set them."""
@@ -68,45 +69,25 @@ class Showing:
             self.first_at = now
 
 
-def showing(
-    channel: Channel,
-    user_id: str,
-    settings: DeliverySettings,
-    capabilities: ChannelCapabilities,
-    failed: Callable[[Exception], None],
-) -> Showing:
-    """Return an object that shows runs in a channel.
-
-    Args:
-        channel: The channel.
-        user_id: The user.
-        settings: The settings of the delivery.
-        capabilities: The channel's capabilities.
-        failed: Called with each exception of the channel.
-    """
-    if settings.streaming and isinstance(channel, StreamingChannel):
-        return _Streaming(channel, user_id, settings, capabilities, failed)
-    if settings.streaming and isinstance(channel, DraftingChannel):
-        return _Drafting(channel, user_id, settings, failed)
+def showing(to: Recipient) -> Showing:
+    """Return an object that shows runs to a recipient."""
+    channel = to.channel
+    if to.settings.streaming and isinstance(channel, StreamingChannel):
+        return _Streaming(channel, to)
+    if to.settings.streaming and isinstance(channel, DraftingChannel):
+        return _Drafting(channel, to)
     return Showing()
 
 
 class _Drafting(Showing):
     """For channels that show a preview. After a failed one, the next shows the text again."""
 
-    def __init__(
-        self,
-        channel: DraftingChannel,
-        user_id: str,
-        settings: DeliverySettings,
-        failed: Callable[[Exception], None],
-    ) -> None:
+    def __init__(self, channel: DraftingChannel, to: Recipient) -> None:
         super().__init__()
         self._channel = channel
-        self._user_id = user_id
-        self._settings = settings
-        self._failed = failed
-        self._interval = _interval(settings, EDIT_INTERVAL)
+        self._to = to
+        self._settings = to.settings
+        self._interval = _interval(to.settings, EDIT_INTERVAL)
         self._text: list[str] = []
         self._new = 0
         self._drafted_at = -math.inf
@@ -127,9 +108,9 @@ class _Drafting(Showing):
         self._new = 0
         self._text = ["".join(self._text)]
         try:
-            await call(self._channel.send_draft, self._settings.timeout, self._user_id, self._text[0])
+            await self._to.call(self._channel.send_draft, self._text[0])
         except Exception as exc:
-            self._failed(exc)
+            self._to.failed(exc)
         else:
             self._count(anyio.current_time())
         self._drafted_at = anyio.current_time()
@@ -138,23 +119,15 @@ class _Drafting(Showing):
 class _Streaming(Showing):
     """For channels that take pieces."""
 
-    def __init__(
-        self,
-        channel: StreamingChannel,
-        user_id: str,
-        settings: DeliverySettings,
-        capabilities: ChannelCapabilities,
-        failed: Callable[[Exception], None],
-    ) -> None:
+    def __init__(self, channel: StreamingChannel, to: Recipient) -> None:
         super().__init__()
         self._channel = channel
-        self._thinking = channel if settings.thinking and isinstance(channel, ThinkingChannel) else None
-        self._user_id = user_id
-        self._settings = settings
-        self._edits = capabilities.edits
-        self._paced = capabilities.paced
-        self._interval = 0.0 if self._paced else _interval(settings, EDIT_INTERVAL if self._edits else 0.0)
-        self._failed = failed
+        self._to = to
+        self._settings = to.settings
+        self._thinking = channel if to.settings.thinking and isinstance(channel, ThinkingChannel) else None
+        self._edits = to.capabilities.edits
+        self._paced = to.capabilities.paced
+        self._interval = 0.0 if self._paced else _interval(to.settings, EDIT_INTERVAL if self._edits else 0.0)
         self._starts_at: float | None = -math.inf
         """When to call the channel's start: ``None`` once called, infinity once it has failed."""
         self._ended = False
@@ -196,14 +169,14 @@ class _Streaming(Showing):
     async def begin(self) -> None:
         self._starts_at = None  # even if cancelled: the channel may have begun
         try:
-            await call(self._channel.on_stream_start, self._settings.timeout, self._user_id)
+            await self._to.call(self._channel.on_stream_start)
         except Exception as exc:
             seconds = retry_after(exc)
             if seconds is None:
                 self._break(exc)
             else:
                 self._starts_at = anyio.current_time() + seconds
-                self._failed(exc)
+                self._to.failed(exc)
 
     def add(self, pieces: Iterable[Piece], thought_for: float, *, thinks: bool) -> None:
         self._thought_for = thought_for
@@ -286,7 +259,7 @@ class _Streaming(Showing):
     async def _call(self, method: Callable[..., Awaitable[None]], *arguments: object) -> None:
         """Call the channel. After a failure, it is not called again."""
         try:
-            await call(method, self._settings.timeout, self._user_id, *arguments)
+            await self._to.call(method, *arguments)
         except Exception as exc:
             self._break(exc)
 
@@ -297,7 +270,7 @@ class _Streaming(Showing):
             self.refusal = error
         self._queue.clear()
         self._statuses.clear()
-        self._failed(error)
+        self._to.failed(error)
 
 
 def _is_text(piece: Piece) -> bool:
