@@ -100,19 +100,19 @@ async def test_edits_are_put_off_and_not_queued() -> None:
     assert pacer.try_turn(PRIVATE) == 0
 
 
-async def test_turns_come_in_order_and_final_ones_first() -> None:
+async def test_turns_come_in_order() -> None:
     pacer, meter = Pacer(), Meter()
     await pacer.turn(PRIVATE)
 
-    async def one(name: str, final: bool) -> None:
-        await pacer.turn(PRIVATE, final=final)
+    async def one(name: str) -> None:
+        await pacer.turn(PRIVATE)
         meter.note(PRIVATE, name)
 
     async with anyio.create_task_group() as group:
-        for name in ("first", "second", "last words", "more last words"):
-            group.start_soon(one, name, "last" in name)
+        for name in ("first", "second", "third", "fourth"):
+            group.start_soon(one, name)
             await anyio.sleep(0.1)
-    assert meter.order == ["last words", "more last words", "first", "second"]
+    assert meter.order == ["first", "second", "third", "fourth"]
     assert meter.times[PRIVATE] == pytest.approx([1.1, 2.2, 3.3, 4.4])
 
 
@@ -123,7 +123,7 @@ async def test_no_edit_comes_before_a_turn_that_waits() -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(edits, pacer, meter, PRIVATE, lambda: not over.is_set())
         for _ in range(3):
-            await pacer.turn(PRIVATE, final=True)
+            await pacer.turn(PRIVATE)
             meter.note(PRIVATE, "final")
         over.set()
     assert meter.order == ["final", "final", "final"]
@@ -146,18 +146,16 @@ async def test_chats_do_not_wait_for_each_other() -> None:
     assert meter.times[GROUP] == [3.1]
 
 
-async def test_over_all_chats_there_is_a_pace_too_and_final_messages_go_first() -> None:
+async def test_over_all_chats_there_is_a_pace_too() -> None:
     pacer, meter = Pacer(), Meter()
 
     async def one(chat_id: int) -> None:
-        await pacer.turn(chat_id, final=chat_id > 100)
-        meter.note(chat_id, "final" if chat_id > 100 else "other")
+        await pacer.turn(chat_id)
+        meter.note(chat_id)
 
     async with anyio.create_task_group() as group:
         for chat_id in range(1, 201):
             group.start_soon(one, chat_id)
-    assert set(meter.order[1:100]) == {"final"}
-    assert set(meter.order[102:]) == {"other"}
     assert most_in(meter.all(), 1.0) <= 26
     assert meter.all()[-1] == pytest.approx(199 * 0.04, abs=0.1)
 
@@ -243,7 +241,7 @@ async def test_what_telegram_says_is_waited_for_by_everybody() -> None:
     await pacer.turn(PRIVATE)
     pacer.throttled(PRIVATE, 20)
     assert pacer.try_turn(PRIVATE) == pytest.approx(20)
-    await pacer.turn(PRIVATE, final=True)
+    await pacer.turn(PRIVATE)
     meter.note(PRIVATE)
     await pacer.turn(PRIVATE + 1)  # another chat
     meter.note(PRIVATE + 1)
@@ -269,18 +267,18 @@ async def test_it_holds_for_who_waits_for_a_place_among_all() -> None:
     pacer, meter = Pacer(overall=2.0), Meter()
     await pacer.turn(1)
 
-    async def one(chat_id: int, final: bool = False) -> None:
-        await pacer.turn(chat_id, final=final)
-        meter.note(chat_id, f"{chat_id}{' final' if final else ''}")
+    async def one(chat_id: int, name: str = "") -> None:
+        await pacer.turn(chat_id)
+        meter.note(chat_id, name)
 
     async with anyio.create_task_group() as group:
         group.start_soon(one, 2)
         group.start_soon(one, 3)
         await anyio.sleep(1.0)
         pacer.throttled(2, 10)
-        group.start_soon(one, 3, True)
+        group.start_soon(one, 3, "3 again")
     assert meter.times == {3: [2.0, 4.0], 2: [11.0]}
-    assert meter.order == ["3 final", "3", "2"]
+    assert meter.order == ["3", "3 again", "2"]
 
 
 async def test_the_interval_grows_and_comes_back() -> None:
@@ -316,7 +314,7 @@ async def test_all_chats_pause_where_many_are_refused(
     pacer, meter = Pacer(), Meter()
     for chat_id in refused:
         pacer.throttled(chat_id, retry_after)
-    await pacer.turn(PRIVATE, final=True)
+    await pacer.turn(PRIVATE)
     assert meter.now == pytest.approx(wait)
 
 
@@ -349,7 +347,7 @@ async def test_many_chats_that_edit_get_the_same_and_messages_come_through() -> 
         for chat_id in range(201, 221):
             await anyio.sleep(3)
             began = meter.now
-            await pacer.turn(chat_id, final=True)
+            await pacer.turn(chat_id)
             waits.append(meter.now - began)
             meter.note(chat_id)
     counts = [len(meter.times[chat_id]) for chat_id in range(1, 101)]
@@ -403,7 +401,7 @@ async def write(api: TelegramApi, pacer: Pacer, chat_id: int, count: int) -> Non
             await api.edit_message_text(chat, message, str(number))
     done = False
     while not done:
-        await pacer.turn(chat_id, final=True)
+        await pacer.turn(chat_id)
         with telling(pacer, chat_id):
             done = await api.edit_message_text(chat, message, "final")
 

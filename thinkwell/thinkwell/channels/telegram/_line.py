@@ -105,7 +105,7 @@ class Line:
         """
         failed = throttled = 0
         while True:
-            await self.pacer.turn(self.address.chat_id, final=True)
+            await self.pacer.turn(self.address.chat_id)
             try:
                 return await self.once(request)
             except TelegramThrottled:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import anyio.lowlevel
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator
 
 GROWTH: Final = 1.5
 """The factor by which a chat's interval grows when Telegram refuses a request (429)."""
@@ -43,53 +42,6 @@ SWEEP: Final = 256
 """Known chats above which those without special state are forgotten."""
 
 
-class _Place:
-    """A place in a line."""
-
-    __slots__ = ("changed", "final")
-
-    def __init__(self, *, final: bool) -> None:
-        self.final = final
-        self.changed: anyio.Event | None = None
-        """Set when the place has become the first."""
-
-
-class _Line:
-    """Places waiting for the same thing, in order, final messages first."""
-
-    def __init__(self) -> None:
-        self._finals: deque[_Place] = deque()
-        self._others: deque[_Place] = deque()
-
-    def __len__(self) -> int:
-        return len(self._finals) + len(self._others)
-
-    @property
-    def first(self) -> _Place | None:
-        """The place whose turn it is."""
-        return next(iter(self._finals or self._others), None)
-
-    @contextmanager
-    def join(self, *, final: bool) -> Generator[_Place]:
-        """Hold a place in the line."""
-        place = _Place(final=final)
-        places = self._finals if final else self._others
-        places.append(place)
-        try:
-            yield place
-        finally:
-            places.remove(place)
-            first = self.first
-            if first is not None and first.changed is not None:
-                first.changed.set()
-
-    async def wait_first(self, place: _Place) -> None:
-        """Wait until a place is the first. A final message may still overtake it."""
-        while self.first is not place:
-            place.changed = anyio.Event()
-            await place.changed.wait()
-
-
 class _Pace:
     """The pace of one chat, or of all together.
 
@@ -97,15 +49,32 @@ class _Pace:
         base: Seconds between two requests without refusals.
     """
 
-    __slots__ = ("_base", "_factor", "_refused", "free", "line")
+    __slots__ = ("_base", "_factor", "_line", "_refused", "free", "waiting")
 
     def __init__(self, base: float) -> None:
         self.free = -math.inf
         """When the next request may be sent."""
-        self.line = _Line()
+        self.waiting = 0
+        """The number of those who wait for a turn."""
+        self._line = anyio.Lock()
         self._base = base
         self._factor = 1.0
         self._refused = -math.inf
+
+    @asynccontextmanager
+    async def first(self) -> AsyncGenerator[None]:
+        """Wait until all who came before have had their turn or left."""
+        self.waiting += 1
+        try:
+            async with self._line:
+                yield
+        finally:
+            self.waiting -= 1
+
+    async def wait_free(self) -> None:
+        """Wait until the next request may be sent."""
+        while (pause := self.free - anyio.current_time()) > 0:  # noqa: ASYNC110 - it waits for a time
+            await anyio.sleep(pause)
 
     def factor(self, now: float) -> float:
         """Return the current factor of the interval."""
@@ -130,7 +99,7 @@ class _Pace:
 
     def is_forgettable(self, now: float) -> bool:
         """Return whether it is in the state of a new one."""
-        return not self.line and self.free <= now and self.factor(now) == 1.0
+        return not self.waiting and self.free <= now and self.factor(now) == 1.0
 
 
 class Pacer:
@@ -150,28 +119,27 @@ class Pacer:
         self._chats: dict[int, _Pace] = {}
         self._sweep_at = SWEEP
         self._all = _Pace(overall)
-        """The line of places whose chat is free."""
+        """The pace of all chats; those whose chat is free wait for a turn."""
         self._refused: deque[tuple[float, int]] = deque(maxlen=MANY)
         """When and where requests were refused last."""
         self._editing: dict[int, float] = {}
         """Editing chats, and the time of their last attempt, oldest first."""
 
-    async def turn(self, chat_id: int, *, final: bool = False) -> None:
+    async def turn(self, chat_id: int) -> None:
         """Wait until a request may be sent to the chat. Send it at once then.
 
-        A chat's turns come in the order of the calls, those for final messages first. A cancelled wait takes
-        no turn.
+        A chat's turns come in the order of the calls. A cancelled wait takes no turn.
         """
-        await anyio.lowlevel.checkpoint()
         chat = self._chat(chat_id)
-        with chat.line.join(final=final) as place:
+        async with chat.first():
             while True:
-                await chat.line.wait_first(place)
-                pause = chat.free - anyio.current_time()
-                if pause > 0:
-                    await anyio.sleep(pause)
-                elif await self._pass(chat, place):
-                    return
+                await chat.wait_free()
+                async with self._all.first():
+                    await self._all.wait_free()
+                    now = anyio.current_time()
+                    if chat.free <= now:  # else it was throttled meanwhile, and lets others pass
+                        self._take(chat, now)
+                        return
 
     def try_turn(self, chat_id: int) -> float:
         """Take a turn and return 0 if no other waits; else return the seconds after which to ask again.
@@ -183,10 +151,10 @@ class Pacer:
         chat = self._chat(chat_id)
         interval, overall = chat.interval(now), self._all.interval(now)
         share = self._count_editing(chat_id, now) * overall * SLACK
-        due = max(chat.free + max(share - interval, 0.0), self._all.free + len(self._all.line) * overall)
-        if chat.line:
-            due = max(due, now) + len(chat.line) * interval
-        elif due <= now and not self._all.line:
+        due = max(chat.free + max(share - interval, 0.0), self._all.free + self._all.waiting * overall)
+        if chat.waiting:
+            due = max(due, now) + chat.waiting * interval
+        elif due <= now and not self._all.waiting:
             self._take(chat, now)
             return 0.0
         return max(due - now, overall)
@@ -211,19 +179,6 @@ class Pacer:
     def interval(self, chat_id: int) -> float:
         """Return the current seconds between two requests to the chat."""
         return self._chat(chat_id).interval(anyio.current_time())
-
-    async def _pass(self, chat: _Pace, place: _Place) -> bool:
-        """Take a turn among all chats; return whether the chat was still free and the place the first."""
-        with self._all.line.join(final=place.final) as ready:
-            while True:
-                await self._all.line.wait_first(ready)
-                now = anyio.current_time()
-                if chat.line.first is not place or chat.free > now:
-                    return False
-                if self._all.free <= now:
-                    self._take(chat, now)
-                    return True
-                await anyio.sleep(self._all.free - now)
 
     def _take(self, chat: _Pace, now: float) -> None:
         chat.take(now)
