@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from telegram_html import LONGEST_REQUEST, Parsed, below_quote, misnested, parse, received, told
 from tried import tried
 
@@ -290,11 +291,11 @@ def test_what_is_full_stays(text: str, sizes: list[int], thinks: bool, markdown:
     if markdown:  # in a paragraph that is longer than a message, a mark that gets its end later changes one
         text = re.sub(r"[*`\[\\#~]", "", text)
     text = carried(text)
-    whole = compose(text, thinking=thinking, seconds=3, capabilities=SMALL, markdown=markdown)
+    whole = compose(text, thinking=thinking, seconds=3, capabilities=replace(SMALL, markdown=markdown))
     at = 0
     for size in sizes:
         at += size
-        now = live(text[:at], thinking=thinking, seconds=3, capabilities=SMALL, markdown=markdown)
+        now = live(text[:at], thinking=thinking, seconds=3, capabilities=replace(SMALL, markdown=markdown))
         assert now[:-1] == whole[: max(len(now) - 1, 0)] or unicodedata.category(text[at : at + 1])[0] in "MC"
         for piece in now:
             assert len(_held(piece).text) <= 120
@@ -308,17 +309,17 @@ PARAGRAPHS = st.lists(
 @tried(st.lists(PARAGRAPHS), st.lists(st.integers(1, 60)))
 def test_what_is_full_stays_whatever_marks_come(paragraphs: list[str], sizes: list[int]) -> None:
     text = carried("\n\n".join(paragraphs))
-    whole = compose(text, capabilities=SMALL, markdown=True)
+    whole = compose(text, capabilities=replace(SMALL, markdown=True))
     at = 0
     for size in sizes:
         at += size
-        now = live(text[:at], capabilities=SMALL, markdown=True)
+        now = live(text[:at], capabilities=replace(SMALL, markdown=True))
         assert now[:-1] == whole[: max(len(now) - 1, 0)] or unicodedata.category(text[at : at + 1])[0] in "MC"
 
 
 def test_a_message_waits_for_the_end_of_a_mark_unless_that_is_far() -> None:
     def now(text: str) -> list[str]:
-        return _texts(live(f"One.\n\n**{text}", capabilities=SMALL, markdown=True))
+        return _texts(live(f"One.\n\n**{text}", capabilities=replace(SMALL, markdown=True)))
 
     assert now("two " * 30) == ["One.\n\n**" + "two " * 27 + "two"]
     assert now("two " * 30 + "three**\n\n.\n\n.") == [
@@ -335,7 +336,9 @@ def test_a_message_waits_for_the_end_of_a_mark_unless_that_is_far() -> None:
 def test_messages_are_valid_and_lose_nothing(
     text: str, thinking: str, markdown: bool, capabilities: ChannelCapabilities
 ) -> None:
-    pieces = compose(text, thinking=thinking, seconds=3, capabilities=capabilities, markdown=markdown)
+    pieces = compose(
+        text, thinking=thinking, seconds=3, capabilities=replace(capabilities, markdown=markdown)
+    )
     for number, piece in enumerate(pieces):
         held = _held(piece)
         assert len(held.text) <= (capabilities.max_length or 0)
@@ -356,7 +359,9 @@ def test_messages_tell_the_text(text: str, thinking: str, capabilities: ChannelC
 def test_what_is_being_written_is_valid_too(
     text: str, thinking: str, seconds: float | None, markdown: bool
 ) -> None:
-    for piece in live(text, thinking=thinking, seconds=seconds, capabilities=SMALL, markdown=markdown):
+    for piece in live(
+        text, thinking=thinking, seconds=seconds, capabilities=replace(SMALL, markdown=markdown)
+    ):
         assert len(_held(piece).text) <= 120
 
 
@@ -366,7 +371,7 @@ NARROW = ChannelCapabilities(edits=True, max_length=40, html=True, expandable_qu
 
 
 def _html(text: str) -> str:
-    return "".join(piece.html for piece in compose(text, capabilities=TELEGRAM, markdown=True))
+    return "".join(piece.html for piece in compose(text, capabilities=replace(TELEGRAM, markdown=True)))
 
 
 @pytest.mark.parametrize(
@@ -506,7 +511,7 @@ def test_a_line_beyond_all_bounds_has_no_marks() -> None:
 
 def test_a_fence_that_is_cut_is_two_fences() -> None:
     code = "\n".join(f"{'  ' * (number in (3, 4))}line_{number}  # <>" for number in range(6))
-    pieces = compose(f"**Code:**\n```py\n{code}\n```\nDone.", capabilities=NARROW, markdown=True)
+    pieces = compose(f"**Code:**\n```py\n{code}\n```\nDone.", capabilities=replace(NARROW, markdown=True))
     assert [piece.html for piece in pieces] == [
         '<b>Code:</b>\n<pre><code class="language-py">line_0  # &lt;&gt;\nline_1  # &lt;&gt;</code></pre>',
         '<pre><code class="language-py">line_2  # &lt;&gt;\n  line_3  # &lt;&gt;</code></pre>',
@@ -516,20 +521,20 @@ def test_a_fence_that_is_cut_is_two_fences() -> None:
 
 def test_bold_that_is_cut_is_bold_twice() -> None:
     text = "**Some words in bold, *and others, in italic* besides.**"
-    assert [piece.html for piece in compose(text, capabilities=NARROW, markdown=True)] == [
+    assert [piece.html for piece in compose(text, capabilities=replace(NARROW, markdown=True))] == [
         "<b>Some words in bold, <i>and others, in</i></b>",
         "<b><i>italic</i> besides.</b>",
     ]
 
 
 def test_a_mark_of_what_is_left_out_at_a_cut_is_left_out_too() -> None:
-    pieces = compose("x" * 40 + " ` ` y", capabilities=NARROW, markdown=True)
+    pieces = compose("x" * 40 + " ` ` y", capabilities=replace(NARROW, markdown=True))
     assert [piece.html for piece in pieces] == ["x" * 40, "y"]
 
 
 def test_a_message_keeps_as_many_marks_as_telegram_reads() -> None:
     (piece,) = compose(
-        "**a** *b* `c`\n" * 200, thinking="Hm.", seconds=2, capabilities=TELEGRAM, markdown=True
+        "**a** *b* `c`\n" * 200, thinking="Hm.", seconds=2, capabilities=replace(TELEGRAM, markdown=True)
     )
     parsed = parse(piece.html)
     assert misnested(parsed) == ""
@@ -538,7 +543,7 @@ def test_a_message_keeps_as_many_marks_as_telegram_reads() -> None:
 
 
 def test_what_is_written_is_marked_too() -> None:
-    (piece,) = live("**a** and **b\n```\nc", capabilities=TELEGRAM, markdown=True)
+    (piece,) = live("**a** and **b\n```\nc", capabilities=replace(TELEGRAM, markdown=True))
     assert piece.html == "<b>a</b> and **b\n<pre>c</pre>▌"
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from bisect import bisect_left, bisect_right
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,7 +30,7 @@ from thinkwell.channels._pieces import ranges, splits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from thinkwell.channels._marks import Run, Style
+    from thinkwell.channels._marks import Run
     from thinkwell.channels._protocols import ChannelCapabilities
 
 CURSOR: Final = "▌"
@@ -85,7 +86,6 @@ def compose(
     thinking: str = "",
     seconds: float = 0.0,
     capabilities: ChannelCapabilities,
-    markdown: bool = False,
 ) -> list[HtmlPiece]:
     """Return the messages of an answer; none if nothing of it is visible.
 
@@ -97,9 +97,8 @@ def compose(
         thinking: Its thinking before; empty to hide it.
         seconds: How long it thought.
         capabilities: The channel's capabilities. The HTML is Telegram's.
-        markdown: Whether to render Markdown. If not, the text stays as it is.
     """
-    return list(_messages(text, _thought(thinking, seconds, capabilities), capabilities, markdown=markdown))
+    return list(_messages(text, _thought(thinking, seconds, capabilities), capabilities))
 
 
 def live(
@@ -109,7 +108,6 @@ def live(
     seconds: float | None = None,
     cursor: str = CURSOR,
     capabilities: ChannelCapabilities,
-    markdown: bool = False,
 ) -> list[HtmlPiece]:
     """Return the messages of an answer that is being written. The last one is not finished.
 
@@ -121,7 +119,6 @@ def live(
         seconds: How long it thought; ``None``: it thinks now, and the end of that is shown.
         cursor: Added at the end if there is room.
         capabilities: The channel's capabilities. The HTML is Telegram's.
-        markdown: As for `compose`.
     """
     quote = _thought(thinking, seconds or 0.0, capabilities)
     if quote is not None and seconds is None:
@@ -129,7 +126,7 @@ def live(
         shown = tail(thinking, room) if room else ""
         mark = "<blockquote expandable>" if shown and capabilities.expandable_quote else "<blockquote>"
         quote = _Quote(_quoted(mark, "thinking…", shown), quote.room)
-    return list(_messages(text, quote, capabilities, markdown=markdown, cursor=cursor, grows=True))
+    return list(_messages(text, quote, capabilities, cursor=cursor, grows=True))
 
 
 def escape(text: str) -> str:
@@ -213,7 +210,6 @@ def _messages(
     quote: _Quote | None,
     capabilities: ChannelCapabilities,
     *,
-    markdown: bool,
     cursor: str = "",
     grows: bool = False,
 ) -> Iterator[HtmlPiece]:
@@ -222,18 +218,17 @@ def _messages(
     limit = capabilities.max_length or sys.maxsize
     room = limit - (quote.room if quote else 0)
     settled = sys.maxsize
-    if markdown:
+    if capabilities.markdown:
         from thinkwell.channels._marks import read_marks  # needs an extra
 
         body, runs, stays = read_marks(body)
         if grows:  # at most one message waits
             settled = max(stays, len(body) - limit)
     parts = list(_parts(body, limit, room, settled)) or [(0, 0)]
-    marked = _Marked(body, runs)
     above = f"{quote.html}\n" if quote else ""
     for start, end in parts:
         shows = _SHOWN.search(body, start, end) is not None
-        html = above + marked.html(start, end) if shows else above.rstrip("\n")
+        html = above + _marked(body, runs, start, end) if shows else above.rstrip("\n")
         if cursor and shows and end == parts[-1][1] and end - start + len(cursor) <= room:
             html += escape(cursor)
         if html:
@@ -250,78 +245,39 @@ def _parts(text: str, limit: int, room: int, settled: int) -> Iterator[tuple[int
         room = limit
 
 
-class _Marked:
-    """A text with marks, written as HTML one part after the other."""
-
-    def __init__(self, text: str, runs: Sequence[Run]) -> None:
-        self._text = text
-        self._runs = runs
-        self._next = 0
-        """The first run that is not over yet."""
-
-    def html(self, start: int, end: int) -> str:
-        """Return a part. Each part of a run that was cut has the run's marks."""
-        written: list[str] = []
-        around: list[_Tag] = []
-        left = MOST_MARKS
-        at = start
-        for run in self._within(start, end):
-            begin = max(run.start, start)
-            if begin > at:
-                _close(around, 0, written)
-                written.append(escape(self._text[at:begin]))
-            tags = _tags(run.style)
-            kept = _common(around, tags)
-            _close(around, kept, written)
-            if left >= len(tags) - kept:
-                left -= len(tags) - kept
-                written += [tag.opening for tag in tags[kept:]]
-                around += tags[kept:]
-            at = min(run.end, end)
-            written.append(escape(self._text[begin:at]))
-        _close(around, 0, written)
-        written.append(escape(self._text[at:end]))
-        return "".join(written)
-
-    def _within(self, start: int, end: int) -> Iterator[Run]:
-        runs = self._runs
-        while self._next < len(runs) and runs[self._next].start < end:
-            run = runs[self._next]
-            if run.end > start:
-                yield run
-            if run.end > end:
-                return
-            self._next += 1
+def _marked(text: str, runs: Sequence[Run], start: int, end: int) -> str:
+    """Return a part of a text with marks as HTML. Each part of a run that was cut has the run's marks."""
+    written: list[str] = []
+    around: list[str] = []
+    left = MOST_MARKS
+    at = start
+    first = bisect_right(runs, start, key=lambda run: run.end)
+    for run in runs[first : bisect_left(runs, end, key=lambda run: run.start)]:
+        begin = max(run.start, start)
+        if begin > at:
+            _close(around, 0, written)
+            written.append(escape(text[at:begin]))
+        kept = _common(around, run.marks)
+        opened = run.marks[kept:]
+        _close(around, kept, written)
+        if left >= len(opened):
+            left -= len(opened)
+            written += [f"<{mark}>" for mark in opened]
+            around += opened
+        at = min(run.end, end)
+        written.append(escape(text[begin:at]))
+    _close(around, 0, written)
+    written.append(escape(text[at:end]))
+    return "".join(written)
 
 
-class _Tag(NamedTuple):
-    opening: str
-    closing: str
-
-
-_PRE: Final = _Tag("<pre>", "</pre>")
-_CODE: Final = _Tag("<code>", "</code>")
-_BOLD: Final = _Tag("<b>", "</b>")
-_ITALIC: Final = _Tag("<i>", "</i>")
-_STRUCK: Final = _Tag("<s>", "</s>")
-
-
-def _tags(style: Style) -> list[_Tag]:
-    """Return the marks of a run, outermost first. In Telegram, code can have no other marks."""
-    if style.block:
-        language = f'<code class="language-{escape(style.language)}">'
-        return [_PRE, _Tag(language, "</code>")] if style.language else [_PRE]
-    if style.code:
-        return [_CODE]
-    return [_BOLD] * style.bold + [_ITALIC] * style.italic + [_STRUCK] * style.struck
-
-
-def _common(around: Sequence[_Tag], tags: Sequence[_Tag]) -> int:
+def _common(around: Sequence[str], marks: Sequence[str]) -> int:
     """Return how many marks are open already."""
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(around, tags, strict=False))
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(around, marks, strict=False))
     return sum(1 for _ in same)
 
 
-def _close(around: list[_Tag], kept: int, written: list[str]) -> None:
+def _close(around: list[str], kept: int, written: list[str]) -> None:
     while len(around) > kept:
-        written.append(around.pop().closing)
+        name, _, _ = around.pop().partition(" ")
+        written.append(f"</{name}>")

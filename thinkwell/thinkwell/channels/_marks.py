@@ -1,4 +1,4 @@
-"""Agents' Markdown, as styled parts of a text, such as bold or code.
+"""Agents' Markdown, as parts of a text with marks, such as bold or code.
 
 A link's address is written out after its text, so every link shows its target. Everything else stays as it
 was written, such as the signs of lists, quotes and tables. So do definitions of addresses (``[a]: b``);
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from markdown_it.tree import SyntaxTreeNode
 
@@ -19,25 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-class Style(NamedTuple):
-    """The style of a part of a text. Code has no other style."""
-
-    bold: bool = False
-    italic: bool = False
-    struck: bool = False
-    code: bool = False
-    block: bool = False
-    """Whether it is a block of code."""
-    language: str = ""
-    """The language of a block of code."""
+Marks: TypeAlias = tuple[str, ...]
+"""The marks of a part of a text, outermost first, as the names of HTML elements. Code has no marks within."""
 
 
 class Run(NamedTuple):
-    """A part of a text with one style. The text between runs is plain."""
+    """A part of a text with the same marks. The text between runs is plain."""
 
     start: int
     end: int
-    style: Style
+    marks: Marks
 
 
 class MarkedText(NamedTuple):
@@ -45,21 +36,20 @@ class MarkedText(NamedTuple):
 
     text: str
     runs: Sequence[Run]
-    """The styles, in order."""
+    """The parts with marks, in order."""
     settled: int
     """Characters at the beginning that stay as they are, whatever Markdown is added."""
 
 
-PLAIN: Final = Style()
-_BOLD: Final = Style(bold=True)
-_CODE: Final = Style(code=True)
+_NAMES: Final = {"strong": "b", "em": "i", "s": "s"}
+"""The marks of Markdown's kinds of emphasis."""
 
 _BLOCKS: Final = block_parser().disable("reference")
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9_+#.-]{1,30}(?!\S)")
 
 
 def read_marks(text: str) -> MarkedText:
-    """Return a Markdown text without its marks, and the styles of its parts.
+    """Return a Markdown text without its marks, and the marks of its parts.
 
     Args:
         text: Markdown, with line feeds as line ends.
@@ -86,10 +76,10 @@ def read_marks(text: str) -> MarkedText:
                     settled = above_last
             case "table":
                 for line in lines[begin:end]:
-                    written.add(line, ("",), PLAIN)
+                    written.add(line, ("",), ())
             case _ if block.children[0].content:
-                heading = block.type == "heading"
-                written.add(block.children[0].content, lines[begin:end], _BOLD if heading else PLAIN)
+                around = ("b",) if block.type == "heading" else ()
+                written.add(block.children[0].content, lines[begin:end], around)
             case _:
                 written.add_lines(lines[begin:end])
     written.add_lines(lines[done:])
@@ -97,7 +87,7 @@ def read_marks(text: str) -> MarkedText:
 
 
 class _Written:
-    """The text and styles written so far."""
+    """The text and its marks written so far."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -108,7 +98,7 @@ class _Written:
         """Add lines as they are."""
         if lines:
             self._begin()
-            self._put("\n".join(lines), PLAIN)
+            self._put("\n".join(lines), ())
 
     def add_fence(self, before: str, block: SyntaxTreeNode) -> int:
         """Add a block of code.
@@ -128,23 +118,23 @@ class _Written:
             if (end := code.rfind("\n")) >= 0:
                 settled = self.length + end
             language = _LANGUAGE.match(block.info.strip())
-            self._put(code, Style(block=True, language=language[0] if language else ""))
+            self._put(code, ("pre", f'code class="language-{language[0]}"') if language else ("pre",))
         return settled
 
-    def add(self, content: str, lines: Sequence[str], style: Style) -> None:
+    def add(self, content: str, lines: Sequence[str], marks: Marks) -> None:
         """Add a text with marks.
 
         Args:
             content: The text.
             lines: Its lines, with the signs of the lists and quotes around it.
-            style: The style around all of it.
+            marks: The marks around all of it.
         """
         bare = (line.strip(" ") for line in content.split("\n"))
         signs = (line[: line.rfind(text)].partition("#")[0] for line, text in zip(lines, bare, strict=False))
         self._begin()
-        self._put(next(signs), PLAIN)
+        self._put(next(signs), ())
         tokens = inline_tokens(content, {})
-        for text, own in [(content, style)] if tokens is None else _marked(SyntaxTreeNode(tokens), style):
+        for text, own in [(content, marks)] if tokens is None else _marked(SyntaxTreeNode(tokens), marks):
             first, *others = text.split("\n")
             self._put(first, own)
             for line in others:
@@ -153,38 +143,35 @@ class _Written:
 
     def _begin(self) -> None:
         if self.pieces:
-            self._put("\n", PLAIN)
+            self._put("\n", ())
 
-    def _put(self, text: str, style: Style) -> None:
+    def _put(self, text: str, marks: Marks) -> None:
         start, self.length = self.length, self.length + len(text)
         self.pieces.append(text)
-        if not text or style == PLAIN:
+        if not text or not marks:
             return
-        if self.runs and self.runs[-1].end == start and self.runs[-1].style == style:
+        if self.runs and self.runs[-1].end == start and self.runs[-1].marks == marks:
             start = self.runs.pop().start
-        self.runs.append(Run(start, self.length, style))
+        self.runs.append(Run(start, self.length, marks))
 
 
-def _marked(mark: SyntaxTreeNode, style: Style) -> Iterable[tuple[str, Style]]:
+def _marked(node: SyntaxTreeNode, marks: Marks) -> Iterable[tuple[str, Marks]]:
     """Return the parts of a text, in order."""
-    match mark.type:
+    match node.type:
         case "text" | "text_special":
-            return [(mark.content, style)]
+            return [(node.content, marks)]
         case "code_inline":
-            return [(mark.content, _CODE)]
+            return [(node.content, ("code",))]
         case "softbreak" | "hardbreak":
-            return [("\n", style)]
+            return [("\n", marks)]
         case "link" | "image":
-            parts = [part for each in mark.children for part in _marked(each, style)]
+            parts = [part for each in node.children for part in _marked(each, marks)]
             said = "".join(text for text, _ in parts)
-            address = str(mark.attrs["href" if mark.type == "link" else "src"])
-            if address and mark.markup != "autolink" and PARSER.normalizeLink(said) != address:
-                parts.append((f" ({address})" if said else address, style))
+            address = str(node.attrs["href" if node.type == "link" else "src"])
+            if address and node.markup != "autolink" and PARSER.normalizeLink(said) != address:
+                parts.append((f" ({address})" if said else address, marks))
             return parts
         case _:
-            own = {
-                "strong": style._replace(bold=True),
-                "em": style._replace(italic=True),
-                "s": style._replace(struck=True),
-            }.get(mark.type, style)
-            return chain.from_iterable(_marked(each, own) for each in mark.children)
+            own = _NAMES.get(node.type)
+            around = marks if own is None else tuple(sorted({*marks, own}))
+            return chain.from_iterable(_marked(each, around) for each in node.children)

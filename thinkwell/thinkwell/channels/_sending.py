@@ -97,7 +97,6 @@ def _messages(
             thinking=final.thoughts,
             seconds=final.thought_for,
             capabilities=capabilities,
-            markdown=capabilities.markdown,
         ) or compose(NOTHING, capabilities=capabilities)
         return channel.send_html, [piece.html for piece in composed]
     if capabilities.max_length is None:

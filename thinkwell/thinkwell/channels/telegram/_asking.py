@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from thinkwell._display.text import line as clean_line
+from thinkwell.channels._html import HtmlPiece
 from thinkwell.channels.telegram._errors import TelegramError
 from thinkwell.channels.telegram._question_text import OUTCOME, PRESS, lay_out, prompt_for
+from thinkwell.channels.telegram._shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,14 +165,20 @@ class _Asked:
         self.line: Final = line
         self.token: Final = token_urlsafe(TOKEN)
         self.layout: Final = lay_out(question, self.token)
-        self.message_ids: list[int] = []
+        self._shown = Shown(line)
+        self._prompt = Shown(line)
+        """The message that asks for a typed answer."""
         self.is_open = True
         self.answered = anyio.Event()
         self.answer: str | None = None
         self.told = anyio.Event()
         self.outcome = WITHDRAWN
         self._by = ""
-        self._prompt_id: int | None = None
+
+    @property
+    def message_ids(self) -> list[int]:
+        """The numbers of its messages."""
+        return [*self._shown.ids, *self._prompt.ids]
 
     def take(self, answer: str, label: str, by: Sender) -> None:
         """Take the answer."""
@@ -185,45 +193,22 @@ class _Asked:
         Raises:
             TelegramError: It could not be sent.
         """
-        for html in self.layout.messages:
-            await self.line.insist(partial(self._send, html))
+        *above, last = enumerate(self.layout.messages)
+        for index, html in above:
+            await self._shown.settle(index, HtmlPiece(html, ""))
+        await self._shown.settle(last[0], HtmlPiece(last[1], ""), self.layout.keyboard)
         if self.question.takes_text and not self.answered.is_set():
-            await self.line.insist(self._send_prompt)
+            html, markup = prompt_for(self.question)
+            await self._prompt.settle(0, HtmlPiece(html, ""), markup)
         if not self.layout.choices and not self.question.takes_text:
             self.answered.set()  # no answer is possible
-
-    async def _send(self, html: str) -> None:
-        last = len(self.message_ids) == len(self.layout.messages) - 1
-        self.message_ids.append(
-            await self.line.api.send_message(
-                self.line.address,
-                html,
-                parse_mode="HTML",
-                reply_markup=self.layout.keyboard if last else None,
-            )
-        )
-
-    async def _send_prompt(self) -> None:
-        html, markup = prompt_for(self.question)
-        self._prompt_id = await self.line.api.send_message(
-            self.line.address, html, parse_mode="HTML", reply_markup=markup
-        )
-        self.message_ids.append(self._prompt_id)
 
     async def show_outcome(self) -> None:
         """Remove the buttons, and show the outcome of the question."""
         await self.line.landed()
-        count = len(self.layout.messages)
+        *above, last = self.layout.messages
         by = f" ({self._by})" if self._by else ""
+        html = f"{last}\n\n<b>→ {escape(f'{self.outcome}{by}', quote=False)}</b>"
         with suppress(TelegramError):  # remaining buttons have no effect
-            if len(self.message_ids) >= count:
-                last = self.layout.messages[-1]
-                html = f"{last}\n\n<b>→ {escape(f'{self.outcome}{by}', quote=False)}</b>"
-                await self.line.insist(partial(self._edit, self.message_ids[count - 1], html))
-        with suppress(TelegramError):
-            if self._prompt_id is not None:
-                delete = self.line.api.delete_message
-                await self.line.insist(partial(delete, self.line.address, self._prompt_id))
-
-    async def _edit(self, message_id: int, html: str) -> None:
-        await self.line.api.edit_message_text(self.line.address, message_id, html, parse_mode="HTML")
+            await self._shown.settle(len(above), HtmlPiece(html, ""), send=False)
+        await self._prompt.remove(0)

@@ -24,7 +24,7 @@ from thinkwell.channels.telegram._people import People
 from thinkwell.channels.telegram._tasks import open_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
     from typing import Self
 
     import httpx
@@ -105,7 +105,6 @@ class TelegramChannel(AsyncContextManagerMixin):
         self._api = TelegramApi(token, base_url=base_url, client=client)
         self._people = People(allowed)
         self._settings = settings or DeliverySettings()
-        self._markdown = markdown
         self._capabilities = replace(CAPABILITIES, markdown=markdown)
         self._drafts = drafts
         self._pacer = Pacer()
@@ -207,19 +206,7 @@ class TelegramChannel(AsyncContextManagerMixin):
             TelegramError: A part of it could not be sent. A call with the same text continues there.
             ValueError: `user_id` is not a chat.
         """
-        with self._chats.use(user_id) as chat:
-            answer = chat.take_answer()
-            left = self._left.pop(user_id, None)
-            if answer is None and left is not None and left.goal == text:
-                answer, left = left, None
-            self._tidy_later(user_id, left)
-            answer = answer or self._answer(user_id, chat)
-            answer.chat = chat
-            try:
-                await answer.finish(text)
-            except BaseException:
-                self._leave(user_id, answer)
-                raise
+        await self._finish(user_id, lambda left: left.goal == text, lambda answer: answer.finish(text))
 
     async def send_html(self, user_id: str, html: str) -> None:
         """Send a message in Telegram's HTML. This ends the user's open stream, if there is one.
@@ -230,20 +217,7 @@ class TelegramChannel(AsyncContextManagerMixin):
             TelegramError: It could not be sent.
             ValueError: `user_id` is not a chat.
         """
-        with self._chats.use(user_id) as chat:
-            answer = chat.take_answer()
-            left = self._left.pop(user_id, None)
-            if answer is None and left is not None and left.expects(html):
-                answer, left = left, None
-            self._tidy_later(user_id, left)
-            answer = answer or self._answer(user_id, chat)
-            answer.chat = chat
-            complete = False
-            try:
-                complete = await answer.add_html(html)
-            finally:
-                if not complete:
-                    self._leave(user_id, answer)
+        await self._finish(user_id, lambda left: left.expects(html), lambda answer: answer.add_html(html))
 
     async def notify(self, user_id: str, text: str) -> None:
         """Send a text beside the user's open stream, which `send` would end.
@@ -260,8 +234,8 @@ class TelegramChannel(AsyncContextManagerMixin):
                 return
             chat.notes.add(text)
             try:
-                writing = Writing(markdown=False)
-                await Answer(self._line(chat.address), writing, chat, self._settings).finish(text)
+                line, writing = self._line(chat.address), Writing(CAPABILITIES)
+                await Answer(line, writing, chat, self._settings).finish(text)
             finally:
                 chat.notes.discard(text)
 
@@ -375,12 +349,35 @@ class TelegramChannel(AsyncContextManagerMixin):
         line = self._line(chat.address)
         _remember(self._last, user_id, line, MOST_COUNTED)
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        writing = Writing(markdown=self._markdown)
-        return Answer(line, writing, chat, self._settings, token, draft_id)
+        return Answer(line, Writing(self._capabilities), chat, self._settings, token, draft_id)
 
-    def _leave(self, user_id: str, answer: Answer) -> None:
-        """Keep an answer that could not be finished: the next attempt continues it."""
-        _remember(self._left, user_id, answer, MOST_LEFT)
+    async def _finish(
+        self,
+        user_id: str,
+        continues: Callable[[Answer], bool],
+        finish: Callable[[Answer], Awaitable[bool]],
+    ) -> None:
+        """Finish the open answer, one that could not be finished before, or a new one.
+
+        Args:
+            user_id: The user.
+            continues: Returns whether that goes on with an unfinished answer.
+            finish: Sends it, and returns whether nothing of it is left. The next attempt continues otherwise.
+        """
+        with self._chats.use(user_id) as chat:
+            answer = chat.take_answer()
+            left = self._left.pop(user_id, None)
+            if answer is None and left is not None and continues(left):
+                answer, left = left, None
+            self._tidy_later(user_id, left)
+            answer = answer or self._answer(user_id, chat)
+            answer.chat = chat
+            complete = False
+            try:
+                complete = await finish(answer)
+            finally:
+                if not complete:
+                    _remember(self._left, user_id, answer, MOST_LEFT)
 
     def _tidy_later(self, user_id: str, answer: Answer | None) -> None:
         if answer is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import anyio
 
+from thinkwell.channels._html import HtmlPiece
 from thinkwell.channels.telegram._errors import (
     TelegramError,
     TelegramForbidden,
@@ -16,9 +17,8 @@ from thinkwell.channels.telegram._errors import (
     TelegramThrottled,
     TelegramUnauthorized,
 )
-from thinkwell.channels.telegram._message import Part
 from thinkwell.channels.telegram._shown import Shown
-from thinkwell.channels.telegram._values import ChatAddress
+from thinkwell.channels.telegram._values import ChatAddress, InlineButton, InlineKeyboard
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -43,6 +43,9 @@ FIRST_PAUSE: Final = 1.0
 """Seconds between a failed edit and the next one. Each pause is twice as long as the one before."""
 
 LONGEST_PAUSE: Final = 30.0
+
+STOP: Final = "s:"
+"""The start of a stop button's data; the answer's token follows."""
 
 ENOUGH: Final = 200
 """Characters at the end of a message that identify it: the text above the answer may differ."""
@@ -131,7 +134,8 @@ class Answer:
     ) -> None:
         self.line: Final = line
         self.writing: Final = writing
-        self.token: Final = token
+        self.stop_data: Final = f"{STOP}{token}"
+        """The data of its stop button."""
         self.goal: str | None = None
         """The final text, once it is known."""
         self._settled = 0
@@ -141,8 +145,8 @@ class Answer:
         self.chat = chat
         self._pace = _Pace(settings)
         self._draft_id = draft_id
-        self._shown = Shown(line, token)
-        self._parts: Sequence[Part] = ()
+        self._shown = Shown(line)
+        self._parts: Sequence[HtmlPiece] = ()
         """The messages to show, as computed last."""
         self._dead: TelegramError | None = None
         """The error after which nothing can be shown."""
@@ -222,7 +226,7 @@ class Answer:
         else:
             self._pace.worked()
 
-    def _next_parts(self) -> Sequence[Part]:
+    def _next_parts(self) -> Sequence[HtmlPiece]:
         """Return the messages to show.
 
         Until the finished ones are shown, they are those of the last time. Otherwise the megabytes of a fast
@@ -233,15 +237,17 @@ class Answer:
             self._parts = self.writing.parts()
         return self._parts
 
-    async def _show(self, parts: Sequence[Part]) -> None:
+    async def _show(self, parts: Sequence[HtmlPiece]) -> None:
         finished = len(parts) - (self._draft_id is not None)
         for index, part in enumerate(parts[:finished]):
-            if index + 1 == len(parts):
-                part = part.with_stop(self.chat.can_stop)
-            if not self._shown.shows(index, part):
-                if index + 1 < len(parts):
+            is_last = index + 1 == len(parts)
+            buttons = None
+            if is_last and self.chat.can_stop:
+                buttons = InlineKeyboard(((InlineButton("⏹ Stop", self.stop_data),),))
+            if not self._shown.shows(index, part, buttons):
+                if not is_last:
                     self._pace.at_once()
-                await self._shown.show(index, part)
+                await self._shown.show(index, part, buttons)
                 return
         if self._draft_id is not None and parts:
             await self._show_draft(self._draft_id + finished, parts[-1])
@@ -267,8 +273,8 @@ class Answer:
 
     # Its end
 
-    async def finish(self, full_text: str) -> None:
-        """Send all of it, in its final form.
+    async def finish(self, full_text: str) -> Literal[True]:
+        """Send all of it, in its final form, so that nothing of it is left.
 
         Args:
             full_text: The whole text.
@@ -283,6 +289,7 @@ class Answer:
             for index, part in enumerate(parts):
                 await self._shown.settle(index, part)
             await self._shown.remove(len(parts))
+        return True
 
     def expects(self, html: str) -> bool:
         """Return whether a message is probably the next one of an unfinished answer."""
@@ -300,7 +307,7 @@ class Answer:
         self._html = html
         await self._end()
         async with self.chat.lock:
-            await self._shown.settle(self._settled, Part(html, ""))
+            await self._shown.settle(self._settled, HtmlPiece(html, ""))
             self._settled += 1
             if self.goal is not None and self._settled < len(self.writing.final(self.goal)):
                 return False
@@ -333,7 +340,7 @@ class Answer:
         if dead is not None:
             raise dead
 
-    async def _show_draft(self, draft_id: int, part: Part) -> None:
+    async def _show_draft(self, draft_id: int, part: HtmlPiece) -> None:
         text, mode = self._shown.written(part)
         send = partial(
             self.line.api.send_message_draft,

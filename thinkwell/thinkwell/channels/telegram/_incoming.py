@@ -10,7 +10,6 @@ import anyio
 from thinkwell.channels.telegram._errors import TelegramError
 from thinkwell.channels.telegram._people import IncomingMessage, Seldom, addressed, sender
 from thinkwell.channels.telegram._question_text import PRESS
-from thinkwell.channels.telegram._shown import STOP
 from thinkwell.channels.telegram._updates import ALLOWED, Updates
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ class Incoming:
 
     def _stop(self, data: str, address: ChatAddress) -> bool:
         chat = self._chats.find(address)
-        if chat is None or chat.answer is None or data != STOP + chat.answer.token:
+        if chat is None or chat.answer is None or data != chat.answer.stop_data:
             return False
         return chat.stop()
 

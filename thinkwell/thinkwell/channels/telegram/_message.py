@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from thinkwell._display.text import line
-from thinkwell.channels._html import CURSOR, compose, escape, live
+from thinkwell.channels._html import CURSOR, HtmlPiece, compose, escape, live
 from thinkwell.channels._protocols import ChannelCapabilities
 
 LIMIT: Final = 4_096
@@ -26,36 +26,22 @@ QUOTE: Final = 1_100
 """Most characters above an answer."""
 
 
-class Part(NamedTuple):
-    """A message of an answer."""
-
-    html: str
-    plain: str
-    """The same without marks; empty if only its HTML is known."""
-    stop: bool = False
-    """Whether it has a stop button."""
-
-    def with_stop(self, stop: bool) -> Part:
-        """Return the same message with or without that button."""
-        return self if stop == self.stop else self._replace(stop=stop)
-
-
 class Writing:
     """An answer that is being written.
 
     Args:
-        markdown: Whether to render the text as Markdown.
+        capabilities: Those of Telegram, with or without Markdown.
     """
 
-    def __init__(self, *, markdown: bool) -> None:
-        self._markdown = markdown
+    def __init__(self, capabilities: ChannelCapabilities) -> None:
+        self._capabilities = capabilities
         self._chunks: list[str] = []
         self._thinking = ""
         self._seconds: float | None = None
         """How long the agent has thought; ``None`` while it thinks."""
         self._thought_for = 0.0
         self._status = ""
-        self._final: tuple[tuple[str, str, float], list[Part]] | None = None
+        self._final: tuple[tuple[str, str, float], list[HtmlPiece]] | None = None
         """The messages of the whole answer, and their text: they are requested repeatedly."""
         self._quote: tuple[str, float] | None = None
         """The thinking above the answer once it has a second message: finished messages stay unchanged."""
@@ -85,7 +71,7 @@ class Writing:
         """Show the agent's status until it continues to write."""
         self._status = line(status, STATUS)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[HtmlPiece]:
         """Return the messages so far. The last one is not finished."""
         parts = self._live(*(self._quote or (self._thinking, self._seconds)))
         if self._quote is None and len(parts) > 1:
@@ -96,15 +82,15 @@ class Writing:
             status = "Thinking…"
         if not status:
             return parts
-        last = parts.pop() if parts else Part("", "")
+        last = parts.pop() if parts else HtmlPiece("", "")
         above = QUOTE if self._thinking and not parts else 0
-        if above + len(last.plain) + len(status) + len("\n\n") > LIMIT:
+        if above + len(last.text) + len(status) + len("\n\n") > LIMIT:
             return [*parts, last]
         between = "\n\n" if last.html else ""
         html = f"{last.html}{between}<i>{escape(status)}</i>"
-        return [*parts, Part(html, f"{last.plain}{between}{status}")]
+        return [*parts, HtmlPiece(html, f"{last.text}{between}{status}")]
 
-    def final(self, text: str) -> list[Part]:
+    def final(self, text: str) -> list[HtmlPiece]:
         """Return the messages of the whole answer.
 
         Args:
@@ -113,19 +99,15 @@ class Writing:
         thinking, seconds = self._quote or (self._thinking, self._thought_for)
         of = text, thinking, seconds
         if self._final is None or self._final[0] != of:
-            pieces = compose(
-                text, thinking=thinking, seconds=seconds, capabilities=CAPABILITIES, markdown=self._markdown
-            )
-            self._final = of, [Part(piece.html, piece.text) for piece in pieces]
+            pieces = compose(text, thinking=thinking, seconds=seconds, capabilities=self._capabilities)
+            self._final = of, pieces
         return self._final[1]
 
-    def _live(self, thinking: str, seconds: float | None) -> list[Part]:
-        pieces = live(
+    def _live(self, thinking: str, seconds: float | None) -> list[HtmlPiece]:
+        return live(
             self.text,
             thinking=thinking,
             seconds=seconds,
             cursor="" if self._status else CURSOR,
-            capabilities=CAPABILITIES,
-            markdown=self._markdown,
+            capabilities=self._capabilities,
         )
-        return [Part(piece.html, piece.text) for piece in pieces]
