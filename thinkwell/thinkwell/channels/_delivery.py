@@ -26,7 +26,7 @@ from thinkwell.channels._protocols import (
 )
 from thinkwell.channels._questions import Asking
 from thinkwell.channels._recipient import Recipient, checked
-from thinkwell.channels._sending import NOTHING, FinalText, Sent, send_final
+from thinkwell.channels._sending import NOTHING, Sent, send_final
 from thinkwell.channels._showing import showing
 from thinkwell.errors import ThoughtCancelled
 
@@ -133,8 +133,6 @@ class _Delivering(Generic[T]):
         self._outcome: tuple[Delivery, Exception | None] | None = None
         self._ended: _Ended | None = None
         """How the run ended, once its final text is on its way."""
-        self._asked = anyio.Event()
-        """Set when the channel knows the outcome of all questions."""
         self._waits_for: set[str] = set()
         """Questions that were already reported as waiting."""
         self._news = anyio.Event()
@@ -148,7 +146,6 @@ class _Delivering(Generic[T]):
             try:
                 await self._begin(tasks)
                 self._ended = ended = await self._follow()
-                tasks.start_soon(self._finish_asking)
                 self._outcome = await self._end(ended)
             except anyio.get_cancelled_exc_class():
                 await self._say_goodbye()
@@ -215,7 +212,7 @@ class _Delivering(Generic[T]):
     def _stop_thinking(self) -> None:
         """End the thinking in the display."""
         now = self._stream.elapsed
-        self._show.add(self._following.end(now), self._following.thinking(now), thinks=False)
+        self._show.add(self._following.stop_thinking(now), self._following.thinking(now), thinks=False)
 
     def _ask(self, view: RunView) -> None:
         """Ask the open questions, if the channel can ask."""
@@ -300,19 +297,22 @@ class _Delivering(Generic[T]):
             raise TypeError(f"text= returned a {type(made).__name__}; it must return a str")
         return made
 
-    async def _finish_asking(self) -> None:
-        if self._asking is not None:
-            await self._asking.finish(self._stream.view)
-        self._asked.set()
-
     async def _end(self, ended: _Ended) -> tuple[Delivery, Exception | None]:
-        """Deliver the final text."""
+        """Deliver the final text, and meanwhile the outcomes of questions."""
+        if self._asking is not None:
+            self._asking.end(self._stream.view)
         streamed = await self._show.end(ended.full_text)
         sent = Sent(attempts=1, retries=0, failure=self._show.refusal)
         if not streamed and sent.failure is None:
-            sent = await send_final(self._to, self._final(ended))
+            sent = await send_final(
+                self._to,
+                ended.full_text,
+                thoughts=self._shown_thoughts(),
+                thought_for=self._following.thinking(self._stream.elapsed),
+            )
         now = anyio.current_time()
-        await self._asked.wait()  # that may fail too
+        if self._asking is not None:
+            await self._asking.wait()  # that may fail too
         counts = self._counts()
         first_at = self._show.first_at
         if first_at is None and sent.failure is None:
@@ -347,14 +347,11 @@ class _Delivering(Generic[T]):
                 self._to.failed(exc)
         return ChannelCounts()
 
-    def _final(self, ended: _Ended) -> FinalText:
-        thought_for = self._following.thinking(self._stream.elapsed)
-        shown = self._to.settings.thinking and thought_for >= self._to.settings.least_thinking
-        return FinalText(
-            text=ended.full_text,
-            thoughts=said(self._stream.view.thought_blocks) if shown else "",
-            thought_for=thought_for,
-        )
+    def _shown_thoughts(self) -> str:
+        """Return the agent's thinking, if it was long enough to be shown."""
+        settings, thought_for = self._to.settings, self._following.thinking(self._stream.elapsed)
+        shown = settings.thinking and thought_for >= settings.least_thinking
+        return said(self._stream.view.thought_blocks) if shown else ""
 
     async def _say_goodbye(self) -> None:
         """End the stream that the channel shows, if that works at once."""

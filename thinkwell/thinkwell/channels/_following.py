@@ -104,7 +104,7 @@ class Following:
                     if self._thinks_since is None:
                         self._thinks_since = at
                 case BlockBegun(at=at) | CallBegun(at=at) | TurnStarted(at=at):
-                    yield from self._stop_thinking(at)
+                    yield from self.stop_thinking(at)
                     if isinstance(change, CallBegun):
                         self._begun[change.view.id] = None
                         yield from self._statuses(view)
@@ -138,15 +138,12 @@ class Following:
             if not answers or allowed(answers[-1]):
                 yield from _status(view, id_)
 
-    def end(self, now: float) -> Iterator[Piece]:
-        """Yield the remaining pieces at the end.
+    def stop_thinking(self, now: float) -> Iterator[Piece]:
+        """Yield the end of a thought, if there is one.
 
         Args:
             now: Seconds since the run began.
         """
-        yield from self._stop_thinking(now)
-
-    def _stop_thinking(self, now: float) -> Iterator[Piece]:
         if self._thinks_since is not None:
             self._thought_for = self.thinking(now)
             self._thinks_since = None

@@ -13,7 +13,7 @@ from thinkwell._display.summary import error_words
 from thinkwell.channels._calls import in_words
 from thinkwell.channels._outcome import Delivery, DeliveryFailed, DeliveryMetrics, unless_failed
 from thinkwell.channels._protocols import TypingChannel
-from thinkwell.channels._sending import FinalText, send_final
+from thinkwell.channels._sending import send_final
 from thinkwell.errors import ThinkwellError, ThoughtCancelled
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ async def _tell(
         DeliveryFailed: It could not be sent.
     """
     began = anyio.current_time()
-    sent = await send_final(to, FinalText(text=text), beside=beside)
+    sent = await send_final(to, text, beside=beside)
     took = anyio.current_time() - began
     delivery = Delivery(
         user_id=to.user_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -51,6 +52,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     metrics: DeliveryMetrics
 
 
+@dataclass(eq=False, repr=False)
 class DeliveryFailed(DeliveryError):  # noqa: N818 - a name as in `thinkwell.errors`
     """The final text could not be delivered. The exception has all of it.
 
@@ -61,12 +63,10 @@ class DeliveryFailed(DeliveryError):  # noqa: N818 - a name as in `thinkwell.err
         reason: The error of the last attempt.
     """
 
-    def __init__(self, user_id: str, text: str, delivery: Delivery, reason: str) -> None:
-        super().__init__(user_id, text, delivery, reason)
-        self.user_id = user_id
-        self.text = text
-        self.delivery = delivery
-        self.reason = reason
+    user_id: str
+    text: str
+    delivery: Delivery
+    reason: str
 
     def __str__(self) -> str:
         return (

@@ -34,14 +34,10 @@ class Page:
         self._several = False
         self._begun: tuple[str, Kind] | None = None
         """The user whose line is unfinished."""
-        self._prompted = False
+        self.prompted = False
+        """Whether it waits for a line of input, below everything else."""
         self._prompt_stands = False
         self._written: list[str] = []
-
-    @property
-    def prompted(self) -> bool:
-        """Whether the page waits for a line of input."""
-        return self._prompted
 
     def add(self, user_id: str, kind: Kind, text: str) -> None:
         """Add to a text. If something else was written in between, it continues in a new line.
@@ -51,7 +47,9 @@ class Page:
             kind: The kind of text.
             text: Clean text.
         """
-        self._meet(user_id)
+        if self._only is None:
+            self._only = user_id
+        self._several = self._several or user_id != self._only
         if self._begun != (user_id, kind):
             text = text.lstrip("\n")
             if not text:
@@ -84,35 +82,25 @@ class Page:
             self._written.append("\n")
         self._begun, self._prompt_stands = None, False
 
-    def prompt(self) -> None:
-        """Ask for a line of input, below everything else, until `typed`."""
-        self._prompted = True
-
     def typed(self, *, ended: bool) -> None:
         """End the wait for a line of input.
 
         Args:
             ended: Whether a line was typed, so that the cursor is in the next one.
         """
-        self._prompted = False
+        self.prompted = False
         if ended:
             self._prompt_stands = False
 
     def take(self) -> str:
         """Return the text to write."""
-        if self._prompted and not self._prompt_stands:
+        if self.prompted and not self._prompt_stands:
             self.end_line()
             self._written.append(PROMPT)
             self._prompt_stands = True
         text = "".join(self._written)
         self._written.clear()
         return text
-
-    def _meet(self, user_id: str) -> None:
-        if self._only is None:
-            self._only = user_id
-        elif user_id != self._only:
-            self._several = True
 
     def _add_row(self, user_id: str, kind: Kind, row: str) -> None:
         if not row:

@@ -7,41 +7,37 @@ knows nothing of agents, sessions or protocols.
 from __future__ import annotations
 
 from importlib.util import find_spec
+from inspect import get_annotations
 from types import NoneType
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kinds: TypeAlias = tuple[type, ...]
-
-FLAG: Final[Kinds] = (bool,)
-WHOLE: Final[Kinds] = (int,)
-NUMBER: Final[Kinds] = (int, float)
-NONE: Final[Kinds] = (NoneType,)
-
-WORDS: Final[Mapping[Kinds, str]] = {
-    FLAG: "True or False",
-    WHOLE: "a whole number",
-    NUMBER: "a number",
-    WHOLE + NONE: "a whole number or None",
-    NUMBER + NONE: "a number or None",
+KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "bool": ((bool,), "True or False"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "int | None": ((int, NoneType), "a whole number or None"),
+    "float | None": ((int, float, NoneType), "a number or None"),
 }
+"""The types of a field and their name, by the field's annotation."""
 
 
-def _check_types(given: Struct, **kinds: Kinds) -> None:
-    """Check the types of fields.
+def _check_types(given: Struct) -> None:
+    """Check the types of all fields.
 
     Raises:
         TypeError: A field has another type.
     """
-    for name, kind in kinds.items():
+    for name, annotation in get_annotations(type(given)).items():
+        kinds, words = KINDS[annotation]
         value: object = getattr(given, name)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not FLAG):
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise TypeError(
-                f"{type(given).__name__}({name}={value!r:.100}): it must be {WORDS[kind]}, not a "
+                f"{type(given).__name__}({name}={value!r:.100}): it must be {words}, not a "
                 f"{type(value).__name__}"
             )
 
@@ -71,15 +67,7 @@ class ChannelCapabilities(Struct, frozen=True, kw_only=True):
     """Whether the channel decides when to edit. It then gets every chunk at once."""
 
     def __post_init__(self) -> None:
-        _check_types(
-            self,
-            edits=FLAG,
-            max_length=WHOLE + NONE,
-            html=FLAG,
-            expandable_quote=FLAG,
-            markdown=FLAG,
-            paced=FLAG,
-        )
+        _check_types(self)
         if self.max_length is not None and not self.max_length >= 1:
             raise ValueError(f"ChannelCapabilities(max_length={self.max_length!r}): it must be at least 1")
         if self.markdown and find_spec("markdown_it") is None:
@@ -118,17 +106,7 @@ class DeliverySettings(Struct, frozen=True, kw_only=True):
     """Most attempts to send the final text, with a growing pause between."""
 
     def __post_init__(self) -> None:
-        _check_types(
-            self,
-            streaming=FLAG,
-            edit_interval=NUMBER + NONE,
-            least_characters=WHOLE,
-            thinking=FLAG,
-            least_thinking=NUMBER,
-            stalled_after=NUMBER + NONE,
-            timeout=NUMBER,
-            attempts=WHOLE,
-        )
+        _check_types(self)
         for name, least in (("edit_interval", 0.0), ("least_characters", 1), ("least_thinking", 0.0)):
             value: float | None = getattr(self, name)
             if value is not None and not value >= least:  # also refuses NaN

@@ -18,7 +18,7 @@ from thinkwell._display.questions import answered, asked, keys_of
 from thinkwell._display.text import line
 from thinkwell.channels._calls import begun
 from thinkwell.channels._protocols import ChannelChoice, ChannelQuestion, OutcomeChannel
-from thinkwell.errors import AnswerInvalid, QuestionNotOpen
+from thinkwell.errors import QuestionNotOpen
 from thinkwell.events import DiffContent
 from thinkwell.questions import Reply, check_form
 
@@ -53,10 +53,6 @@ WITHDRAWN: Final = "withdrawn"
 NOTHING: Final[Mapping[str, FormValue | None]] = MappingProxyType({})
 
 
-class _Declined(Exception):  # noqa: N818 - it is not seen outside
-    """The user declines the form."""
-
-
 class _Unanswered(Exception):  # noqa: N818 - it is not seen outside
     """The channel has no answer."""
 
@@ -65,6 +61,8 @@ class _Unanswered(Exception):  # noqa: N818 - it is not seen outside
 class _Open:
     """A question that was asked."""
 
+    question: QuestionView
+    told: Asked
     put: ChannelQuestion
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     """The scope of the channel's call."""
@@ -107,18 +105,21 @@ class Asking:
             if question.id in still and question.id not in self._open:
                 told = asked(question, view)
                 put = put_to_person(told, question, view, self._stream.elapsed)
-                self._open[question.id] = one = _Open(put)
+                self._open[question.id] = one = _Open(question, told, put)
                 self._running += 1
-                self._asked.start_soon(self._tasks, (one, question, told))
+                self._asked.start_soon(self._tasks, one)
 
-    async def finish(self, view: RunView) -> None:
-        """End the open questions, and wait, for bounded time, until the channel knows all outcomes.
+    def end(self, view: RunView) -> None:
+        """End the open questions.
 
         Args:
             view: The run, which is over or given up.
         """
         for id_ in [*self._open]:
             self._end(id_, view)
+
+    async def wait(self) -> None:
+        """Wait, for bounded time, until the channel knows all outcomes."""
         if self._running:
             self._idle = anyio.Event()
             await self._idle.wait()
@@ -130,11 +131,10 @@ class Asking:
         one.scope.cancel()
         one.gone.set()
 
-    async def _ask(self, asked: tuple[_Open, QuestionView, Asked]) -> None:
-        one, question, told = asked
+    async def _ask(self, one: _Open) -> None:
         try:
             with one.scope:
-                await self._get_answer(one.put, question, told)
+                await self._get_answer(one)
             await one.gone.wait()
             if isinstance(self._channel, OutcomeChannel):
                 await self._to.call(self._channel.on_question_end, one.put, one.outcome)
@@ -145,48 +145,32 @@ class Asking:
             if not self._running:
                 self._idle.set()
 
-    async def _get_answer(self, put: ChannelQuestion, question: QuestionView, told: Asked) -> None:
-        """Ask until there is a valid answer, or none."""
-        problem = ""
-        while True:
-            try:
-                answer = await self._answer(_with(put, problem), question, told)
-            except _Unanswered:
-                return
-            except Exception as exc:
-                self._to.failed(exc)  # the question stays open elsewhere, or until its deadline
-                return
-            try:
-                self._stream.answer(question.id, answer)
-            except QuestionNotOpen:
-                return  # another answer was faster
-            except AnswerInvalid as exc:  # pragma: no cover - each field was checked, and nothing else is
-                problem = line(str(exc))
-            else:
-                return
+    async def _get_answer(self, one: _Open) -> None:
+        """Ask, and answer the question, unless the channel has no answer or another one is faster."""
+        try:
+            self._stream.answer(one.question.id, await self._answer(one))
+        except (_Unanswered, QuestionNotOpen):
+            pass
+        except Exception as exc:
+            self._to.failed(exc)  # the question stays open elsewhere, or until its deadline
 
-    async def _answer(self, put: ChannelQuestion, question: QuestionView, told: Asked) -> Reply:
-        if told.asks != "form":
-            answers = {key.key: key.answer for key in keys_of(told) if key.answer is not None}
+    async def _answer(self, one: _Open) -> Reply:
+        if one.told.asks != "form":
+            answers = {key.key: key.answer for key in keys_of(one.told) if key.answer is not None}
             said = ""
             for _ in range(TRIES):
-                said = await self._said(put)
+                said = await self._said(one.put)
                 if said in answers:
                     return Reply(answers[said], "it was chosen")
             raise ValueError(f"{said!r:.100} is not one of the question's choices")
-        try:
-            values = await self._fill_in(put, question.fields, told.fields)
-        except _Declined:
-            return Reply("decline", "the form was skipped")
-        return Reply(values, "it was filled in")
+        return await self._fill_in(one.put, one.question.fields, one.told.fields)
 
     async def _fill_in(
         self, put: ChannelQuestion, fields: Sequence[FormField], shown: Sequence[Field]
-    ) -> dict[str, FormValue | None]:
+    ) -> Reply:
         """Ask for the values of a form, one after the other, each until it is valid.
 
         Raises:
-            _Declined: The user skips the form.
             ValueError: No answer is valid.
         """
         values: dict[str, FormValue | None] = {}
@@ -196,7 +180,7 @@ class Asking:
             for _ in range(TRIES):
                 said = await self._said(_field_question(put, labels, number, problem))
                 if said == SKIP:
-                    raise _Declined
+                    return Reply("decline", "the form was skipped")
                 given = NOTHING if said == LEAVE else given_value(wanted, said)
                 valid, errors = check_form((wanted,), given)
                 if not errors:
@@ -207,7 +191,7 @@ class Asking:
             values.update(given)
             if one_is_enough and valid:
                 break
-        return values
+        return Reply(values, "it was filled in")
 
     async def _said(self, put: ChannelQuestion) -> str:
         """Return the channel's answer.
@@ -304,8 +288,3 @@ def _field_question(put: ChannelQuestion, field: Field, number: int, problem: st
         takes_text=field.type not in ("boolean", "choice"),
         hint=field.hint,
     )
-
-
-def _with(put: ChannelQuestion, problem: str) -> ChannelQuestion:
-    """Return a question with the problem of the answer before."""
-    return replace(put, text=f"{problem}\n\n{put.text}") if problem else put

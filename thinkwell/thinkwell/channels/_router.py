@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args, overload
 
@@ -29,7 +29,7 @@ from thinkwell.channels._router_events import AgentResponded, RouterListeners, U
 from thinkwell.errors import ThoughtCancelled
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
     from typing import Self
 
@@ -297,8 +297,12 @@ class MessageRouter(AsyncContextManagerMixin):
         turn = self._conversations.ask(user_id)
         try:
             stream = await self._begin(turn, prompt, user_id)
-            with _closed_by_router(turn):
+            try:
                 yield stream
+            except ThoughtCancelled as exc:
+                if turn.closing:
+                    raise RouterClosed from exc
+                raise
         finally:
             await turn.end()
 
@@ -423,14 +427,3 @@ def _check_folder(folder: object) -> None:
             f"MessageRouter(cwd=…) is, or returned, a {type(folder).__name__}: give a folder, or a "
             'function that returns one: lambda user_id: f"/srv/{user_id}"'
         )
-
-
-@contextmanager
-def _closed_by_router(turn: Turn) -> Generator[None]:
-    """Raise `RouterClosed` if a run was cancelled because the router closes."""
-    try:
-        yield
-    except ThoughtCancelled as exc:
-        if not turn.closing:
-            raise
-        raise RouterClosed from exc

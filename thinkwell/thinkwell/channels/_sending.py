@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
-from msgspec import Struct
 
 from thinkwell.channels._calls import may_pass, retry_after
 from thinkwell.channels._html import compose
@@ -31,16 +30,6 @@ HOPELESS: Final = (TypeError, AttributeError, NotImplementedError, NameError)
 """Exceptions that indicate a bug in the channel, so that a retry would fail again."""
 
 
-class FinalText(Struct, frozen=True, kw_only=True):
-    """The text to send."""
-
-    text: str
-    thoughts: str = ""
-    """The agent's thinking, if it is shown."""
-    thought_for: float = 0.0
-    """Seconds that it thought."""
-
-
 class Sent(NamedTuple):
     """The outcome."""
 
@@ -52,19 +41,23 @@ class Sent(NamedTuple):
     """Why it was not sent, or not completely."""
 
 
-async def send_final(to: Recipient, final: FinalText, *, beside: bool = False) -> Sent:
+async def send_final(
+    to: Recipient, text: str, *, thoughts: str = "", thought_for: float = 0.0, beside: bool = False
+) -> Sent:
     """Send a final text. Messages that were already sent are not sent again.
 
     Errors that a retry cannot help are not retried: bugs in the channel, or exceptions marked as permanent.
 
     Args:
         to: The recipient.
-        final: The text.
+        text: The text.
+        thoughts: The agent's thinking, if it is shown.
+        thought_for: Seconds that it thought.
         beside: Whether to send it beside an answer that is being written, if the channel can do that.
     """
     most = retries = 0
     attempts = to.settings.attempts
-    send, messages = _messages(to, final, beside=beside)
+    send, messages = _messages(to, text, thoughts, thought_for, beside=beside)
     for message in messages:
         attempt = 0
         while True:
@@ -85,23 +78,23 @@ async def send_final(to: Recipient, final: FinalText, *, beside: bool = False) -
 
 
 def _messages(
-    to: Recipient, final: FinalText, *, beside: bool
+    to: Recipient, text: str, thoughts: str, thought_for: float, *, beside: bool
 ) -> tuple[Callable[[str, str], Awaitable[None]], list[str]]:
     """Return the method that sends the messages, and the texts of them, at least one."""
     channel, capabilities = to.channel, to.capabilities
     if beside and isinstance(channel, NotifyingChannel):
-        return channel.notify, [final.text]
+        return channel.notify, [text]
     if capabilities.html and isinstance(channel, HtmlChannel):
         composed = compose(
-            final.text,
-            thinking=final.thoughts,
-            seconds=final.thought_for,
+            text,
+            thinking=thoughts,
+            seconds=thought_for,
             capabilities=capabilities,
         ) or compose(NOTHING, capabilities=capabilities)
         return channel.send_html, [piece.html for piece in composed]
     if capabilities.max_length is None:
-        return channel.send, [final.text]
-    return channel.send, pieces(final.text, capabilities.max_length)
+        return channel.send, [text]
+    return channel.send, pieces(text, capabilities.max_length)
 
 
 def _pause(error: Exception, otherwise: float) -> float:

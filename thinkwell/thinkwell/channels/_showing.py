@@ -15,6 +15,7 @@ from thinkwell.channels._protocols import DraftingChannel, StreamingChannel, Thi
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from thinkwell.channels._following import Kind
     from thinkwell.channels._protocols import DeliverySettings
     from thinkwell.channels._recipient import Recipient
 
@@ -124,7 +125,14 @@ class _Streaming(Showing):
         self._channel = channel
         self._to = to
         self._settings = to.settings
-        self._thinking = channel if to.settings.thinking and isinstance(channel, ThinkingChannel) else None
+        self._methods: dict[Kind, Callable[..., Awaitable[None]]] = {
+            "text": channel.on_stream_chunk,
+            "status": channel.on_stream_status,
+        }
+        """How the channel takes each kind of piece."""
+        if to.settings.thinking and isinstance(channel, ThinkingChannel):
+            self._methods["thought"] = channel.on_stream_thinking
+            self._methods["thought_end"] = channel.on_stream_thinking_end
         self._edits = to.capabilities.edits
         self._paced = to.capabilities.paced
         self._interval = 0.0 if self._paced else _interval(to.settings, EDIT_INTERVAL if self._edits else 0.0)
@@ -182,12 +190,13 @@ class _Streaming(Showing):
         self._thought_for = thought_for
         least = self._settings.least_thinking
         for piece in pieces:
+            if piece.kind not in self._methods:
+                continue
             if piece.kind == "thought":
-                if self._thinking is not None:
-                    self._withheld.append(piece.text)
+                self._withheld.append(piece.text)
             elif piece.kind != "thought_end":
                 self._put(piece)
-            elif self._thinking is not None and thought_for >= least:
+            elif thought_for >= least:
                 self._release()
                 self._put(piece)
         if self._withheld and thought_for >= least:
@@ -224,24 +233,14 @@ class _Streaming(Showing):
             await self._hand(self._queue.popleft())
 
     async def _hand(self, piece: Piece) -> None:
-        channel, thinking = self._channel, self._thinking
-        match piece.kind:
-            case "status":
-                await self._call(channel.on_stream_status, piece.text)
-                return
-            case "thought_end":
-                if thinking is not None:  # pragma: no branch - else there is none
-                    await self._call(thinking.on_stream_thinking_end, self._thought_for)
-                return
-            case "thought":
-                if thinking is not None:  # pragma: no branch - else there is none
-                    await self._call(thinking.on_stream_thinking, piece.text)
-            case _:
-                self._handed.append(piece.text)  # even if cancelled: the channel has it
-                await self._call(channel.on_stream_chunk, piece.text)
-        self._handed_at = anyio.current_time()
-        if self._is_open:
-            self._count(self._handed_at)
+        if piece.kind == "text":
+            self._handed.append(piece.text)  # even if cancelled: the channel has it
+        value = self._thought_for if piece.kind == "thought_end" else piece.text
+        await self._call(self._methods[piece.kind], value)
+        if _is_text(piece):
+            self._handed_at = anyio.current_time()
+            if self._is_open:
+                self._count(self._handed_at)
 
     async def end(self, full_text: str) -> bool:
         while self._queue and self._is_open:

@@ -174,7 +174,7 @@ class TerminalChannel:
     ) -> str | None:
         keys = _keys(question)
         while keys or question.takes_text:
-            self._page.prompt()
+            self._page.prompted = True
             await self._write(None)
             try:
                 typed = (await read()).strip()
@@ -210,7 +210,7 @@ class TerminalChannel:
             stream.kind = kind
         stream.add(chunk)
         alone = len(self._streams) == 1 and not self._page.prompted
-        self._page.add(user_id, kind, stream.take() if alone else stream.take_lines())
+        self._page.add(user_id, kind, stream.take(whole_lines=not alone))
 
     def _finish(self, user_id: str, stream: _Stream) -> None:
         """End the unfinished answer, and its line."""
@@ -243,13 +243,12 @@ class _Stream:
     def add(self, chunk: str) -> None:
         self._left += self._clean.take(chunk)
 
-    def take(self) -> str:
+    def take(self, *, whole_lines: bool) -> str:
         """Return the text to write, without the line feeds at the end: they come with the next line."""
-        return self._take(len(self._left))
-
-    def take_lines(self) -> str:
-        """Return the complete lines."""
-        return self._take(self._left.rfind("\n") + 1)
+        end = self._left.rfind("\n") + 1 if whole_lines else len(self._left)
+        text = self._left[:end].rstrip("\n")
+        self._left = self._left[len(text) :]
+        return text
 
     def take_all(self) -> str:
         """Return the rest of the kept text, without the line feeds at the end."""
@@ -271,11 +270,6 @@ class _Stream:
             self._left = self._left.rstrip("\n")
             return text[len(said) :]
         return None
-
-    def _take(self, end: int) -> str:
-        text = self._left[:end].rstrip("\n")
-        self._left = self._left[len(text) :]
-        return text
 
 
 def _takes_escapes(out: TextIO) -> bool:

@@ -8,16 +8,13 @@ import stat
 import threading
 from contextlib import suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
 
 from thinkwell._terminal.output import direct
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOOK: Final = 0.05
 """Seconds between checks of a write that nothing waits for any more."""
@@ -62,32 +59,29 @@ class Writer:
             if not text:
                 return
             if self._may_hang:
-                await self._do(lambda: self._write_past_the_buffer(text))
+                await self._write_past_the_buffer(text)
             else:
                 self._out.write(text)
                 self._out.flush()
 
-    def _write_past_the_buffer(self, text: str) -> None:
-        self._out.flush()
-        past = direct(self._out)
-        past.write(text)
-        past.flush()
-
-    async def _do(self, work: Callable[[], None]) -> None:
+    async def _write_past_the_buffer(self, text: str) -> None:
         done = anyio.Event()
         token = current_token()
         failures: list[Exception] = []
 
-        def try_it() -> None:
+        def write() -> None:
             try:
-                work()
+                self._out.flush()
+                past = direct(self._out)
+                past.write(text)
+                past.flush()
             except Exception as exc:
                 failures.append(exc)
             with suppress(RuntimeError):  # the event loop has ended, and the waiting task with it
                 anyio.from_thread.run_sync(done.set, token=token)
 
         self._thread = threading.Thread(
-            target=copy_context().run, args=(try_it,), name="thinkwell terminal", daemon=True
+            target=copy_context().run, args=(write,), name="thinkwell terminal", daemon=True
         )
         self._thread.start()
         await done.wait()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
+from anyio import AsyncContextManagerMixin
 
 from thinkwell.channels.telegram._errors import TelegramRefused
 from thinkwell.channels.telegram._reading import mended, read, result_of, updates_of
@@ -13,8 +15,7 @@ from thinkwell.channels.telegram._request import Requests
 from thinkwell.channels.telegram._values import BotUser
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from typing import Self
 
     import httpx
@@ -40,7 +41,7 @@ class _SentMessage(msgspec.Struct, frozen=True):
     message_id: int
 
 
-class TelegramApi:
+class TelegramApi(AsyncContextManagerMixin):
     """One bot's requests to the Bot API. Use it inside its block.
 
     Every method raises a `TelegramError` if the request failed. There are no retries here: the caller knows
@@ -74,14 +75,10 @@ class TelegramApi:
     def __repr__(self) -> str:
         return f"TelegramApi({self._requests!r})"
 
-    async def __aenter__(self) -> Self:
-        await self._requests.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._requests.__aexit__(exc_type, exc, traceback)
+    @asynccontextmanager
+    async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
+        async with self._requests.open():
+            yield self
 
     @property
     def bot_id(self) -> int:
@@ -160,7 +157,7 @@ class TelegramApi:
         reply_markup: InlineKeyboard | None = None,
     ) -> bool:
         """Edit a message, and return whether that changed it (editMessageText). No markup removes buttons."""
-        return await self._changes(
+        return await self._did(
             "editMessageText",
             {
                 "chat_id": chat.chat_id,
@@ -170,26 +167,26 @@ class TelegramApi:
                 "reply_markup": reply_markup,
                 "link_preview_options": _NO_PREVIEW,
             },
+            unless=_unchanged,
         )
 
     async def edit_reply_markup(
         self, chat: ChatAddress, message_id: int, reply_markup: InlineKeyboard | None = None
     ) -> bool:
         """Replace a message's buttons, and return whether that changed it (editMessageReplyMarkup)."""
-        return await self._changes(
+        return await self._did(
             "editMessageReplyMarkup",
             {"chat_id": chat.chat_id, "message_id": message_id, "reply_markup": reply_markup},
+            unless=_unchanged,
         )
 
     async def delete_message(self, chat: ChatAddress, message_id: int) -> bool:
         """Delete a message, and return whether that was possible (deleteMessage): mostly for 48 hours."""
-        try:
-            await self._call("deleteMessage", {"chat_id": chat.chat_id, "message_id": message_id})
-        except TelegramRefused as exc:
-            if exc.reason == "message_gone":
-                return False
-            raise
-        return True
+        return await self._did(
+            "deleteMessage",
+            {"chat_id": chat.chat_id, "message_id": message_id},
+            unless=lambda refusal: refusal.reason == "message_gone",
+        )
 
     async def answer_callback_query(self, query_id: str, text: str = "", *, alert: bool = False) -> bool:
         """Acknowledge a button press, and return whether that was in time (answerCallbackQuery).
@@ -199,16 +196,11 @@ class TelegramApi:
             text: Shown to the user: at most 200 characters.
             alert: Whether it is shown as a dialog, not as a line that disappears.
         """
-        try:
-            await self._call(
-                "answerCallbackQuery",
-                {"callback_query_id": query_id, "text": text or None, "show_alert": alert or None},
-            )
-        except TelegramRefused as exc:
-            if "query is too old" in exc.description:
-                return False
-            raise
-        return True
+        return await self._did(
+            "answerCallbackQuery",
+            {"callback_query_id": query_id, "text": text or None, "show_alert": alert or None},
+            unless=lambda refusal: "query is too old" in refusal.description,
+        )
 
     async def send_chat_action(self, chat: ChatAddress, action: str = "typing") -> None:
         """Show an activity of the bot for 5 s (sendChatAction)."""
@@ -247,12 +239,14 @@ class TelegramApi:
             },
         )
 
-    async def _changes(self, method: str, parameters: dict[str, object]) -> bool:
-        """Call an edit method, and return whether it changed anything."""
+    async def _did(
+        self, method: str, parameters: dict[str, object], *, unless: Callable[[TelegramRefused], bool]
+    ) -> bool:
+        """Call a method, and return whether it did anything: a refusal may say that there was no need."""
         try:
             await self._call(method, parameters)
         except TelegramRefused as exc:
-            if "message is not modified" in exc.description:
+            if unless(exc):
                 return False
             raise
         return True
@@ -264,6 +258,10 @@ class TelegramApi:
         given = {name: value for name, value in (parameters or {}).items() if value is not None}
         answer = await self._requests.send(method, _encoded(given), wait + self._timeout)
         return result_of(method, answer, self._requests.shown)
+
+
+def _unchanged(refusal: TelegramRefused) -> bool:
+    return "message is not modified" in refusal.description
 
 
 def _to(chat: ChatAddress) -> dict[str, object]:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from html import escape
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from thinkwell._display.text import line as clean_line
-from thinkwell.channels._html import HtmlPiece
+from thinkwell.channels._html import HtmlPiece, escape
 from thinkwell.channels.telegram._errors import TelegramError
 from thinkwell.channels.telegram._question_text import OUTCOME, PRESS, lay_out, prompt_for
 from thinkwell.channels.telegram._shown import Shown
+from thinkwell.channels.telegram._tasks import logged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from thinkwell._core.exit import BackgroundTasks
     from thinkwell.channels._protocols import ChannelQuestion
     from thinkwell.channels.telegram._chat import Chat, Chats
     from thinkwell.channels.telegram._line import Line
     from thinkwell.channels.telegram._people import Sender
-    from thinkwell.channels.telegram._tasks import Tasks
     from thinkwell.channels.telegram._values import ChatAddress, Message
 
 GRACE: Final = 1.0
@@ -49,7 +49,9 @@ class Questions:
         tasks: Tasks that finish a question's message after the caller has left.
     """
 
-    def __init__(self, open_line: Callable[[ChatAddress], Line], chats: Chats, tasks: Tasks) -> None:
+    def __init__(
+        self, open_line: Callable[[ChatAddress], Line], chats: Chats, tasks: BackgroundTasks
+    ) -> None:
         self._open_line = open_line
         self._chats = chats
         self._tasks = tasks
@@ -79,7 +81,8 @@ class Questions:
                 one.is_open = False
                 chat.questions -= 1
                 chat.look()
-                self._tasks.start_soon(self._end, user_id, one, never=partial(self._forget, one))
+                end = logged(self._end, user_id, one)
+                self._tasks.start_soon(end, never=partial(self._forget, one))
 
     def ended(self, user_id: str, question: ChannelQuestion, outcome: str) -> None:
         """Handle the outcome of a question, or of the form that it belongs to."""
@@ -208,7 +211,7 @@ class _Asked:
         await self.line.landed()
         *above, last = self.layout.messages
         by = f" ({self._by})" if self._by else ""
-        html = f"{last}\n\n<b>→ {escape(f'{self.outcome}{by}', quote=False)}</b>"
+        html = f"{last}\n\n<b>→ {escape(f'{self.outcome}{by}')}</b>"
         with suppress(TelegramError):  # remaining buttons have no effect
             await self._shown.settle(len(above), HtmlPiece(html, ""), send=False)
         await self._prompt.remove(0)

@@ -12,6 +12,7 @@ import anyio
 from anyio import AsyncContextManagerMixin
 from msgspec.structs import replace
 
+from thinkwell._core.exit import background_tasks
 from thinkwell.channels._protocols import ChannelCapabilities, ChannelCounts, DeliverySettings
 from thinkwell.channels.telegram._api import DEFAULT_BASE_URL, TelegramApi
 from thinkwell.channels.telegram._asking import Questions
@@ -21,7 +22,7 @@ from thinkwell.channels.telegram._line import Line, closed
 from thinkwell.channels.telegram._message import CAPABILITIES, Writing
 from thinkwell.channels.telegram._pacing import Pacer
 from thinkwell.channels.telegram._people import People
-from thinkwell.channels.telegram._tasks import open_tasks
+from thinkwell.channels.telegram._tasks import logged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from thinkwell._core.exit import BackgroundTasks
     from thinkwell.channels._protocols import ChannelQuestion
     from thinkwell.channels.telegram._chat import Chat
-    from thinkwell.channels.telegram._tasks import Tasks
     from thinkwell.channels.telegram._values import BotUser, ChatAddress
 
 T = TypeVar("T")
@@ -114,7 +115,7 @@ class TelegramChannel(AsyncContextManagerMixin):
         self._left: OrderedDict[str, Answer] = OrderedDict()
         """Answers that could not be finished, until they are retried."""
         self._bot: BotUser | None = None
-        self._tasks: Tasks | None = None
+        self._tasks: BackgroundTasks | None = None
         self._incoming: Incoming | None = None
         self._questions: Questions | None = None
 
@@ -123,7 +124,7 @@ class TelegramChannel(AsyncContextManagerMixin):
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        async with self._api, open_tasks() as self._tasks:
+        async with self._api, background_tasks() as self._tasks:
             self._questions = Questions(self._line, self._chats, self._tasks)
             self._incoming = Incoming(
                 self, self._people, self._chats, self._questions, self._tasks, drafts=self._drafts
@@ -263,7 +264,7 @@ class TelegramChannel(AsyncContextManagerMixin):
             draft_id = secrets.randbelow(2**30) + 1 if self._drafts and private else None
             answer = self._answer(user_id, chat, draft_id)
             answer.begin()
-            self._running.start_soon(answer.edit)
+            self._running.start_soon(logged(answer.edit))
             chat.answer = answer
 
     async def on_stream_chunk(self, user_id: str, chunk: str) -> None:
@@ -332,7 +333,7 @@ class TelegramChannel(AsyncContextManagerMixin):
     # Its parts
 
     @property
-    def _running(self) -> Tasks:
+    def _running(self) -> BackgroundTasks:
         if self._tasks is None:
             raise closed()
         return self._tasks
@@ -381,7 +382,7 @@ class TelegramChannel(AsyncContextManagerMixin):
 
     def _tidy_later(self, user_id: str, answer: Answer | None) -> None:
         if answer is not None:
-            self._running.start_soon(self._tidy, user_id, answer)
+            self._running.start_soon(logged(self._tidy, user_id, answer))
 
     async def _tidy(self, user_id: str, answer: Answer) -> None:
         with self._chats.use(user_id) as answer.chat:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -266,7 +266,7 @@ class Answer:
     async def _type(self) -> None:
         """Show that the bot types, while the agent does something invisible."""
         while self._dead is None:
-            if not self._busy or self.chat.asks:
+            if not self._busy or self.chat.questions:
                 await self._news.wait()
                 continue
             await anyio.sleep(await show_typing(self.line.api, self.line.address))
@@ -283,12 +283,7 @@ class Answer:
             TelegramError: A part of it could not be sent.
         """
         self.goal = full_text
-        await self._end()
-        async with self.chat.lock:
-            parts = self.writing.final(full_text)
-            for index, part in enumerate(parts):
-                await self._shown.settle(index, part)
-            await self._shown.remove(len(parts))
+        await self._settle(send=True)
         return True
 
     def expects(self, html: str) -> bool:
@@ -316,15 +311,24 @@ class Answer:
 
     async def tidy(self) -> None:
         """Bring the shown messages to a clean end, if possible, without new ones."""
-        try:
-            await self._end()
-            async with self.chat.lock:
-                parts = self.writing.final(self.goal or self.writing.text)
-                for index, part in enumerate(parts[: len(self._shown)]):
-                    await self._shown.settle(index, part, send=False)
-                await self._shown.remove(len(parts))
-        except TelegramError:
-            pass
+        with suppress(TelegramError):
+            await self._settle(send=False)
+
+    async def _settle(self, *, send: bool) -> None:
+        """Bring the messages to their final form.
+
+        Args:
+            send: Whether to send those that are missing.
+
+        Raises:
+            TelegramError: A request failed.
+        """
+        await self._end()
+        async with self.chat.lock:
+            parts = self.writing.final(self.writing.text if self.goal is None else self.goal)
+            for index, part in enumerate(parts):
+                await self._shown.settle(index, part, send=send)
+            await self._shown.remove(len(parts))
 
     async def _end(self) -> None:
         """Wait until `edit` has ended.
@@ -382,19 +386,9 @@ class Chat:
         self._wait_for_stop = 0
 
     @property
-    def is_idle(self) -> bool:
-        """Whether the chat can be forgotten."""
-        return self.answer is None and not self.users
-
-    @property
     def can_stop(self) -> bool:
         """Whether a task waits for the run to be stopped."""
         return self._wait_for_stop > 0 and not self._stop.is_set()
-
-    @property
-    def asks(self) -> bool:
-        """Whether a question waits for the person."""
-        return self.questions > 0
 
     def take_answer(self) -> Answer | None:
         """Return the unfinished answer, which is about to end and cannot be stopped any more."""
@@ -460,7 +454,7 @@ class Chats:
             yield chat
         finally:
             chat.users -= 1
-            if chat.is_idle:
+            if chat.answer is None and not chat.users:
                 del self._chats[name]
 
 

@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from thinkwell._conversations.errors import DeliveryError
@@ -29,6 +30,7 @@ does not exist, or can no longer be changed; the chat or its topic does not exis
 supergroup, with another id."""
 
 
+@dataclass(eq=False, repr=False)
 class TelegramError(DeliveryError):
     """A request to the Bot API failed.
 
@@ -39,12 +41,10 @@ class TelegramError(DeliveryError):
         retry_after: Seconds to wait before the next request, if Telegram says so.
     """
 
-    def __init__(self, method: str, code: int, description: str, retry_after: float | None = None) -> None:
-        super().__init__(method, code, description, retry_after)
-        self.method = method
-        self.code = code
-        self.description = description
-        self.retry_after = retry_after
+    method: str
+    code: int
+    description: str
+    retry_after: float | None = None
 
     @property
     def temporary(self) -> bool:

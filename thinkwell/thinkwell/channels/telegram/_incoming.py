@@ -10,14 +10,15 @@ import anyio
 from thinkwell.channels.telegram._errors import TelegramError
 from thinkwell.channels.telegram._people import IncomingMessage, Seldom, addressed, sender
 from thinkwell.channels.telegram._question_text import PRESS
+from thinkwell.channels.telegram._tasks import logged
 from thinkwell.channels.telegram._updates import ALLOWED, Updates
 
 if TYPE_CHECKING:
+    from thinkwell._core.exit import BackgroundTasks
     from thinkwell.channels.telegram._api import TelegramApi
     from thinkwell.channels.telegram._asking import Questions
     from thinkwell.channels.telegram._chat import Chats
     from thinkwell.channels.telegram._people import People
-    from thinkwell.channels.telegram._tasks import Tasks
     from thinkwell.channels.telegram._values import (
         BotUser,
         CallbackQuery,
@@ -77,7 +78,7 @@ class Incoming:
         people: People,
         chats: Chats,
         questions: Questions,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
         *,
         drafts: bool,
     ) -> None:
@@ -187,13 +188,13 @@ class Incoming:
     def _tell(self, address: ChatAddress, text: str | None) -> None:
         """Send an answer in the background."""
         if text:
-            self._tasks.start_soon(self._channel.notify, str(address), text)
+            self._tasks.start_soon(logged(self._channel.notify, str(address), text))
 
     def _answer(self, query: CallbackQuery, text: str, *, alert: bool = False) -> None:
         """Send the result of a button press to its user in the background."""
         if self._answering < MOST_ANSWERS:
             self._answering += 1
-            self._tasks.start_soon(self._send_answer, query.id, text, alert)
+            self._tasks.start_soon(logged(self._send_answer, query.id, text, alert))
 
     async def _send_answer(self, query_id: str, text: str, alert: bool) -> None:
         try:

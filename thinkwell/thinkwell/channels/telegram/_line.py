@@ -13,9 +13,9 @@ from thinkwell.channels.telegram._values import ChatAddress
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from thinkwell._core.exit import BackgroundTasks
     from thinkwell.channels.telegram._api import TelegramApi
     from thinkwell.channels.telegram._pacing import Pacer
-    from thinkwell.channels.telegram._tasks import Tasks
 
 ATTEMPTS: Final = 6
 """Most attempts of a required request after faults of the network or Telegram."""
@@ -52,7 +52,7 @@ class Line:
         address: The chat.
     """
 
-    def __init__(self, api: TelegramApi, pacer: Pacer, tasks: Tasks, address: ChatAddress) -> None:
+    def __init__(self, api: TelegramApi, pacer: Pacer, tasks: BackgroundTasks, address: ChatAddress) -> None:
         self.api: Final = api
         self.pacer: Final = pacer
         self.address: ChatAddress = address
@@ -64,7 +64,9 @@ class Line:
         """Seconds until the first message was sent; ``None`` before that."""
         self._began = anyio.current_time()
         self._tasks = tasks
-        self._flight: _Flight | None = None
+        self._landed = anyio.Event()
+        """Set when there is no request in progress."""
+        self._landed.set()
 
     async def once(self, request: Callable[[], Awaitable[object]]) -> None:
         """Make a request, whose turn was taken.
@@ -76,13 +78,23 @@ class Line:
             TelegramError: It failed.
             RuntimeError: The channel is closed.
         """
-        flight = self._flight = _Flight()
-        self._tasks.start_soon(flight.run, request, never=flight.landed.set)
-        await flight.landed.wait()
-        self._flight = None
-        error = flight.error
-        if error is None:
+        landed = self._landed = anyio.Event()
+        errors: list[Exception] = [closed()]  # unless it begins
+
+        async def fly() -> None:
+            try:
+                await request()
+                errors.clear()
+            except Exception as exc:
+                errors[:] = [exc]
+            finally:
+                landed.set()
+
+        self._tasks.start_soon(fly, never=landed.set)
+        await landed.wait()
+        if not errors:
             return
+        (error,) = errors
         if isinstance(error, TelegramThrottled):
             self.pacer.throttled(self.address.chat_id, error.retry_after)
             if (error.retry_after or 0.0) > LONG:  # a delivery may then run out of time
@@ -121,24 +133,4 @@ class Line:
 
     async def landed(self) -> None:
         """Wait for the request in progress."""
-        if self._flight is not None:
-            await self._flight.landed.wait()
-            self._flight = None
-
-
-class _Flight:
-    """A request in progress."""
-
-    def __init__(self) -> None:
-        self.landed = anyio.Event()
-        self.error: Exception | None = closed()
-
-    async def run(self, request: Callable[[], Awaitable[object]]) -> None:
-        try:
-            await request()
-        except Exception as exc:
-            self.error = exc
-        else:
-            self.error = None
-        finally:
-            self.landed.set()
+        await self._landed.wait()

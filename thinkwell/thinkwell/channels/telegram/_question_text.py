@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from thinkwell._display.numbers import seconds
 from thinkwell._display.text import visible
-from thinkwell.channels._html import exactly
+from thinkwell.channels._html import HtmlPiece, escape, exactly
 from thinkwell.channels._pieces import pieces, splits
 from thinkwell.channels.telegram._values import ForceReply, InlineButton, InlineKeyboard
 
@@ -54,13 +53,7 @@ class Layout(NamedTuple):
     keyboard: InlineKeyboard | None
 
 
-class _Block(NamedTuple):
-    html: str
-    length: int
-    """Characters without marks."""
-
-
-_TOO_LONG: Final = _Block("⚠ This is too long to be shown completely, so it cannot be allowed here.", 80)
+_TOO_LONG: Final = "⚠ This is too long to be shown completely, so it cannot be allowed here."
 
 
 def lay_out(question: ChannelQuestion, token: str) -> Layout:
@@ -77,52 +70,55 @@ def lay_out(question: ChannelQuestion, token: str) -> Layout:
     messages = _messages(question, choices)
     if len(messages) > MOST_MESSAGES:
         choices = tuple(choice for choice in choices if choice.style == "reject")
-        messages[MOST_MESSAGES - 1 :] = [_joined([_TOO_LONG, *_notes(question)])]
+        messages[MOST_MESSAGES - 1 :] = [_joined([*_plain(_TOO_LONG), *_notes(question)])]
     return Layout(messages, choices, _keyboard(choices, token))
 
 
 def prompt_for(question: ChannelQuestion) -> tuple[str, ForceReply]:
     """Return the message that asks for a typed answer, as HTML, and its markup."""
-    hint = f": {escape(question.hint, quote=False)}" if question.hint else ""
+    hint = f": {escape(question.hint)}" if question.hint else ""
     placeholder = question.hint[:PLACEHOLDER] or None
     return f"✎ Write your answer{hint}", ForceReply(force_reply=True, input_field_placeholder=placeholder)
 
 
 def _messages(question: ChannelQuestion, choices: Sequence[ChannelChoice]) -> list[str]:
     """Return a complete question as HTML."""
-    rows: list[list[_Block]] = [[]]
+    rows: list[list[HtmlPiece]] = [[]]
     for block in (*_text(question), *_code(exactly(visible(question.code))), *_footer(question, choices)):
-        used = sum(each.length + 2 for each in rows[-1])
-        if used + block.length > LIMIT - OUTCOME:
+        used = sum(len(each.text) + 2 for each in rows[-1])
+        if used + len(block.text) > LIMIT - OUTCOME:
             rows.append([])
         rows[-1].append(block)
     return [_joined(blocks) for blocks in rows if blocks] or ["❓"]
 
 
-def _joined(blocks: Sequence[_Block]) -> str:
+def _joined(blocks: Sequence[HtmlPiece]) -> str:
     return "\n\n".join(block.html for block in blocks)
 
 
-def _text(question: ChannelQuestion) -> Iterator[_Block]:
-    for text in pieces(question.text, LIMIT - OUTCOME):
-        yield _Block(escape(text, quote=False), len(text))
+def _text(question: ChannelQuestion) -> Iterator[HtmlPiece]:
+    yield from _plain(question.text)
     if question.url is not None:
-        for text in pieces(exactly(visible(question.url)), LIMIT - OUTCOME):
-            yield _Block(escape(text, quote=False), len(text))
+        yield from _plain(exactly(visible(question.url)))
 
 
-def _code(code: str) -> Iterator[_Block]:
+def _plain(text: str) -> Iterator[HtmlPiece]:
+    for piece in pieces(text, LIMIT - OUTCOME):
+        yield HtmlPiece(escape(piece), piece)
+
+
+def _code(code: str) -> Iterator[HtmlPiece]:
     """Yield the action, cut after a line where necessary, with nothing left out."""
     if not code.strip():
         return
     room = LIMIT - OUTCOME
     if len(code) <= room:
-        yield _Block(f"<pre>{escape(code, quote=False)}</pre>", len(code))
+        yield HtmlPiece(f"<pre>{escape(code)}</pre>", code)
         return
     parts = list(_exactly(code, room - len("Part 999 of 999:\n")))
     for number, part in enumerate(parts, 1):
-        head = f"Part {number} of {len(parts)}:"
-        yield _Block(f"{head}\n<pre>{escape(part, quote=False)}</pre>", len(head) + 1 + len(part))
+        head = f"Part {number} of {len(parts)}:\n"
+        yield HtmlPiece(f"{head}<pre>{escape(part)}</pre>", f"{head}{part}")
 
 
 def _exactly(code: str, room: int) -> Iterator[str]:
@@ -136,15 +132,14 @@ def _exactly(code: str, room: int) -> Iterator[str]:
     yield code[at:]
 
 
-def _footer(question: ChannelQuestion, choices: Sequence[ChannelChoice]) -> Iterator[_Block]:
+def _footer(question: ChannelQuestion, choices: Sequence[ChannelChoice]) -> Iterator[HtmlPiece]:
     if _is_listed(choices):
         for number, choice in enumerate(choices, 1):
-            for text in pieces(f"{number}. {choice.label}", LIMIT - OUTCOME):
-                yield _Block(escape(text, quote=False), len(text))
+            yield from _plain(f"{number}. {choice.label}")
     yield from _notes(question)
 
 
-def _notes(question: ChannelQuestion) -> Iterator[_Block]:
+def _notes(question: ChannelQuestion) -> Iterator[HtmlPiece]:
     notes: list[str] = []
     if len(question.choices) > MOST_BUTTONS:
         notes.append(f"Only {MOST_BUTTONS} of {len(question.choices)} choices have a button here.")
@@ -152,7 +147,7 @@ def _notes(question: ChannelQuestion) -> Iterator[_Block]:
         notes.append(f"Without an answer within {seconds(max(question.deadline, 0.0))}, it is denied.")
     if notes:
         text = "\n".join(notes)
-        yield _Block(f"<i>{escape(text, quote=False)}</i>", len(text))
+        yield HtmlPiece(f"<i>{escape(text)}</i>", text)
 
 
 def _is_listed(choices: Sequence[ChannelChoice]) -> bool:

@@ -78,7 +78,6 @@ class _Numbered(Struct, frozen=True):
 
 
 _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
-_ITEMS: Final = msgspec.json.Decoder(list[Raw])
 _UPDATE: Final = msgspec.json.Decoder(Update)
 _NUMBERED: Final = msgspec.json.Decoder(_Numbered)
 
@@ -138,11 +137,7 @@ def updates_of(result: Raw) -> list[Update]:
     Raises:
         TelegramAnswerInvalid: It is not a list.
     """
-    try:
-        items = _ITEMS.decode(result)
-    except UNREADABLE as exc:
-        raise TelegramAnswerInvalid("getUpdates", 200, f"the result is malformed: {exc}") from None
-    return [update for item in items if (update := _update(item)) is not None]
+    return [update for item in read("getUpdates", list[Raw], result) if (update := _update(item)) is not None]
 
 
 def _update(item: Raw) -> Update | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 import httpx
@@ -21,8 +21,7 @@ from thinkwell._version import VERSION
 from thinkwell.channels.telegram._errors import TelegramAnswerInvalid, TelegramNetworkError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import AsyncGenerator
 
 MAX_ANSWER: Final = 32 * 1024 * 1024
 """Most bytes of an answer. A hundred updates with long texts are smaller."""
@@ -76,15 +75,13 @@ class _WithoutToken(logging.Filter):
         return True
 
 
-class Answer:
-    """An HTTP answer: the status, the body, and the seconds to wait, if the server says so."""
+class Answer(NamedTuple):
+    """An HTTP answer."""
 
-    __slots__ = ("body", "retry_after", "status")
-
-    def __init__(self, status: int, body: bytes, retry_after: str) -> None:
-        self.status = status
-        self.body = body
-        self.retry_after = retry_after
+    status: int
+    body: bytes
+    retry_after: str
+    """The seconds to wait, if the server says so."""
 
 
 class Requests:
@@ -106,31 +103,30 @@ class Requests:
         self._secret = found[2]
         if _ADDRESS_OF_BOT.search(base_url):
             raise ValueError("base_url contains a token, and would show it; use only the part before /bot")
-        self._base, local = _checked(base_url)
-        self._direct = local  # a proxy would learn the token, and is not needed here
+        self._base, self._direct = _checked(base_url)  # a proxy would learn the token, and is not needed here
         self._client = client
-        self._own: httpx.AsyncClient | None = None
         self._filter = _WithoutToken(self._secret)
 
     def __repr__(self) -> str:
         return f"{self._base}/bot{self.bot_id}:…"
 
-    async def __aenter__(self) -> Self:
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """Send requests during a block."""
+        own: httpx.AsyncClient | None = None
         if self._client is None:
             headers = {"User-Agent": f"thinkwell/{VERSION}", "Accept-Encoding": "identity"}
-            self._own = self._client = httpx.AsyncClient(trust_env=not self._direct, headers=headers)
+            own = self._client = httpx.AsyncClient(trust_env=not self._direct, headers=headers)
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._filter)
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        for name in _LOGGERS:
-            logging.getLogger(name).removeFilter(self._filter)
-        if self._own is not None:
-            own, self._own, self._client = self._own, None, None
-            await own.aclose()
+        try:
+            yield
+        finally:
+            for name in _LOGGERS:
+                logging.getLogger(name).removeFilter(self._filter)
+            if own is not None:
+                self._client = None
+                await own.aclose()
 
     async def send(self, method: str, body: bytes, seconds: float) -> Answer:
         """Send a request, and return the answer.

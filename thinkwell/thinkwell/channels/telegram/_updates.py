@@ -63,7 +63,6 @@ class Updates:
         api: The bot's API.
         allowed: Kinds of updates.
         poll: Seconds that a request waits for updates, at most 50.
-        dice: The source of the pauses' jitter.
     """
 
     def __init__(
@@ -72,14 +71,12 @@ class Updates:
         *,
         allowed: Sequence[str] = ALLOWED,
         poll: int = POLL,
-        dice: random.Random | None = None,
     ) -> None:
         if not 1 <= poll <= POLL:
             raise ValueError(f"Updates(poll={poll!r}): it must be from 1 to {POLL}")
         self._api = api
         self._allowed = tuple(allowed)
         self._poll = poll
-        self._dice = dice or random.Random()  # noqa: S311 - nothing secret
         self._lock = anyio.Lock()
         self._waiting: deque[Update] = deque()
         self._seen: dict[int, None] = {}
@@ -138,12 +135,10 @@ class Updates:
         offset = self._offset
         try:
             fetched = await self._api.get_updates(offset, wait=self._poll, allowed=self._allowed)
-        except TelegramConflict as exc:
-            self._conflict(exc)
-            await self._pause(exc)
-            return
         except TelegramError as exc:
-            if not exc.temporary:
+            if isinstance(exc, TelegramConflict):
+                self._conflict(exc)
+            elif not exc.temporary:
                 raise
             await self._pause(exc)
             return
@@ -176,6 +171,6 @@ class Updates:
         log = logger.info if self._faults else logger.warning  # one warning for a row of them
         seconds = min(FIRST_PAUSE * 2.0**self._faults, LONGEST_PAUSE)
         self._faults = min(self._faults + 1, 30)
-        pause = (exc.retry_after or 0.0) + seconds * self._dice.uniform(0.5, 1.0)
+        pause = (exc.retry_after or 0.0) + seconds * random.uniform(0.5, 1.0)  # noqa: S311 - nothing secret
         log("Fetching updates failed; retrying in %.1f s: %s", pause, exc)
         await anyio.sleep(pause)
