@@ -37,7 +37,7 @@ from thinkwell._display.changes import (
 )
 from thinkwell._display.chunks import CleanChunks
 from thinkwell._display.compare import STEPS, compare
-from thinkwell._display.diffs import DiffLine, Excerpt, FileChange, changes_of, excerpt, total
+from thinkwell._display.diffs import DiffLine, Excerpt, FileChange, changes_of, excerpt
 from thinkwell._display.explaining import EXPLAINED, explanation
 from thinkwell._display.numbers import clock, count, money, plural, seconds
 from thinkwell._display.paths import relative
@@ -565,18 +565,17 @@ def test_a_plan_in_a_line(view: RunView, width: int, text: str, progress: str) -
 
 
 def test_the_steps_of_a_plan() -> None:
-    whole = plans.plan_of(plan(*SIX, done=1, current=1))
+    whole = plans.plan_line(plan(*SIX, done=1, current=1), 200)
     assert whole is not None
-    assert [(step.text, step.done, step.current) for step in whole.steps][:3] == [
-        ("one", True, False),
-        ("two", False, True),
-        ("three", False, False),
+    assert [(step.content, step.status) for step in whole.steps][:3] == [
+        ("one", "completed"),
+        ("two", "in_progress"),
+        ("three", "pending"),
     ]
     assert (whole.before, whole.after, whole.total) == (0, 0, 6)
 
 
 def test_no_plan() -> None:
-    assert plans.plan_of(view_of()) is None
     assert plans.plan_line(view_of(), 80) is None
 
 
@@ -648,10 +647,9 @@ def test_a_summary() -> None:
     )
     told = summary.summary(view, 3.0, "runs/r.ndjson")
     assert (told.status, told.agent, told.model, told.session_id) == ("done", "mine", "m", "s")
-    assert told.files == (1, 3, 2)
     assert [(change.path, change.added, change.removed) for change in told.changes] == [("a", 3, 2)]
     assert (told.tools, told.tools_failed, told.tools_cancelled) == (4, 1, 1)
-    assert (told.refused, told.denied, told.stop_reason) == (1, ("Delete all",), "end_turn")
+    assert (told.refused, told.denied) == (1, ("Delete all",))
     assert (told.error, told.recording, told.usage) == (None, "runs/r.ndjson", "usage not reported")
     assert told.work == "4 tools, 1 failed, 1 cancelled · 1 file changed, +3 −2 · 1 result refused · 1 denied"
 
@@ -1217,14 +1215,16 @@ def test_several_changes_of_one_file_are_one() -> None:
     assert two.path == "b"
 
 
-def test_total() -> None:
-    tools = [
+def test_a_file_that_was_changed_twice_counts_once() -> None:
+    edits = [
         edit("a\n", "b\n"),
         edit("b\n", "c\nd\n"),
         edit(None, "x\n", "/p/x"),
         edit("a", "z", status="failed"),
     ]
-    assert total(tools, "/p") == (2, 4, 2)
+    tools = {f"{number}": replace(tool, id=f"{number}") for number, tool in enumerate(edits)}
+    told = summary.summary(RunView(cwd="/p", tools=tools), 0.0)
+    assert told.work == "4 tools, 1 failed · 2 files changed, +4 −2"
 
 
 def test_texts_of_a_change_are_clean() -> None:
@@ -1413,7 +1413,8 @@ def test_time_that_is_left() -> None:
 
 def options(*given: tuple[str, str]) -> list[tuple[str, str, str]]:
     made = tuple(ev.QuestionOption(id=f"o{n}", name=name, kind=kind) for n, (name, kind) in enumerate(given))
-    return [(choice.key, choice.label, choice.option_id) for choice in ask(options=made).options]
+    keys = ask(options=made).options
+    return [(each.key, each.label, each.option.id) for each in keys if each.option is not None]
 
 
 def test_keys_follow_from_what_an_option_means() -> None:
@@ -1468,7 +1469,7 @@ def test_options_of_the_same_or_of_an_unknown_kind_get_digits() -> None:
 )
 def test_fields(field: FormField, hint: str, default: str) -> None:
     (shown,) = ask(asks="form", fields=(field,)).fields
-    assert (shown.hint, shown.default, shown.required) == (hint, default, field.required)
+    assert (shown.hint, shown.default, shown.raw) == (hint, default, field)
 
 
 def test_names_of_fields_and_choices_are_clean_and_their_values_are_not_touched() -> None:
@@ -1477,7 +1478,7 @@ def test_names_of_fields_and_choices_are_clean_and_their_values_are_not_touched(
         name="n\x1b", type="choice", title="T\u202e", description="one\n\ttwo ", choices=choices
     )
     (shown,) = ask(asks="form", fields=(field,)).fields
-    assert (shown.name, shown.label, shown.description) == ("n\x1b", "T\\u202e", "one\n    two")
+    assert (shown.raw.name, shown.label, shown.description) == ("n\x1b", "T\\u202e", "one\n    two")
     assert shown.choices == (("a\x1b", "A 1"), ("b", "b"))
     assert shown.offered == "A 1 · b"
 
@@ -1740,7 +1741,6 @@ def check_looks(happened: Sequence[ev.ThoughtEvent], looks: AbstractSet[int]) ->
     reducer, reader = ViewReducer(), ViewReader()
     texts: dict[Block, str] = {}
     calls: dict[int, ToolView] = {}
-    over: set[int] = set()
     news: list[object] = []
     latest: Block | None = None
     for at, event in enumerate(happened):
@@ -1761,18 +1761,11 @@ def check_looks(happened: Sequence[ev.ThoughtEvent], looks: AbstractSet[int]) ->
                 case CallBegun(number, shown):
                     assert number == len(calls)
                     calls[number] = shown
-                case CallChanged(number, shown, before, late) | CallEnded(number, shown, before, late):
-                    assert before == calls[number]
-                    assert before.started_at == shown.started_at
-                    assert late is (number in over)
-                    calls[number] = shown
-                    if isinstance(change, CallEnded):
-                        over.add(number)
                 case _:
                     news.append(change)
         check_texts(texts, view)
-        assert {call.id: call for call in calls.values()} == dict(view.tools)
-        assert over == {number for number, call in calls.items() if call.ended_at is not None}
+        last = {call.id: call.started_at for call in calls.values()}
+        assert last == {id_: tool.started_at for id_, tool in view.tools.items()}
         items = [block for block in texts if view.timeline[-1:] == (item_of(block, view),)]
         latest = items[0] if items else None
         assert {change for change in news if isinstance(change, ev.Notice)} == set(view.notices)

@@ -24,11 +24,12 @@ from thinkwell import events as ev
 
 # Private: what is on a page of HTML, element by element, for views of every kind, which no agent can be
 # made to bring about so exactly; what needs a notebook is in the tests of notebooks.
-from thinkwell._display.html import FRAME_LIMIT, PAGE_LIMIT, Picture, page, pages
+from thinkwell._display.html import FRAME_LIMIT, PAGE_LIMIT, page, pages
 from thinkwell._display.html_style import STYLE
 from thinkwell._display.items.html import LEAST, to_html
 from thinkwell._display.items.nodes import Tag, styled
 from thinkwell._display.items.rows import Status
+from thinkwell._display.summary import Picture
 from thinkwell.errors import AgentExited, ThoughtCancelled
 from thinkwell.questions import FieldChoice, FormField
 from thinkwell.view import AnswerView, PhaseView, QuestionView, RunView, TimelineItem, TokenCounts, ToolView

@@ -34,24 +34,20 @@ from thinkwell.progress._board_renderer import BoardRenderer
 from thinkwell.progress._lines import LinesRenderer
 from thinkwell.progress._live import default_labels
 from thinkwell.progress._live_renderer import LiveRenderer
-from thinkwell.progress._renderer import Deferred, Shown
+from thinkwell.progress._renderer import Renderer, Shown
 from thinkwell.progress._screen import Screen, wraps_again
 from thinkwell.progress._settling import (
     AT_ONCE,
     FOLDED,
-    Answered,
     Calls,
-    Noticed,
-    PlanChanged,
-    Returned,
     Said,
     Settling,
     Skipped,
     Thought,
-    Turn,
     UserSaid,
 )
 from thinkwell.progress._showing import showing
+from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -219,16 +215,12 @@ class LiveTerminal:
 
     def finish(self, *runs: State) -> list[str]:
         """Draw the end, and return all that a person finds who scrolls up."""
-        self._renderer.finish(_given(runs))
+        self._renderer.draw(_given(runs), end=True)
         return self.terminal.everything
 
     def leave(self) -> None:
         """Leave the terminal to somebody else."""
         self._renderer.suspend()
-
-    def come_back(self) -> None:
-        """Take the terminal back, with the next frame."""
-        self._renderer.resume()
 
     @property
     def live(self) -> list[str]:
@@ -253,11 +245,10 @@ class Lines:
         self._renderer.draw(_given(runs))
 
     def finish(self, *runs: State) -> None:
-        self._renderer.finish(_given(runs))
+        self._renderer.draw(_given(runs), end=True)
 
-    def leave_and_come_back(self) -> None:
+    def leave(self) -> None:
         self._renderer.suspend()
-        self._renderer.resume()
 
 
 class Json:
@@ -277,13 +268,17 @@ class Json:
         await follow_json(stream, self._lines, run)
 
 
-def display_that_was_never_needed() -> Renderer:
-    """Return a display that would be made with its first frame, and cannot be."""
+async def leave_before_the_first_frame() -> bool:
+    """Leave the terminal before a display is made, which would fail; return whether it still draws."""
 
     def make() -> Renderer:
         raise AssertionError
 
-    return Deferred(make)
+    drawing = _drawing.Drawing((), (), make)
+    async with drawing.away():
+        draws = not drawing.painter.ended
+    drawing.painter.end()
+    return draws
 
 
 def output(file: TextIO) -> TextIO:
@@ -376,16 +371,16 @@ def _words(thing: Settled) -> str:
             return f"thought {thing.seconds}"
         case UserSaid():
             return f"user {thing.text}"
-        case Turn():
+        case ev.TurnStarted():
             return f"turn {thing.number}"
-        case PlanChanged():
+        case ev.PlanUpdate():
             return f"plan {','.join(entry.content for entry in thing.entries)}"
-        case Answered():
-            return f"answered {thing.answer.id}"
-        case Returned():
-            return "result" if thing.attempt.accepted else f"refused {thing.attempt.errors[0]}"
-        case Noticed():
-            return f"notice {thing.notice.title}"
+        case AnswerView():
+            return f"answered {thing.id}"
+        case ev.ResultAttempt():
+            return "result" if thing.accepted else f"refused {thing.errors[0]}"
+        case ev.Notice():
+            return f"notice {thing.title}"
         case Skipped():
             return f"skipped {thing.count}"
 
@@ -417,15 +412,6 @@ def cut_paragraphs(monkeypatch: pytest.MonkeyPatch, longest: int) -> None:
 # Runs that go on
 
 
-class Renderer(Protocol):
-    """What draws runs."""
-
-    def draw(self, runs: Sequence[Any], /) -> None: ...
-    def finish(self, runs: Sequence[Any], /) -> None: ...
-    def suspend(self) -> None: ...
-    def resume(self) -> None: ...
-
-
 class Pressing(Protocol):
     """Ctrl-C."""
 
@@ -445,7 +431,7 @@ class Keyboard(Protocol):
     def close(self) -> None: ...
 
 
-class Keeping:
+class Keeping(Renderer):
     """A display that keeps its frames, and lets tests wait for one. Made in the event loop."""
 
     def __init__(self) -> None:
@@ -459,17 +445,11 @@ class Keeping:
     def last(self) -> tuple[State, ...]:
         return self.frames[-1] if self.frames else ()
 
-    def draw(self, runs: Sequence[Any], /) -> None:
-        self._keep("draw", runs)
-
-    def finish(self, runs: Sequence[Any], /) -> None:
-        self._keep("finish", runs)
+    def draw(self, runs: Sequence[Any], /, *, end: bool = False) -> None:
+        self._keep("finish" if end else "draw", runs)
 
     def suspend(self) -> None:
         self._keep("suspend")
-
-    def resume(self) -> None:
-        self._keep("resume")
 
     async def until(self, condition: Callable[[Keeping], bool]) -> None:
         """Wait until what was drawn is as expected."""
@@ -503,7 +483,7 @@ async def shown_by(
     result: bool = True,
 ) -> AsyncGenerator[Pressing]:
     """Show runs with a display of the test's."""
-    drawing = _drawing.Drawing(streams, default_labels(streams), renderer, result=result)
+    drawing = _drawing.Drawing(streams, default_labels(streams), lambda: renderer, result=result)
     async with showing(drawing, out or io.StringIO(), keyboard=keyboard, ctrl_c=ctrl_c):
         yield drawing.ctrl_c
 

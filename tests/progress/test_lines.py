@@ -58,7 +58,7 @@ def test_nothing_is_said_twice_and_nothing_without_news() -> None:
     lines.finish(final("rich"))
     length = len(out.getvalue())
     lines.finish(final("rich"))
-    lines.leave_and_come_back()
+    lines.leave()
     assert len(out.getvalue()) == length
 
 

@@ -17,7 +17,7 @@ import anyio
 import pytest
 from progress.golden import recording
 from progress.ptys import PROGRAMS, program
-from progress.stage import display_that_was_never_needed
+from progress.stage import leave_before_the_first_frame
 from rich.console import Console
 from scripted import Turn, scripted
 
@@ -261,10 +261,8 @@ async def test_ctrl_c_from_elsewhere() -> None:
                     await stream.result
 
 
-def test_what_has_drawn_nothing_leaves_nothing() -> None:
-    display = display_that_was_never_needed()
-    display.suspend()
-    display.resume()
+async def test_what_has_drawn_nothing_leaves_nothing() -> None:
+    assert await leave_before_the_first_frame()
 
 
 def test_wrong_arguments() -> None:

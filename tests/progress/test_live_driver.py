@@ -70,14 +70,14 @@ async def test_frames_that_take_long_come_less_often() -> None:
             self._cost = 0.0
             self._ended = math.inf
 
-        def draw(self, runs: Sequence[Any], /) -> None:
+        def draw(self, runs: Sequence[Any], /, *, end: bool = False) -> None:
             if self._cost:
                 self.pauses.append((self._cost, time.monotonic() - self._ended))
             began = time.thread_time()
             while (cost := time.thread_time() - began) < 0.03:
                 pass
             self._cost = cost
-            super().draw(runs)
+            super().draw(runs, end=end)
             self._ended = time.monotonic()
 
     async def chatters(turn: Turn) -> None:
@@ -206,8 +206,8 @@ class Stuck(Keeping):
         super().__init__()
         self.free = threading.Event()
 
-    def draw(self, runs: Sequence[Any], /) -> None:
-        super().draw(runs)
+    def draw(self, runs: Sequence[Any], /, *, end: bool = False) -> None:
+        super().draw(runs, end=end)
         self.free.wait()
 
 
@@ -245,8 +245,8 @@ class Pouring(Keeping):
         super().__init__()
         self.out = out
 
-    def draw(self, runs: Sequence[Any], /) -> None:
-        super().draw(runs)
+    def draw(self, runs: Sequence[Any], /, *, end: bool = False) -> None:
+        super().draw(runs, end=end)
         self.out.write("x" * 1_000_000)
 
 
@@ -270,8 +270,8 @@ async def test_a_terminal_that_takes_no_output_holds_up_neither_the_run_nor_the_
 class Broken(Keeping):
     """Cannot draw."""
 
-    def draw(self, runs: Sequence[Any], /) -> None:
-        super().draw(runs)
+    def draw(self, runs: Sequence[Any], /, *, end: bool = False) -> None:
+        super().draw(runs, end=end)
         raise OSError("the terminal is gone")
 
 

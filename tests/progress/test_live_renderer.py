@@ -832,7 +832,6 @@ def test_somebody_else_can_have_the_terminal_meanwhile(live: Live) -> None:
     live.draw(story.now)
     live.leave()
     live.terminal.write("Name? Ada\r\n")
-    live.come_back()
     live.draw(story.end("b").now)
     assert live.terminal.rows[:3] == [
         " ✔ run     a                                            0.0s",

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from thinkwell._display.text import SEQUENCE, TAB, clean
-
-_BEGUN: Final = re.compile(
-    rf"""
-    (?: (?: \x1b\[ | \x9b ) [0-?]{{0,{SEQUENCE}}}+ [\ -/]{{0,{SEQUENCE}}}+
-    | (?: \x1b\] | \x9d ) [^\x07\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ \x1b?
-    | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ \x1b?
-    | \x1b [\ -/]{{0,{SEQUENCE}}}+
-    ) \Z
-    """,
-    re.VERBOSE,
-)
-"""The possible beginning of a terminal control sequence. Matched in linear time, as the sequences of
-`clean`."""
+from thinkwell._display.text import SEQUENCE, TAB, clean, unfinished
 
 _LINE: Final = 12
 """Characters of the current line that are checked again: one with all the marks that it keeps, and more."""
@@ -40,9 +26,7 @@ class CleanChunks:
     def take(self, chunk: str) -> str:
         """Return the text that can be shown now."""
         text = self._kept + chunk
-        begun = _BEGUN.search(text)
-        end = len(text) if begun is None else begun.start()
-        end = _before_half_a_break(text, end)
+        end = _before_half_a_break(text, unfinished(text))
         self._kept = text[end:]
         return self._clean(text[:end])
 

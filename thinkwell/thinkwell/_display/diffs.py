@@ -121,14 +121,6 @@ class FileChange:
         )
 
 
-class Totals(NamedTuple):
-    """The sums of all changes."""
-
-    files: int
-    added: int
-    removed: int
-
-
 def changes_of(
     tool: ToolView, cwd: str, *, exactly: bool = False, kept: Kept = BRIEF
 ) -> tuple[FileChange, ...]:
@@ -152,16 +144,6 @@ def changes_of(
         change = _change(part, lines.get(part.path), cwd, _How(exactly, steps, kept))
         changes[part.path] = change if known is None else known.and_then(change, kept)
     return tuple(changes.values())
-
-
-def total(tools: Iterable[ToolView], cwd: str = "") -> Totals:
-    """Return the sums of completed calls' changes. A file that was changed twice counts once."""
-    changes = [change for tool in tools if tool.status == "completed" for change in changes_of(tool, cwd)]
-    return Totals(
-        files=len({change.path for change in changes}),
-        added=sum(change.added for change in changes),
-        removed=sum(change.removed for change in changes),
-    )
 
 
 class _How(NamedTuple):
@@ -286,58 +268,45 @@ def _groups(changes: Iterable[Change], context: int) -> Iterator[list[Change]]:
         yield group
 
 
-class _Rows:
-    """Makes lines of a change.
+class _Rows(NamedTuple):
+    """Makes lines of a change."""
 
-    Args:
-        old: The old lines.
-        new: The new lines.
-        base: The number of the first one in its file.
-        show: Cleans a line.
-        kept: How much of the change is kept.
-    """
-
-    def __init__(
-        self,
-        old: Sequence[str],
-        new: Sequence[str],
-        base: int | None,
-        show: Callable[[str], str],
-        kept: Kept,
-    ) -> None:
-        self._old = old
-        self._new = new
-        self._base = base
-        self._show = show
-        self._kept = kept
+    old: Sequence[str]
+    new: Sequence[str]
+    base: int | None
+    """The number of the first line in its file."""
+    show: Callable[[str], str]
+    """Cleans a line."""
+    kept: Kept
+    """How much of the change is kept."""
 
     def hunk(self, group: Sequence[Change]) -> Hunk:
         """Return the hunk of a group of changes."""
         lines: list[DiffLine] = []
         missing = 0
-        at = max(group[0].new_from - self._kept.context, 0)
+        at = max(group[0].new_from - self.kept.context, 0)
         for change in group:
             lines += self._between(at, change.new_from, change.old_from - change.new_from)
-            shown = self._changed(change) if len(lines) < 4 * self._kept.side else []
+            shown = self._changed(change) if len(lines) < 4 * self.kept.side else []
             missing += change.old_to - change.old_from + change.new_to - change.new_from - len(shown)
             lines += shown
             at = change.new_to
-        lines += self._between(at, min(at + self._kept.context, len(self._new)), group[-1].old_to - at)
+        lines += self._between(at, min(at + self.kept.context, len(self.new)), group[-1].old_to - at)
         return Hunk(lines=tuple(lines), more_lines=missing)
 
     def _between(self, begin: int, end: int, further: int) -> Iterator[DiffLine]:
         """Yield unchanged lines. In the old text they are so much further."""
         for at in range(begin, end):
-            line = self._line(" ", self._new, at)
+            line = self._line(" ", self.new, at)
             yield line if line.number is None else replace(line, before=line.number + further)
 
     def _changed(self, change: Change) -> list[DiffLine]:
         old_to, new_to = (
-            min(change.old_to, change.old_from + self._kept.side),
-            min(change.new_to, change.new_from + self._kept.side),
+            min(change.old_to, change.old_from + self.kept.side),
+            min(change.new_to, change.new_from + self.kept.side),
         )
-        removed = [self._line("-", self._old, i) for i in range(change.old_from, old_to)]
-        added = [self._line("+", self._new, i) for i in range(change.new_from, new_to)]
+        removed = [self._line("-", self.old, i) for i in range(change.old_from, old_to)]
+        added = [self._line("+", self.new, i) for i in range(change.new_from, new_to)]
         for i, (was, now) in enumerate(zip(removed, added, strict=False)):
             spans = _spans(was.text, now.text)
             removed[i], added[i] = replace(was, spans=spans[0]), replace(now, spans=spans[1])
@@ -345,11 +314,11 @@ class _Rows:
 
     def _line(self, sign: Sign, rows: Sequence[str], index: int) -> DiffLine:
         row = rows[index].removesuffix("\r")
-        text = self._show(row[: 2 * WIDTH])
+        text = self.show(row[: 2 * WIDTH])
         more = max(len(row) - 2 * WIDTH, 0)
         if more or len(text) > WIDTH:
             more, text = more + len(text[WIDTH - 1 :]), f"{text[: WIDTH - 1]}…"
-        number = None if self._base is None else self._base + index
+        number = None if self.base is None else self.base + index
         before = number if sign == "-" else None
         return DiffLine(sign=sign, text=text, number=number, before=before, more=more)
 

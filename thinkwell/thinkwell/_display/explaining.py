@@ -67,7 +67,9 @@ def _parts(asked: Asked, tool: ToolView | None) -> Iterator[Part]:
         if isinstance(part, DiffContent):
             yield from change_parts(part)
     yield from (Part("text", verdict) for verdict in asked.verdicts)
-    yield from (Part("text", f"[{each.key}] {each.name}") for each in asked.options if each.name)
+    for each in asked.options:
+        if each.option is not None and each.option.name:
+            yield Part("text", f"[{each.key}] {exact(each.option.name)}")
 
 
 def _json(tool: ToolView) -> str:

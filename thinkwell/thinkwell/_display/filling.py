@@ -68,8 +68,9 @@ class Picking:
         return [str(value) for index, (value, _) in enumerate(self.rows) if index in self.picked] or None
 
 
-def _picking(field: FormField, shown: Field, instead: str) -> Picking | None:
+def _picking(shown: Field, instead: str) -> Picking | None:
     """Return the list of a field's values; ``None`` if the value is typed."""
+    field = shown.raw
     rows: list[tuple[FormValue | None, str]]
     if field.type == "boolean":
         rows = [(True, "yes"), (False, "no")]
@@ -93,8 +94,7 @@ def _picking(field: FormField, shown: Field, instead: str) -> Picking | None:
 
 
 async def fill_in(
-    fields: Sequence[FormField],
-    shown: Sequence[Field],
+    fields: Sequence[Field],
     read: Callable[[str], Awaitable[str]],
     pick: Callable[[Picking], Awaitable[FormValue | None]] | None = None,
 ) -> dict[str, FormValue | None]:
@@ -102,15 +102,15 @@ async def fill_in(
 
     Args:
         fields: The fields.
-        shown: The same, as shown.
         read: Reads a line.
         pick: Chooses a value from a list; ``None``: values are typed too.
     """
     values: dict[str, FormValue | None] = {}
-    instead = shown[1].label if is_choice_or_text(fields) else ""
-    for field, labels in zip(fields, shown, strict=True):
+    instead = fields[1].label if is_choice_or_text(fields) else ""
+    for shown in fields:
+        field = shown.raw
         beside = instead if field.type == "choice" else ""
-        prompt, picking, problem = _prompt(labels, beside), _picking(field, labels, beside), ""
+        prompt, picking, problem = _prompt(shown, beside), _picking(shown, beside), ""
         while True:
             if pick is not None and picking is not None:
                 given = _picked(field, await pick(replace(picking, problem=problem)))
@@ -132,11 +132,12 @@ def _picked(field: FormField, value: FormValue | None) -> Mapping[str, FormValue
     return {} if value is None and field.default is None else {field.name: value}
 
 
-def is_choice_or_text(fields: Sequence[FormField]) -> bool:
+def is_choice_or_text(shown: Sequence[Field]) -> bool:
     """Return whether a form offers a choice, and a text as the alternative.
 
     If the choice is required, the text adds to it. A default of the text must be visible.
     """
+    fields = [each.raw for each in shown]
     return (
         [field.type for field in fields] == ["choice", "string"]
         and all(not field.required for field in fields)
@@ -156,7 +157,7 @@ def _prompt(field: Field, instead: str) -> str:
         text += "".join(f"  {row}\n" for row in clean(field.description).split("\n"))
     text += "".join(f"  {number}  {label}\n" for number, (_, label) in enumerate(field.choices, 1))
     if field.default:
-        text += f"  Enter: {field.default}" + ("\n" if field.required else f"; {EMPTY}: leave it empty\n")
+        text += f"  Enter: {field.default}" + ("\n" if field.raw.required else f"; {EMPTY}: leave it empty\n")
     if instead:
         text += f"  A choice ends the form; {EMPTY if field.default else 'Enter'} goes on to: {instead}\n"
     return f"{text}> "

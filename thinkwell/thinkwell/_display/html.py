@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.html import LEAST as SHORTEST
 from thinkwell._display.items.html import Html, to_html
 from thinkwell._display.items.nodes import element, filled
+from thinkwell._display.summary import Picture
 from thinkwell._display.text import line
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell._display.items.nodes import Node
-    from thinkwell._display.summary import RunStatus
     from thinkwell.view import AnswerView, QuestionView, RunView, TimelineItem, ToolView
 
 PAGE_LIMIT: Final = 400_000
@@ -80,37 +79,8 @@ DEPTH: Final = 3
 STEPS: Final = 40
 """Most steps of a plan."""
 
-LEAST_SECONDS: Final = 0.05
-"""Seconds from which on a phase is mentioned."""
-
 ASKED: Final = 5
 """Most open questions, answers and notices, each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """The data of a run to draw."""
-
-    view: RunView
-    now: float
-    """Seconds since the run began; after its end, its duration."""
-    label: str = ""
-    """The program's name for the run."""
-    result: str | None = None
-    """The result, as text or as JSON. ``None``: the one of the view."""
-    recording: str | None = None
-    """The file of the recording."""
-    cancelling: bool = False
-
-    @property
-    def over(self) -> bool:
-        """Whether the run is over."""
-        return self.view.phase in phases.OVER
-
-    @property
-    def status(self) -> RunStatus:
-        """How the run ended, or that it continues."""
-        return summary.status_of(self.view)
 
 
 def page(picture: Picture, *, limit: int = PAGE_LIMIT) -> str:
@@ -438,12 +408,9 @@ def _foot(picture: Picture) -> Node:
     if picture.over:
         sums = summary.summary(picture.view, picture.now, picture.recording)
         turns = numbers.plural(sums.turns, "turn") if sums.turns > 1 else ""
-        spent = (
-            f"{word} {numbers.seconds(taken)}" for word, taken in sums.durations if taken >= LEAST_SECONDS
-        )
         told = [
             " · ".join(filter(None, (sums.work, turns, sums.usage))),
-            " · ".join(spent),
+            sums.time,
             f"session {sums.session_id}" if sums.session_id else "",
             f"recorded in {sums.recording}" if sums.recording else "",
         ]

@@ -27,22 +27,10 @@ MARKS: Final = {"completed": "✔", "in_progress": "▸", "pending": "·"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A step of a plan."""
-
-    mark: str
-    """``✔``, ``▸`` or ``·``."""
-    text: str
-    """A clean line."""
-    done: bool
-    current: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A plan, or the part of it around the current step."""
 
-    steps: tuple[Step, ...]
+    steps: Sequence[PlanEntry]
     done: int
     """The number of finished steps, of all."""
     total: int
@@ -59,7 +47,7 @@ class Plan:
     @property
     def text(self) -> str:
         """The steps in a line: ``✔ read the schema   ▸ write migration   · run tests``."""
-        shown = [f"{step.mark} {step.text}" for step in self.steps]
+        shown = [f"{MARKS[step.status]} {step_text(step)}" for step in self.steps]
         if self.before:
             shown.insert(0, "…")
         if self.after:
@@ -67,16 +55,11 @@ class Plan:
         return "   ".join(shown)
 
 
-def plan_of(view: RunView) -> Plan | None:
-    """Return the plan of a run; ``None`` if it has no steps."""
-    return _part(view.plan, 0, len(view.plan)) if view.plan else None
-
-
 def _part(entries: Sequence[PlanEntry], begin: int, end: int) -> Plan:
     """Return some steps of a plan."""
     begin, end = max(begin, 0), min(end, len(entries))
     return Plan(
-        steps=tuple(map(_step, entries[begin:end])),
+        steps=entries[begin:end],
         done=sum(entry.status == "completed" for entry in entries),
         total=len(entries),
         before=begin,
@@ -92,9 +75,11 @@ def plan_line(view: RunView, width: int) -> Plan | None:
         width: Most cells of `Plan.text`. The current step is included even if it does not fit.
     """
     entries = view.plan
+    if not entries:
+        return None
     if len(entries) * NARROWEST <= width + NARROWEST:
-        whole = plan_of(view)
-        if whole is None or cells(whole.text) <= width:
+        whole = _part(entries, 0, len(entries))
+        if cells(whole.text) <= width:
             return whole
     at = current(entries)
     shown = _part(entries, at, at + 1)
@@ -114,10 +99,6 @@ def current(entries: Sequence[PlanEntry]) -> int:
     return len(entries) - 1
 
 
-def _step(entry: PlanEntry) -> Step:
-    return Step(
-        mark=MARKS[entry.status],
-        text=line(entry.content, STEP),
-        done=entry.status == "completed",
-        current=entry.status == "in_progress",
-    )
+def step_text(entry: PlanEntry) -> str:
+    """Return a step as a clean line."""
+    return line(entry.content, STEP)

@@ -118,36 +118,33 @@ _TYPES: Final[dict[FieldType, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """An option of a permission question."""
+class Key(NamedTuple):
+    """A key with a meaning."""
 
     key: str
-    """Its key, which follows from the option's meaning and not from the agent's name for it."""
+    """One character, in lower case. It follows from the meaning and not from the agent's name for it."""
     label: str
-    """A clean line: ``once``, ``always``, ``no``, ``never``, and the agent's words if they say more."""
-    option_id: str
-    """The value to answer with: ``ChooseOption(option_id)``. From the agent; not for display."""
-    kind: str
-    name: str
-    """The agent's name for it, exactly."""
+    """Its meaning, a clean line: ``once``, ``always``, ``no``, ``never``, and the agent's words if they say
+    more."""
+    answer: Verdict | ChooseOption | None = None
+    """Its answer; ``None`` if it does not answer yet."""
+    option: QuestionOption | None = None
+    """The option that it chooses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """A field of a form."""
 
-    name: str
-    """The value to answer with. From the agent; not for display."""
+    raw: FormField
+    """The field itself. From the agent; not for display."""
     label: str
     """A clean line."""
-    type: FieldType
     hint: str
     """Its constraints, a clean line: ``whole number, 1 to 10, required``."""
     description: str
     choices: tuple[tuple[str, str], ...]
     """The choices: the value to answer with, and its label."""
-    required: bool
     default: str
     """Its initial value, as a clean line; may be empty."""
 
@@ -185,8 +182,8 @@ class Asked:
     """The complete address of the page to open."""
     host: str
     """The address's host, in the form in which look-alikes are visible (``xn--…``)."""
-    options: tuple[Choice, ...]
-    """The options with a key."""
+    options: tuple[Key, ...]
+    """The keys of the options that have one."""
     more_options: int
     """The number of options without one."""
     fields: tuple[Field, ...]
@@ -211,17 +208,6 @@ class Asked:
         return None if self.deadline is None else max(self.deadline - now, 0.0)
 
 
-class Key(NamedTuple):
-    """A key with a meaning."""
-
-    key: str
-    """One character, in lower case."""
-    label: str
-    """Its meaning: a clean line."""
-    answer: Verdict | ChooseOption | None = None
-    """Its answer; ``None`` if it does not answer yet."""
-
-
 def keys_of(asked: Asked) -> tuple[Key, ...]:
     """Return the meaning of the keys for a question: ``[y] once [n] no [e] explain``."""
     if asked.asks == "form":
@@ -229,10 +215,9 @@ def keys_of(asked: Asked) -> tuple[Key, ...]:
     if asked.asks == "url":
         show = Key(EXPLAIN, "show it to be copied")
         return (Key("y", "I have opened it", "accept"), Key("n", "no", "decline"), show)
-    keys = [Key(each.key, each.label, ChooseOption(each.option_id)) for each in asked.options]
-    if not any(each.kind.startswith("reject") for each in asked.options):
-        keys.append(Key("n", "no", "deny"))  # a question can always be denied
-    return (*keys, Key(EXPLAIN, "explain"))
+    rejects = (each.option is not None and each.option.kind.startswith("reject") for each in asked.options)
+    deny = () if any(rejects) else (Key("n", "no", "deny"),)  # a question can always be denied
+    return (*asked.options, *deny, Key(EXPLAIN, "explain"))
 
 
 def asked(question: QuestionView, view: RunView) -> Asked:
@@ -378,16 +363,10 @@ def _is_in_changes(key: str, value: JsonValue, diffs: Sequence[DiffContent], cwd
     )
 
 
-def _choices(options: Sequence[QuestionOption]) -> tuple[Choice, ...]:
-    """Return the options that have keys."""
+def _choices(options: Sequence[QuestionOption]) -> tuple[Key, ...]:
+    """Return the keys of the options that have one."""
     return tuple(
-        Choice(
-            key=key,
-            label=label_of(option, _LABELS),
-            option_id=option.id,
-            kind=option.kind,
-            name=exact(option.name),
-        )
+        Key(key, label_of(option, _LABELS), ChooseOption(option.id), option)
         for key, option in keyed(options)
         if key
     )
@@ -420,13 +399,11 @@ def label_of(option: QuestionOption, labels: Mapping[str, str]) -> str:
 
 def _field(field: FormField) -> Field:
     return Field(
-        name=field.name,
+        raw=field,
         label=line(field.title or field.name, NAME),
-        type=field.type,
         hint=", ".join(_hints(field)),
         description=clean(field.description[: 10 * WHY]).strip(),
         choices=tuple((each.value, line(each.title or each.value, NAME)) for each in field.choices),
-        required=field.required,
         default=_default(field.default),
     )
 

@@ -1,4 +1,4 @@
-"""The summary of a run, for the card at its end."""
+"""A run at one moment, and its summary, for the card at its end."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from thinkwell import errors
 from thinkwell._display import numbers
 from thinkwell._display.calls import RESULT, is_result_title, told_calls
-from thinkwell._display.diffs import changes_of, total
+from thinkwell._display.diffs import changes_of
 from thinkwell._display.numbers import plural
 from thinkwell._display.phases import OVER, durations
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import usage_words
 
 if TYPE_CHECKING:
-    from thinkwell._display.diffs import FileChange, Totals
+    from thinkwell._display.diffs import FileChange
     from thinkwell._display.phases import Duration
     from thinkwell.view import RunView
 
@@ -46,6 +46,34 @@ class ErrorWords(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """One run at one moment."""
+
+    view: RunView
+    now: float
+    """Seconds since the run began; after its end, its duration."""
+    label: str = ""
+    """The program's name for the run; by default that of its agent."""
+    result: str | None = None
+    """The result: text unchanged, everything else as indented JSON. ``None``: there is none, or it is not to
+    be shown."""
+    recording: str | None = None
+    """The file of the recording."""
+    cancelling: bool = False
+    """Whether Ctrl-C was pressed."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the run is over."""
+        return self.view.phase in OVER
+
+    @property
+    def status(self) -> RunStatus:
+        """How the run ended, or that it continues."""
+        return status_of(self.view)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The summary of a run. Every text is clean."""
 
@@ -54,7 +82,6 @@ class Summary:
     model: str
     session_id: str
     seconds: float
-    files: Totals
     changes: tuple[FileChange, ...]
     """The files that completed calls have changed, each once."""
     tools: int
@@ -67,8 +94,6 @@ class Summary:
     durations: tuple[Duration, ...]
     usage: str
     turns: int
-    stop_reason: str
-    dropped: int
     error: ErrorWords | None
     recording: str
     """The file of the recording; may be empty."""
@@ -81,15 +106,20 @@ class Summary:
             failed = f", {self.tools_failed} failed" if self.tools_failed else ""
             cancelled = f", {self.tools_cancelled} cancelled" if self.tools_cancelled else ""
             parts.append(f"{plural(self.tools, 'tool')}{failed}{cancelled}")
-        if self.files.files:
-            parts.append(
-                f"{plural(self.files.files, 'file')} changed, +{self.files.added:,} −{self.files.removed:,}"
-            )
+        if self.changes:
+            added, removed = sum(one.added for one in self.changes), sum(one.removed for one in self.changes)
+            parts.append(f"{plural(len(self.changes), 'file')} changed, +{added:,} −{removed:,}")
         if self.refused:
             parts.append(f"{plural(self.refused, 'result')} refused")
         if self.denied:
             parts.append(f"{len(self.denied)} denied")
         return " · ".join(parts)
+
+    @property
+    def time(self) -> str:
+        """The durations of the parts of the run, in a line; may be empty."""
+        times = (part for part in self.durations if part.seconds >= SHORTEST)
+        return " · ".join(f"{part.word} {numbers.seconds(part.seconds)}" for part in times)
 
     @property
     def end(self) -> str:
@@ -102,11 +132,10 @@ class Summary:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Further facts, each with its name."""
-        times = (part for part in self.durations if part.seconds >= SHORTEST)
         told = {
             "work": self.work,
             "denied": ", ".join(list(dict.fromkeys(self.denied))[:DENIED]),
-            "time": " · ".join(f"{part.word} {numbers.seconds(part.seconds)}" for part in times),
+            "time": self.time,
             "usage": self.usage,
             "session": self.session_id,
             "replay": self.recording,
@@ -135,7 +164,6 @@ def summary(view: RunView, seconds: float, recording: str | None = None) -> Summ
         model=line(view.model or ""),
         session_id=line(view.session_id or ""),
         seconds=seconds,
-        files=total(tools, view.cwd),
         changes=tuple(changes.values()),
         tools=len(tools),
         tools_failed=sum(tool.status == "failed" for tool in tools),
@@ -145,8 +173,6 @@ def summary(view: RunView, seconds: float, recording: str | None = None) -> Summ
         durations=durations(view),
         usage=usage_words(view),
         turns=view.turns,
-        stop_reason=line(view.stop_reason or ""),
-        dropped=view.dropped,
         error=None if view.error is None else error_words(view.error),
         recording=line(recording or ""),
     )

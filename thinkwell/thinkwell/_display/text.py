@@ -11,6 +11,8 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from thinkwell.events import JsonValue
 
 LINE: Final = 2_000
@@ -42,14 +44,14 @@ it takes linear time."""
 
 _UNFINISHED: Final = re.compile(
     rf"""
-    (?: (?: \x1b\[ | \x9b ) [0-?]*+ [\ -/]*+
+    (?: (?: \x1b\[ | \x9b ) [0-?]{{0,{SEQUENCE}}}+ [\ -/]{{0,{SEQUENCE}}}+
     | (?: \x1b\] | \x9d ) [^\x07\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ \x1b?
     | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x80-\x9f]{{0,{SEQUENCE}}}+ \x1b?
-    | \x1b [\ -/]*+ ) \Z
+    | \x1b [\ -/]{{0,{SEQUENCE}}}+ ) \Z
     """,
     re.VERBOSE,
 )
-"""The beginning of one at the end of a text."""
+"""The beginning of one at the end of a text; of a longer one, no end is waited for."""
 
 _BREAKS: Final = re.compile(r"\r\n?")
 
@@ -143,28 +145,28 @@ def _escaped(char: str) -> str:
     return json.dumps(char)[1:-1] if ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
 
-class _Escapes(dict[int, str]):
-    """The escape of each character, if it needs one; cached."""
+class _Table(dict[int, str]):
+    """What `str.translate` makes of each character; cached.
+
+    Args:
+        of: Returns it for a character.
+    """
+
+    def __init__(self, of: Callable[[str], str]) -> None:
+        self._of = of
 
     def __missing__(self, number: int) -> str:
-        char = chr(number)
-        shows = char == "\n" or (char.isprintable() and not _BLANK.match(char))
-        written = self[number] = char if shows else _escaped(char)
-        return written
+        found = self[number] = self._of(chr(number))
+        return found
 
 
-_ESCAPES: Final = _Escapes()
+def _escape(char: str) -> str:
+    shows = char == "\n" or (char.isprintable() and not _BLANK.match(char))
+    return char if shows else _escaped(char)
+
 
 _ICONS: Final = range(0xE0, 0xF9)
 """The private use areas, which fonts fill: the first bytes of their numbers."""
-
-
-class _StandIns(dict[int, str]):
-    """The replacement of each character; cached."""
-
-    def __missing__(self, number: int) -> str:
-        stand_in = self[number] = _stand_in(chr(number))
-        return stand_in
 
 
 def _stand_in(char: str) -> str:
@@ -188,18 +190,14 @@ def _stand_in(char: str) -> str:
             return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
 
 
-class _Marks(dict[int, str]):
-    """Which characters combine with the one before; cached."""
-
-    def __missing__(self, number: int) -> str:
-        char = chr(number)
-        marks = char in "\u200c\u200d" or unicodedata.category(char) in ("Mn", "Me")
-        mark = self[number] = "m" if marks else "."
-        return mark
+def _mark(char: str) -> str:
+    """Return ``m`` for a character that combines with the one before, and ``.`` for others."""
+    return "m" if char in "\u200c\u200d" or unicodedata.category(char) in ("Mn", "Me") else "."
 
 
-_STAND_INS: Final = _StandIns()
-_MARKS: Final = _Marks()
+_ESCAPES: Final = _Table(_escape)
+_STAND_INS: Final = _Table(_stand_in)
+_MARKS: Final = _Table(_mark)
 _HEAP: Final = re.compile(f"(?<=m{{{MARKS}}})m+")
 
 

@@ -164,6 +164,13 @@ def describe(tool: ToolView, cwd: str) -> Call:
     )
 
 
+def called(id_: str | None, view: RunView) -> str:
+    """Return the verb and the target of a call; empty if there is no such call, or its target is unknown."""
+    tool = None if id_ is None else view.tools.get(id_)
+    call = None if tool is None else describe(tool, view.cwd)
+    return f"{call.verb} {call.target}" if call is not None and call.target else ""
+
+
 def verb_of(tool: ToolView) -> str:
     """Return the verb of a call, or the tool's own name."""
     if returns_result(tool):

@@ -6,7 +6,7 @@ may begin late; a `RunView` is always complete.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -19,18 +19,10 @@ if TYPE_CHECKING:
 
     from thinkwell.view import RunView, TimelineItem, ToolView
 
-ViewChange: TypeAlias = (
-    ch.BlockBegun
-    | ch.BlockGrown
-    | ch.CallBegun
-    | ch.CallChanged
-    | ch.CallEnded
-    | ev.TurnStarted
-    | ev.PlanUpdate
-    | ev.Notice
-    | ev.ResultAttempt
-    | AnswerView
-)
+News: TypeAlias = ev.Notice | ev.ResultAttempt | AnswerView
+"""What is told apart from texts and calls."""
+
+ViewChange: TypeAlias = ch.BlockBegun | ch.BlockGrown | ch.CallBegun | ev.TurnStarted | ev.PlanUpdate | News
 """A change. A plan includes all changes of its steps since the last look."""
 
 
@@ -47,7 +39,7 @@ class ViewReader:
     A look costs as much as has happened since the last one, plus a little for each message and call, as
     making the view does.
 
-    Blocks, calls and turns come in the order in which they began, then changes of older ones, then the plan,
+    Blocks, calls and turns come in the order in which they began, then texts of older blocks, then the plan,
     then notices, refusals and answers, sorted by time. A view does not have the numbers of events, so none is
     set.
     """
@@ -59,8 +51,8 @@ class ViewReader:
         self._told: dict[ch.BlockKind, int] = {"message": 0, "thought": 0, "user": 0}
         """The number of yielded characters, over all blocks of a kind."""
         self._tools: Mapping[str, ToolView] | None = None
-        self._calls: dict[str, tuple[int, ToolView]] = {}
-        """The last call of each id, with its number."""
+        self._calls: dict[str, float] = {}
+        """When the last call of each id began."""
         self._begun_calls = 0
         self._plans = self._notices = self._attempts = self._answers = 0
 
@@ -90,14 +82,15 @@ class ViewReader:
         if view.tools is not self._tools:
             self._tools = view.tools
             for tool in view.tools.values():
-                yield from self._change(tool, now)
+                if tool.started_at != self._calls[tool.id]:  # its id was reused
+                    yield self._call(tool)
         yield from self._news(view, now)
 
     def _begin(self, item: TimelineItem, view: RunView) -> Iterator[ViewChange]:
         match item.kind:
             case "tool":
                 assert item.id is not None
-                yield from self._call(view.tools[item.id])
+                yield self._call(view.tools[item.id])
             case "turn":
                 yield ev.TurnStarted(number=item.index, at=item.at)
             case _:
@@ -114,46 +107,26 @@ class ViewReader:
             self._told[kind] += len(new)
             yield ch.BlockGrown(text.block, new, resumed, 0, now)
 
-    def _call(self, tool: ToolView) -> Iterator[ViewChange]:
+    def _call(self, tool: ToolView) -> ch.CallBegun:
         number = self._begun_calls
         self._begun_calls += 1
-        self._calls[tool.id] = number, tool
-        yield ch.CallBegun(number, tool, 0, tool.started_at)
-        if tool.ended_at is not None:
-            yield _ended(number, tool, tool, tool.ended_at)
-
-    def _change(self, tool: ToolView, now: float) -> Iterator[ViewChange]:
-        number, before = self._calls[tool.id]
-        if tool is before:
-            return
-        if tool.started_at != before.started_at:  # its id was reused
-            yield from self._call(tool)
-            return
-        self._calls[tool.id] = number, tool
-        late = before.ended_at is not None
-        if tool.ended_at is None or late:
-            yield ch.CallChanged(number, tool, before, late, 0, now)
-        else:
-            yield _ended(number, tool, before, tool.ended_at)
+        self._calls[tool.id] = tool.started_at
+        return ch.CallBegun(number, tool, 0, tool.started_at)
 
     def _news(self, view: RunView, now: float) -> Iterator[ViewChange]:
         if view.plan_changes > self._plans:
             self._plans = view.plan_changes
             yield ev.PlanUpdate(entries=view.plan, at=now)
-        news: list[ev.Notice | ev.ResultAttempt | AnswerView] = [
+        news: list[News] = [
             *view.notices[self._notices :],
             *view.attempts[self._attempts :],
             *view.answers[self._answers :],
         ]
         self._notices, self._attempts = len(view.notices), len(view.attempts)
         self._answers = len(view.answers)
-        yield from sorted(news, key=_time)
+        yield from sorted(news, key=time_of)
 
 
-def _time(news: ev.Notice | ev.ResultAttempt | AnswerView) -> float:
+def time_of(news: News) -> float:
     """Return its time, in seconds since the run began."""
     return news.answered_at if isinstance(news, AnswerView) else news.at
-
-
-def _ended(number: int, tool: ToolView, before: ToolView, at: float) -> ch.CallEnded:
-    return ch.CallEnded(number, tool, before, False, cast("ev.FinalStatus", tool.status), 0, at)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from thinkwell._display.questions import Asked, Field, Key
     from thinkwell.channels._protocols import AskingChannel
     from thinkwell.channels._recipient import Recipient
-    from thinkwell.questions import FormField, FormValue
+    from thinkwell.questions import FormValue
     from thinkwell.view import QuestionView, RunView
 
 SKIP: Final = ":skip"
@@ -163,11 +163,9 @@ class Asking:
                 if said in answers:
                     return Reply(answers[said], "it was chosen")
             raise ValueError(f"{said!r:.100} is not one of the question's choices")
-        return await self._fill_in(one.put, one.question.fields, one.told.fields)
+        return await self._fill_in(one.put, one.told.fields)
 
-    async def _fill_in(
-        self, put: ChannelQuestion, fields: Sequence[FormField], shown: Sequence[Field]
-    ) -> Reply:
+    async def _fill_in(self, put: ChannelQuestion, fields: Sequence[Field]) -> Reply:
         """Ask for the values of a form, one after the other, each until it is valid.
 
         Raises:
@@ -175,10 +173,10 @@ class Asking:
         """
         values: dict[str, FormValue | None] = {}
         one_is_enough = is_choice_or_text(fields)
-        for number, (wanted, labels) in enumerate(zip(fields, shown, strict=True), 1):
-            problem = ""
+        for number, shown in enumerate(fields, 1):
+            wanted, problem = shown.raw, ""
             for _ in range(TRIES):
-                said = await self._said(_field_question(put, labels, number, problem))
+                said = await self._said(_field_question(put, shown, number, problem))
                 if said == SKIP:
                     return Reply("decline", "the form was skipped")
                 given = NOTHING if said == LEAVE else given_value(wanted, said)
@@ -187,7 +185,7 @@ class Asking:
                     break
                 problem = line(errors[wanted.name])
             else:
-                raise ValueError(f"no valid answer for {labels.label!r:.100}: {problem}")
+                raise ValueError(f"no valid answer for {shown.label!r:.100}: {problem}")
             values.update(given)
             if one_is_enough and valid:
                 break
@@ -273,9 +271,9 @@ def _choice(key: Key) -> ChannelChoice:
 def _field_question(put: ChannelQuestion, field: Field, number: int, problem: str) -> ChannelQuestion:
     """Return the question for a field of a form."""
     choices = [ChannelChoice(id=value, label=label) for value, label in field.choices]
-    if field.type == "boolean":
+    if field.raw.type == "boolean":
         choices = [ChannelChoice(id=word, label=word) for word in ("yes", "no")]
-    if not field.required:
+    if not field.raw.required:
         label = f"leave it at {field.default}" if field.default else "leave it empty"
         choices.append(ChannelChoice(id=LEAVE, label=label))
     choices.append(ChannelChoice(id=SKIP, label="skip the form", style="reject"))
@@ -285,6 +283,6 @@ def _field_question(put: ChannelQuestion, field: Field, number: int, problem: st
         id=f"{put.id}.{number}",
         text="\n\n".join(filter(None, (problem, head, f"{field.label} ({field.hint})", field.description))),
         choices=tuple(choices),
-        takes_text=field.type not in ("boolean", "choice"),
+        takes_text=field.raw.type not in ("boolean", "choice"),
         hint=field.hint,
     )

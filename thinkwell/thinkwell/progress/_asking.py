@@ -189,7 +189,7 @@ class Asking:
             try:
                 async with self._drawing.away():
                     await self._write(heading(asked))
-                values = await fill_in(question.fields, asked.fields, read, pick if self._picks else None)
+                values = await fill_in(asked.fields, read, pick if self._picks else None)
                 return self._answer(index, question, Reply(values, "it was filled in"))
             except EOFError:
                 await self._write("\n")

@@ -9,34 +9,25 @@ from typing import TYPE_CHECKING, Final
 from rich.padding import Padding
 from rich.text import Text
 
+from thinkwell import events as ev
 from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.calls import asked_title
 from thinkwell._display.cells import wrap
-from thinkwell._display.plans import MARKS
+from thinkwell._display.plans import MARKS, step_text
 from thinkwell._display.text import clean, line
 from thinkwell.progress._markdown import WIDEST, Code, Prose
-from thinkwell.progress._settling import (
-    Answered,
-    Calls,
-    Noticed,
-    PlanChanged,
-    Returned,
-    Said,
-    Skipped,
-    Thought,
-    Turn,
-)
+from thinkwell.progress._settling import Calls, Said, Skipped, Thought
+from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
-    from thinkwell import events as ev
     from thinkwell._display.diffs import DiffLine, FileChange
     from thinkwell._display.tools import Call
     from thinkwell.progress._settling import Settled
-    from thinkwell.view import AnswerView, RunView, ToolView
+    from thinkwell.view import RunView, ToolView
 
 VERB: Final = 7
 """Columns of a verb."""
@@ -73,13 +64,18 @@ DIFF_STYLES: Final = {"+": "green", "-": "red", " ": "dim"}
 _UNFINISHED: Final = re.compile(r"␛(?:\[[0-9;]*)?\Z")
 """The beginning of an incomplete escape sequence, as `clean` shows it."""
 
-ICON_STYLES: Final = {
+_STYLES: Final = {
     "done": "green",
     "failed": "bold red",
     "cancelled": "yellow",
     "running": "cyan",
     "pending": "dim",
 }
+
+STATUS_MARKS: Final[Mapping[str, tuple[str, str]]] = {
+    status: (icon, _STYLES[status]) for status, icon in tools.ICONS.items()
+}
+"""The mark of each status, and its style."""
 
 
 def whole(seconds: float) -> str:
@@ -139,10 +135,8 @@ def call_bar(call: Call, *, depth: int = 0, time: str | None = None, more: str =
         time: The text for its time; by default how long it took.
         more: Additional text.
     """
-    style = ICON_STYLES[call.status]
-    left = Text.assemble(
-        " " * (1 + 2 * depth), (call.icon, style), " ", (f"{call.verb:<{VERB}}", "bold"), " ", call.target
-    )
+    mark = STATUS_MARKS[call.status]
+    left = Text.assemble(" " * (1 + 2 * depth), mark, " ", (f"{call.verb:<{VERB}}", "bold"), " ", call.target)
     if time is None:
         time = "" if call.seconds is None else numbers.seconds(call.seconds)
     details = [_detail(call.detail), Text(more, "dim"), Text(f"{time:>5}", "dim")]
@@ -237,15 +231,15 @@ class Blocks:
                 yield from _said(thing)
             case Thought():
                 yield from self._thought(thing)
-            case Answered():
-                yield from _answered(thing.answer, view)
-            case PlanChanged():
+            case AnswerView():
+                yield from _answered(thing, view)
+            case ev.PlanUpdate():
                 yield from _plan(thing.entries)
-            case Returned():
-                yield from _returned(thing.attempt)
-            case Noticed():
-                yield from _notice(thing.notice)
-            case Turn():
+            case ev.ResultAttempt():
+                yield from _returned(thing)
+            case ev.Notice():
+                yield from _notice(thing)
+            case ev.TurnStarted():
                 yield Text(f" ↻ turn {thing.number}", "dim")
             case Skipped():
                 yield Text(f" … {thing.count:,} more things happened at once", "dim")
@@ -266,7 +260,7 @@ class Blocks:
             yield from self._call(tool, 0, view)
         inner = calls.inner
         if not self._verbose:
-            inner = tuple(each for each in inner if each[1].status == "failed")[-INNER:]
+            inner = tuple(each for each in inner if each.tool.status == "failed")[-INNER:]
         for depth, tool in inner:
             yield from self._call(tool, depth, view)
 
@@ -302,11 +296,7 @@ def _said(said: Said) -> Iterator[RenderableType]:
 
 
 def _answered(answer: AnswerView, view: RunView) -> Iterator[RenderableType]:
-    tool = None if answer.tool_id is None else view.tools.get(answer.tool_id)
-    call = None if tool is None else tools.describe(tool, view.cwd)
-    about = (
-        f"{call.verb} {call.target}" if call is not None and call.target else line(asked_title(answer, view))
-    )
+    about = tools.called(answer.tool_id, view) or line(asked_title(answer, view))
     icon, style = {True: ("✔", "green"), False: ("✘", "yellow"), None: ("⊘", "dim")}[
         questions.allowed(answer)
     ]
@@ -324,21 +314,19 @@ def _plan(entries: Sequence[ev.PlanEntry]) -> Iterator[RenderableType]:
 
 def step_bar(entry: ev.PlanEntry) -> Bar:
     """Return the row of a step of a plan."""
-    styles = {"completed": "dim strike", "in_progress": "bold", "pending": ""}
-    mark = MARKS[entry.status]
-    return Bar(
-        Text.assemble(
-            "   ",
-            (mark, "green" if mark == "✔" else "cyan"),
-            " ",
-            (line(entry.content), styles[entry.status]),
-        )
-    )
+    return Bar(Text.assemble("   ", step_words(entry)))
+
+
+def step_words(entry: ev.PlanEntry) -> Text:
+    """Return a step of a plan, with its mark."""
+    mark = "green" if entry.status == "completed" else "cyan"
+    style = {"completed": "dim strike", "in_progress": "bold", "pending": ""}[entry.status]
+    return Text.assemble((MARKS[entry.status], mark), " ", (step_text(entry), style))
 
 
 def _returned(attempt: ev.ResultAttempt) -> Iterator[RenderableType]:
     if attempt.accepted:
-        yield Text.assemble(" ", ("✔", ICON_STYLES["done"]), " ", ("result", "bold"))
+        yield Text.assemble(" ", STATUS_MARKS["done"], " ", ("result", "bold"))
         return
     yield Text.assemble(
         " ", ("✘", "yellow"), " ", (f"{'result':<{VERB}}", "bold"), " was not valid; the agent was told why"

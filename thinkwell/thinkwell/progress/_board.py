@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias, get_args
 
 import anyio
 
 from thinkwell._display.text import line
-from thinkwell._terminal.output import direct, in_background
 from thinkwell.progress._board_state import ended_rows
 from thinkwell.progress._drawing import Drawing
-from thinkwell.progress._live import _check_rich, _console, choose_style
-from thinkwell.progress._renderer import Deferred
+from thinkwell.progress._live import output_for
+from thinkwell.progress._renderer import Renderer
 from thinkwell.progress._showing import showing
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from thinkwell.progress._board_state import BoardState
-    from thinkwell.progress._renderer import Renderer, Shown
+    from thinkwell.progress._renderer import Shown
 
 BoardStyle: TypeAlias = Literal["auto", "live", "lines"]
 """A style of `Board`."""
@@ -61,34 +58,32 @@ class Board(anyio.AsyncContextManagerMixin):
             raise ValueError(f'style={style!r}: choose "auto", "live" or "lines"')
         self._read = read
         self._console = console
-        self._out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
-        terminal = self._out.isatty() if console is None else console.is_terminal
-        drawable = terminal and not in_background()
-        self._live = choose_style(style, console, terminal=drawable, environ=os.environ) == "live"
-        if self._live:
-            _check_rich()
+        self._out, _, self._style = output_for(style, console)
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        renderer = Deferred(self._made) if self._live else _BoardLines(self._out, self._read)
-        async with showing(_UntilLeft(renderer), self._out):
+        async with showing(_UntilLeft(self._renderer), self._out):
             yield self
 
-    def _made(self) -> Renderer:
+    def _renderer(self) -> Renderer:
+        if self._style != "live":
+            return _BoardLines(self._out, self._read)
+        from rich.console import Console
+
         from thinkwell.progress._board_renderer import BoardRenderer  # needs rich
 
-        return BoardRenderer(self._console or _console(self._out), self._read)
+        return BoardRenderer(self._console or Console(file=self._out), self._read)
 
 
 class _UntilLeft(Drawing):
     """Draws until its block is left."""
 
-    def __init__(self, renderer: Renderer) -> None:
-        super().__init__((), (), renderer)
+    def __init__(self, make: Callable[[], Renderer]) -> None:
+        super().__init__((), (), make)
         self._over = anyio.Event()
 
 
-class _BoardLines:
+class _BoardLines(Renderer):
     """Writes a line for each row that has ended, and from time to time one for all.
 
     Args:
@@ -102,21 +97,8 @@ class _BoardLines:
         self._told = set[int]()
         self._quiet_since = time.monotonic()
 
-    def draw(self, _runs: Sequence[Shown], /) -> None:
-        """Write what has ended."""
-        self._write(end=False)
-
-    def finish(self, _runs: Sequence[Shown], /) -> None:
-        """Write the rest, and what all has come to."""
-        self._write(end=True)
-
-    def suspend(self) -> None:
-        """Leave the terminal; there is nothing to do."""
-
-    def resume(self) -> None:
-        """Take it back."""
-
-    def _write(self, *, end: bool) -> None:
+    def draw(self, _runs: Sequence[Shown], /, *, end: bool = False) -> None:
+        """Write what has ended; at the end the rest, and what all has come to."""
         state = self._read()
         if state is None:
             return

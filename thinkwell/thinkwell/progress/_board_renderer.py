@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from thinkwell._display import numbers
 from thinkwell._display.text import line
 from thinkwell.progress._blocks import Bar
 from thinkwell.progress._board_state import ended_rows
-from thinkwell.progress._frame import room, spinner
-from thinkwell.progress._many import LABEL, MARKS
+from thinkwell.progress._frame import room
+from thinkwell.progress._many import LABEL, fitting, mark_of, row_bar
+from thinkwell.progress._renderer import Renderer
 from thinkwell.progress._screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from thinkwell.progress._board_state import BoardRow, BoardState
     from thinkwell.progress._renderer import Shown
 
 
-class BoardRenderer:
+class BoardRenderer(Renderer):
     """Draws rows that have ended once, and below them the others.
 
     Args:
@@ -37,44 +38,35 @@ class BoardRenderer:
         self._told = set[int]()
         self._frames = 0
 
-    def draw(self, _runs: Sequence[Shown], /) -> None:
-        """Draw the current state."""
-        state = self._read()
-        if state is None:
-            return
-        self._frames += 1
-        width = _width(state)
-        above = [self._bar(row, width) for row in ended_rows(state, self._told)]
-        going_on = [self._bar(row, width) for row in state.rows if row.status == "running"]
-        left = max(room(self._screen.height) - 1, 0)
-        shown = going_on if len(going_on) <= left else going_on[: max(left - 1, 0)]
-        if more := len(going_on) - len(shown):
-            shown = [*shown, Bar(Text(f"   … {numbers.plural(more, 'more row')}", "dim"))]
-        self._screen.draw(above, [_all(state), *shown])
-
-    def finish(self, _runs: Sequence[Shown], /) -> None:
-        """Draw the end."""
+    def draw(self, _runs: Sequence[Shown], /, *, end: bool = False) -> None:
+        """Draw the current state, or the end."""
         try:
             if (state := self._read()) is not None:
-                width = _width(state)
-                above = [self._bar(row, width) for row in ended_rows(state, self._told)]
-                self._screen.draw([*above, Text(""), _all(state)], ())
+                self._draw(state, end=end)
         finally:
-            self._screen.release()
+            if end:
+                self._screen.release()
+
+    def _draw(self, state: BoardState, *, end: bool) -> None:
+        self._frames += 1
+        width = _width(state)
+        bar = partial(self._bar, width=width)
+        above: list[RenderableType] = [*map(bar, ended_rows(state, self._told))]
+        if end:
+            self._screen.draw([*above, Text(""), _all(state)], ())
+            return
+        going_on = [row for row in state.rows if row.status == "running"]
+        left = max(room(self._screen.height) - 1, 0)
+        self._screen.draw(above, [_all(state), *fitting(going_on, left, bar, "more row")])
 
     def suspend(self) -> None:
         """Leave the terminal to others."""
         self._screen.release()
 
-    def resume(self) -> None:
-        """Take the terminal back, with the next frame."""
-
     def _bar(self, row: BoardRow, width: int) -> Bar:
-        mark, style = MARKS.get(row.status, (spinner(self._frames), "cyan"))
-        label = Text(line(row.label), "bold")
-        label.truncate(width, overflow="ellipsis", pad=True)
+        mark = mark_of(row.status, self._frames)
         text = Text(line(row.text), "red" if row.status == "failed" else "")
-        return Bar(Text.assemble(" ", (mark, style), " ", label, "  ", text), Text(line(row.right), "dim"))
+        return row_bar(row.label, width, mark, text, line(row.right))
 
 
 def _width(state: BoardState) -> int:

@@ -14,7 +14,7 @@ from thinkwell._display import numbers
 from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import usage_parts
-from thinkwell.progress._blocks import Bar, Hanging, change_bar
+from thinkwell.progress._blocks import STATUS_MARKS, Bar, Hanging, change_bar
 from thinkwell.progress._markdown import Code, Prose
 
 if TYPE_CHECKING:
@@ -47,13 +47,6 @@ VALUE: Final = 300
 DETAIL: Final = 8
 """Lines of an error's details, the last ones."""
 
-_MARKS: Final = {
-    "done": ("✔", "bold green"),
-    "failed": ("✘", "bold red"),
-    "cancelled": ("⊘", "bold yellow"),
-    "running": ("▸", "bold cyan"),
-}
-
 _Object: TypeAlias = "Mapping[str, JsonValue]"
 
 
@@ -76,13 +69,13 @@ def card(shown: Shown, *, verbose: bool = False) -> list[RenderableType]:
 
 def title_bar(told: Summary, label: str) -> Bar:
     """Return the first row: the status, and the duration."""
-    mark, style = _MARKS[told.status]
+    mark, style = STATUS_MARKS[told.status]
     words = f"{told.status if told.status != 'running' else 'goes on'}"
     names = dict.fromkeys(filter(None, (line(label), told.agent, told.model)))
     return Bar(
         Text.assemble(
             " ",
-            (f"{mark} {words}", style),
+            (f"{mark} {words}", f"bold {style}"),
             f" {'after' if told.status != 'done' else 'in'} {numbers.seconds(told.seconds)}",
             (" · ".join(["", *names]), "dim"),
         )
@@ -92,9 +85,9 @@ def title_bar(told: Summary, label: str) -> Bar:
 def end_row(shown: Shown) -> list[RenderableType]:
     """Return the end of a run and its usage, in one row."""
     told = summary(shown.view, shown.now)
-    mark, style = _MARKS[told.status]
+    mark, style = STATUS_MARKS[told.status]
     used = " · ".join(["", *usage_parts(shown.view)])
-    return [Bar(Text.assemble(" ", (mark, style), (f" {told.end}{used}", "dim")))]
+    return [Bar(Text.assemble(" ", (mark, f"bold {style}"), (f" {told.end}{used}", "dim")))]
 
 
 def _error(told: Summary) -> Iterator[RenderableType]:

@@ -54,13 +54,20 @@ class Drawing:
     """Draws runs until all have ended, or until `leave`.
 
     Everything but the drawing itself happens in the event loop, and never waits for the drawing.
+
+    Args:
+        streams: The runs.
+        labels: Their names.
+        make: Makes the renderer.
+        maps: The source of more runs.
+        result: Whether results are shown.
     """
 
     def __init__(
         self,
         streams: Sequence[ThoughtStream[object]],
         labels: Sequence[str],
-        renderer: Renderer,
+        make: Callable[[], Renderer],
         *,
         maps: Sequence[Outcomes[object, object]] = (),
         result: bool = True,
@@ -69,11 +76,13 @@ class Drawing:
         self.maps = maps
         """The source of more streams."""
         self.ctrl_c = CtrlC(self._cancel, self._kill)
-        self.painter = Painter(renderer.suspend)
+        self.painter = Painter(self._suspend)
         self.shown: tuple[Shown, ...] = ()
         """The runs as last drawn."""
         self._labels = list(labels)
-        self._renderer = renderer
+        self._make = make
+        self._renderer: Renderer | None = None
+        """Made with the first frame, in the drawing thread: its imports take a while."""
         self._with_result = result
         self._results: dict[int, str] = {}
         self._going_on = len(streams) + len(maps)
@@ -207,13 +216,11 @@ class Drawing:
         try:
             if self._away == 1:  # pragma: no branch - else Ctrl-Z while a form is filled in
                 with anyio.move_on_after(timeout):
-                    await self.painter.do(self._renderer.suspend)
+                    await self.painter.do(self._suspend)
             yield
         finally:
             self._away -= 1
-            if not self._away:  # pragma: no branch - as above
-                self.painter.begin(self._renderer.resume)
-                self._news.set()
+            self._news.set()
 
     async def _draw(self) -> None:
         if self._away:
@@ -225,7 +232,16 @@ class Drawing:
 
     def _frame(self, *, end: bool) -> Callable[[], None]:
         """Return a function that draws the current state of the runs."""
-        return partial(self._renderer.finish if end else self._renderer.draw, self._look(end=end))
+        return partial(self._paint, self._look(end=end), end=end)
+
+    def _paint(self, runs: Sequence[Shown], *, end: bool) -> None:
+        if self._renderer is None:
+            self._renderer = self._make()
+        self._renderer.draw(runs, end=end)
+
+    def _suspend(self) -> None:
+        if self._renderer is not None:
+            self._renderer.suspend()
 
     def _cancel(self) -> None:
         for outcomes in self.maps:

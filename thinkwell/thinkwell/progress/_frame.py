@@ -14,7 +14,7 @@ from thinkwell._display.paths import from_home
 from thinkwell._display.plans import plan_line
 from thinkwell._display.text import clean, json_text, line
 from thinkwell._display.usage import context_share, usage_parts
-from thinkwell.progress._blocks import Bar, call_bar, output_rows, step_bar, whole
+from thinkwell.progress._blocks import Bar, call_bar, output_rows, step_bar, step_words, whole
 from thinkwell.progress._markdown import WIDEST
 from thinkwell.progress._question import question_bar
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from thinkwell._display.tools import Call
     from thinkwell.progress._renderer import Shown
-    from thinkwell.progress._settling import Running, Settling
+    from thinkwell.progress._settling import Nested, Settling
     from thinkwell.view import ToolView
 
 SHARE: Final = 3
@@ -162,7 +162,7 @@ class Frame:
             self._held = held, call_bar(tools.fold(held, shown.view.cwd))
         return [self._held[1]]
 
-    def _calls(self, shown: Shown, running: Sequence[Running]) -> tuple[list[Bar], list[Bar]]:
+    def _calls(self, shown: Shown, running: Sequence[Nested]) -> tuple[list[Bar], list[Bar]]:
         """Return the rows of the running calls, and the output of the last one."""
         asked = {question.tool_id for question in shown.view.questions}
         calls = [each for each in running[-LOOKED_AT_CALLS:] if each.tool.id not in asked]
@@ -209,7 +209,7 @@ def _written(shown: Shown, width: int) -> list[Bar]:
     return _growing(clean(text[-LOOKED_AT:]), "   ", width)
 
 
-def header_bar(shown: Shown, running: Sequence[Running]) -> Bar:
+def header_bar(shown: Shown, running: Sequence[Nested]) -> Bar:
     """Return the first row: what runs, where, and for how long."""
     view = shown.view
     agent = line(view.agent)
@@ -244,14 +244,7 @@ def _plan(shown: Shown, width: int) -> list[Bar]:
     if plan is None:
         return []
     right = Text(plan.progress, "dim")
-    steps = Text("   ").join(
-        Text.assemble(
-            (step.mark, "green" if step.done else "cyan"),
-            " ",
-            (step.text, "dim strike" if step.done else "bold" if step.current else ""),
-        )
-        for step in plan.steps
-    )
+    steps = Text("   ").join(map(step_words, plan.steps))
     before = Text("…  " if plan.before else "", "dim")
     after = Text("  …" if plan.after else "", "dim")
     if not (plan.before or plan.after):
@@ -264,7 +257,7 @@ def _plan(shown: Shown, width: int) -> list[Bar]:
     ]
 
 
-def _running_bar(running: Running, call: Call, shown: Shown) -> Bar:
+def _running_bar(running: Nested, call: Call, shown: Shown) -> Bar:
     taken = whole(max(shown.now - call.started_at, 0.0))
     return call_bar(
         call, depth=running.depth, time=taken, more=tools.agent_words(shown.view, running.tool.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from thinkwell import events as ev
 from thinkwell._display import numbers, questions
 from thinkwell._display.calls import asked_title
 from thinkwell._display.diffs import changes_of, excerpt
@@ -11,6 +12,7 @@ from thinkwell._display.questions import keys_of
 from thinkwell._display.text import clean, line
 from thinkwell._display.tools import agent_words, describe, fold, output_of
 from thinkwell.progress import _settling as st
+from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from thinkwell._display.diffs import DiffLine, FileChange
     from thinkwell._display.questions import Asked
     from thinkwell._display.tools import Call
-    from thinkwell.view import AnswerView, RunView, ToolView
+    from thinkwell.view import RunView, ToolView
 
 Prefix: TypeAlias = Literal[
     "phase",
@@ -84,19 +86,19 @@ def rows_of(thing: st.Settled, view: RunView, *, verbose: bool) -> Iterator[Row]
             yield _thought(thing, verbose=verbose)
         case st.UserSaid(text=text):
             yield Row("user", clean(text).strip())
-        case st.Answered(answer=answer):
-            yield from _answered(answer, view)
-        case st.Returned(attempt=attempt) if attempt.accepted:
+        case AnswerView():
+            yield from _answered(thing, view)
+        case ev.ResultAttempt(accepted=True):
             yield Row("result", "accepted")
-        case st.Returned(attempt=attempt):
-            problems = [line(problem) for problem in attempt.errors[:PROBLEMS]]
-            more = len(attempt.errors) - PROBLEMS
+        case ev.ResultAttempt(errors=errors):
+            problems = [line(problem) for problem in errors[:PROBLEMS]]
+            more = len(errors) - PROBLEMS
             yield Row("result", f"refused: {problems[0] if problems else 'it is not valid'}")
             for problem in [*problems[1:], *([f"… and {more} more"] if more > 0 else [])]:
                 yield Row("result", problem, lead="  ")
-        case st.Noticed(notice=notice):
-            about = f": {line(notice.description)}" if notice.description else ""
-            yield Row("note", f"{line(notice.severity, 20)}: {line(notice.title)}{about}")
+        case ev.Notice():
+            about = f": {line(thing.description)}" if thing.description else ""
+            yield Row("note", f"{line(thing.severity, 20)}: {line(thing.title)}{about}")
         case st.Skipped(count=count):
             yield Row("note", f"… {numbers.plural(count, 'more thing')} happened")
         case _:

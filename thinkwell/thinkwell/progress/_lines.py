@@ -13,7 +13,7 @@ from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import usage_parts
 from thinkwell.progress._line_rows import Row, key_rows, question_rows, rows_of
-from thinkwell.progress._renderer import is_alone
+from thinkwell.progress._renderer import Renderer, is_alone
 from thinkwell.progress._settling import Settling
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _ASCII: Final = str.maketrans(
 """For logs that cannot encode other characters."""
 
 
-class LinesRenderer:
+class LinesRenderer(Renderer):
     """Writes lines, each with a fixed prefix: ``[tool]``, ``[say]``, ``[done]``, ….
 
     Args:
@@ -86,21 +86,8 @@ class LinesRenderer:
         self._runs: dict[int, _Run] = {}
         self._encoding = _poor_encoding(out)
 
-    def draw(self, runs: Sequence[Shown], /) -> None:
-        """Write what has happened."""
-        self._write(runs, end=False)
-
-    def finish(self, runs: Sequence[Shown], /) -> None:
-        """Write the rest, and the outcome of every run."""
-        self._write(runs, end=True)
-
-    def suspend(self) -> None:
-        """Leave the terminal; there is nothing to do."""
-
-    def resume(self) -> None:
-        """Take it back."""
-
-    def _write(self, runs: Sequence[Shown], *, end: bool) -> None:
+    def draw(self, runs: Sequence[Shown], /, *, end: bool = False) -> None:
+        """Write what has happened; at the end the rest, and the outcome of every run."""
         lines: list[str] = []
         alone = is_alone(runs)
         for index, shown in enumerate(runs):
@@ -307,8 +294,8 @@ def _end(shown: Shown, *, verbose: bool) -> Iterator[Row]:
     yield from _error(told, verbose=verbose)
     if told.denied:
         yield Row("done", f"denied: {', '.join(told.denied)}")
-    if time := dict(told.facts).get("time"):
-        yield Row("done", f"time: {time}")
+    if told.time:
+        yield Row("done", f"time: {told.time}")
     names = [f"session {told.session_id}"] * bool(told.session_id)
     names += [f"recorded in {told.recording}"] * bool(told.recording)
     if names:

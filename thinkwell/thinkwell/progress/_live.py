@@ -18,7 +18,6 @@ from thinkwell._terminal.output import direct, in_background
 from thinkwell._terminal.shared import SharedTerminal
 from thinkwell.progress._drawing import Drawing
 from thinkwell.progress._lines import LinesRenderer
-from thinkwell.progress._renderer import Deferred
 from thinkwell.progress._showing import showing
 from thinkwell.progress._telling import Telling
 
@@ -93,12 +92,7 @@ class Live(anyio.AsyncContextManagerMixin):
             )
         self._labels = tuple(labels) or default_labels(self._streams)
         self._console = console
-        self._out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
-        self._terminal = self._out.isatty() if console is None else console.is_terminal
-        drawable = self._terminal and not in_background()  # otherwise the shell uses the terminal
-        self._style: _Chosen = choose_style(style, console, terminal=drawable, environ=os.environ)
-        if self._style == "live":
-            _check_rich()
+        self._out, self._terminal, self._style = output_for(style, console)
         self._verbose = verbose
         self._result = result
         self._answer = answer
@@ -139,16 +133,19 @@ class Live(anyio.AsyncContextManagerMixin):
     def _drawing(self) -> Drawing:
         if self._style == "json":
             return Telling(self._streams, self._labels, JsonLines(self._out), maps=self._maps)
-        return Drawing(self._streams, self._labels, self._made(), maps=self._maps, result=self._result)
+        return Drawing(self._streams, self._labels, self._renderer, maps=self._maps, result=self._result)
 
-    def _made(self) -> Renderer:
-        """Return the renderer."""
+    def _renderer(self) -> Renderer:
         if self._style == "notebook":
             from thinkwell.progress._notebook import NotebookRenderer  # needs IPython
 
             return NotebookRenderer()
         if self._style == "live":
-            return Deferred(self._live)
+            from rich.console import Console
+
+            from thinkwell.progress._live_renderer import LiveRenderer  # needs rich
+
+            return LiveRenderer(self._console or Console(file=self._out), verbose=self._verbose)
         width = self._console.width if self._console is not None and self._terminal else None
         return LinesRenderer(
             self._out,
@@ -157,11 +154,6 @@ class Live(anyio.AsyncContextManagerMixin):
             github=self._github,
             brief=isinstance(self._out, SharedTerminal),
         )
-
-    def _live(self) -> Renderer:
-        from thinkwell.progress._live_renderer import LiveRenderer  # needs rich
-
-        return LiveRenderer(self._console or _console(self._out), verbose=self._verbose)
 
 
 async def show(
@@ -233,6 +225,25 @@ def default_labels(streams: Sequence[ThoughtStream[object]]) -> tuple[str, ...]:
     )
 
 
+def output_for(style: Style, console: Console | None) -> tuple[TextIO, bool, _Chosen]:
+    """Return where to draw, whether that is a terminal, and the style.
+
+    Raises:
+        ImportError: A live display needs rich, which is not installed; the message says how to install it.
+    """
+    out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
+    terminal = out.isatty() if console is None else console.is_terminal
+    drawable = terminal and not in_background()  # otherwise the shell uses the terminal
+    chosen = choose_style(style, console, terminal=drawable, environ=os.environ)
+    if chosen == "live" and find_spec("rich") is None:
+        raise ImportError(
+            "thinkwell.progress: a live display needs rich, which is not installed; pip install "
+            "'thinkwell[cli]', or take style=\"lines\"",
+            name="rich",
+        )
+    return out, terminal, chosen
+
+
 def choose_style(
     style: Style, console: Console | None, *, terminal: bool, environ: Mapping[str, str]
 ) -> _Chosen:
@@ -258,24 +269,3 @@ def _in_notebook() -> bool:
     from thinkwell.progress._notebook import in_notebook
 
     return in_notebook()
-
-
-def _console(out: TextIO) -> Console:
-    """Return a console for a terminal."""
-    from rich.console import Console
-
-    return Console(file=out)
-
-
-def _check_rich() -> None:
-    """Check that the packages for a live display are installed.
-
-    Raises:
-        ImportError: One is not installed; the message says how to install it.
-    """
-    if find_spec("rich") is None:
-        raise ImportError(
-            "thinkwell.progress: a live display needs rich, which is not installed; pip install "
-            "'thinkwell[cli]', or take style=\"lines\"",
-            name="rich",
-        )

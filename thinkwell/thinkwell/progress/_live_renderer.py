@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from thinkwell._display.phases import OVER
-from thinkwell._display.summary import status_of
 from thinkwell._display.text import line
 from thinkwell._terminal.shared import SharedTerminal
+from thinkwell.events import Notice
 from thinkwell.progress import _many
 from thinkwell.progress._blocks import Bar, Blocks
 from thinkwell.progress._card import card, end_row
 from thinkwell.progress._frame import Frame, inner_room
 from thinkwell.progress._markdown import WIDEST
 from thinkwell.progress._question import Question
-from thinkwell.progress._renderer import is_alone
+from thinkwell.progress._renderer import Renderer, is_alone
 from thinkwell.progress._screen import Screen, SharedScreen
-from thinkwell.progress._settling import Answered, Noticed, Settling
+from thinkwell.progress._settling import Settling
+from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from thinkwell.progress._renderer import Shown
 
-_TOLD: Final = (Answered, Noticed)
+_TOLD: Final = (AnswerView, Notice)
 """The parts that are printed if there are several runs, besides their ends."""
 
 
-class LiveRenderer:
+class LiveRenderer(Renderer):
     """Draws on the terminal of a console.
 
     Args:
@@ -59,9 +59,12 @@ class LiveRenderer:
         self._question = Question()
         self._runs: list[_Drawn] = []
 
-    def draw(self, runs: Sequence[Shown], /) -> None:
-        """Draw the current state of the runs."""
-        above = self._settled(runs, end=False)
+    def draw(self, runs: Sequence[Shown], /, *, end: bool = False) -> None:
+        """Draw the current state of the runs, or their end."""
+        above = self._settled(runs, end=end)
+        if end:
+            self._finish(runs, above)
+            return
         printed, question = self._asked(runs)
         screen = self._screen
         if is_alone(runs):
@@ -70,9 +73,7 @@ class LiveRenderer:
             live = _many.draw(runs, [each.settling for each in self._runs], question, screen.height)
         screen.draw([*above, *printed], live)
 
-    def finish(self, runs: Sequence[Shown], /) -> None:
-        """Draw the end."""
-        above = self._settled(runs, end=True)
+    def _finish(self, runs: Sequence[Shown], above: list[RenderableType]) -> None:
         if is_alone(runs):
             above += end_row(runs[0]) if self._shared else card(runs[0], verbose=self._verbose)
         else:
@@ -85,9 +86,6 @@ class LiveRenderer:
     def suspend(self) -> None:
         """Leave the terminal to others."""
         self._screen.release()
-
-    def resume(self) -> None:
-        """Take the terminal back, with the next frame."""
 
     def _settled(self, runs: Sequence[Shown], *, end: bool) -> list[RenderableType]:
         """Return the parts of each run to print."""
@@ -102,8 +100,8 @@ class LiveRenderer:
                 continue
             told = drawn.blocks.draw([each for each in things if isinstance(each, _TOLD)], run.view)
             above += [Text(f" {line(run.label)}", "bold"), *told] if told else []
-            pinned = status_of(run.view) == "failed" and not end
-            if not drawn.ended and not pinned and (end or run.view.phase in OVER):
+            pinned = run.status == "failed" and not end
+            if not drawn.ended and not pinned and (end or run.over):
                 drawn.ended = True
                 above += _many.finished(run, width)
         return above

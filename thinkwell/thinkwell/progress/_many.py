@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rich.text import Text
 
 from thinkwell._display import numbers, phases
-from thinkwell._display.summary import error_words, status_of, summary
+from thinkwell._display.summary import error_words, summary
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import usage_parts
-from thinkwell.progress._blocks import Bar, Hanging
+from thinkwell.progress._blocks import STATUS_MARKS, Bar, Hanging
 from thinkwell.progress._frame import LOOKED_AT, room, spinner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
 
     from thinkwell.progress._renderer import Shown
     from thinkwell.progress._settling import Settling
 
+T = TypeVar("T")
+
 LABEL: Final = 24
 """Columns of the name of a run at most."""
 
 RESULT: Final = 200
 """Characters of a result that are shown."""
-
-MARKS: Final = {"done": ("✔", "green"), "failed": ("✘", "bold red"), "cancelled": ("⊘", "yellow")}
-"""The mark and the style of a row that has ended."""
 
 
 def labels_width(runs: Sequence[Shown]) -> int:
@@ -44,10 +44,7 @@ def run_bar(run: Shown, width: int) -> Bar:
         width: Columns of the names.
     """
     view = run.view
-    status = status_of(view)
-    label = Text(line(run.label), "bold")
-    label.truncate(width, overflow="ellipsis", pad=True)
-    mark, style = MARKS.get(status, (spinner(run.now), "cyan"))
+    status = run.status
     told = phases.words(view, cancelling=run.cancelling)
     if view.error is not None and status == "failed":
         told = line(error_words(view.error).what)
@@ -58,7 +55,36 @@ def run_bar(run: Shown, width: int) -> Bar:
         numbers.clock(int(run.now)) if status == "running" else numbers.seconds(run.now),
     ]
     text = Text(told, "red" if status == "failed" else "yellow" if view.questions else "")
-    return Bar(Text.assemble(" ", (mark, style), " ", label, "  ", text), Text("  ".join(right), "dim"))
+    return row_bar(run.label, width, mark_of(status, run.now), text, "  ".join(right))
+
+
+def mark_of(status: str, now: float) -> tuple[str, str]:
+    """Return the mark of a row, which turns while it runs, and its style."""
+    mark, style = STATUS_MARKS[status]
+    return spinner(now) if status == "running" else mark, style
+
+
+def row_bar(label: str, width: int, mark: tuple[str, str], text: Text, right: str) -> Bar:
+    """Return a row of a display with several.
+
+    Args:
+        label: Its name.
+        width: Columns of the names.
+        mark: How far it is, as a mark and its style.
+        text: What happens.
+        right: Figures.
+    """
+    name = Text(line(label), "bold")
+    name.truncate(width, overflow="ellipsis", pad=True)
+    return Bar(Text.assemble(" ", mark, " ", name, "  ", text), Text(right, "dim"))
+
+
+def fitting(things: Sequence[T], left: int, bar: Callable[[T], Bar], word: str) -> list[Bar]:
+    """Return the rows of as many things as there is room for, and the number of the others."""
+    shown = things if len(things) <= left else things[: max(left - 1, 0)]
+    more = len(things) - len(shown)
+    rest = [Bar(Text(f"   … {numbers.plural(more, word)}", "dim"))] if more else []
+    return [*map(bar, shown), *rest]
 
 
 def finished(run: Shown, width: int) -> list[RenderableType]:
@@ -69,11 +95,10 @@ def finished(run: Shown, width: int) -> list[RenderableType]:
         width: Columns of the names.
     """
     rows: list[RenderableType] = [run_bar(run, width)]
-    status = status_of(run.view)
-    if run.view.error is not None and status == "failed":
+    if run.view.error is not None and run.status == "failed":
         words = error_words(run.view.error)
         rows += [Hanging(Text("     → "), words.next, "bold")] if words.next else []
-    elif run.result is not None and status == "done":
+    elif run.result is not None and run.status == "done":
         rows.append(Hanging(Text("     → "), line(run.result, RESULT), "dim"))
     return rows
 
@@ -90,20 +115,16 @@ def draw(
         height: Rows of the terminal.
     """
     width = labels_width(runs)
-    failed = [run for run in runs if status_of(run.view) == "failed"]
-    going_on = [run for run in runs if status_of(run.view) == "running"]
+    failed = [run for run in runs if run.status == "failed"]
+    going_on = [run for run in runs if run.status == "running"]
     going_on.sort(key=lambda run: not run.view.questions)
     left = room(height) - len(question)
     rows = [_header(runs, going_on, failed)][:left]
     left -= len(rows)
-    shown = [*failed, *going_on]
-    cut = shown if len(shown) <= left else shown[: max(left - 1, 0)]
-    rows += [run_bar(run, width) for run in cut]
-    left -= len(cut)
-    if len(cut) < len(shown) and left > 0:
-        rows.append(Bar(Text(f"   … {numbers.plural(len(shown) - len(cut), 'more run')}", "dim")))
-    elif left > 0 and going_on and not question:
-        rows += _more(going_on[0], settlings[list(runs).index(going_on[0])])[:left]
+    shown = fitting([*failed, *going_on], left, partial(run_bar, width=width), "more run")[:left]
+    rows += shown
+    if len(shown) < left and going_on and not question:
+        rows += _more(going_on[0], settlings[list(runs).index(going_on[0])])
     return [*rows, *question]
 
 
@@ -138,7 +159,7 @@ def closing(runs: Sequence[Shown]) -> list[RenderableType]:
     """Return the last row: what all of them came to; none where there was no run."""
     if not runs:
         return []
-    statuses = [status_of(run.view) for run in runs]
+    statuses = [run.status for run in runs]
     words = {"done": "done", "failed": "failed", "cancelled": "cancelled", "running": "going on"}
     parts = [f"{statuses.count(status)} {word}" for status, word in words.items() if status in statuses]
     longest = max((run.now for run in runs), default=0.0)

@@ -8,8 +8,9 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from thinkwell._display import numbers, phases
-from thinkwell._display.html import FRAME_LIMIT, Picture, page, pages
+from thinkwell._display.html import FRAME_LIMIT, PAGE_LIMIT, page, pages
 from thinkwell._display.text import line
+from thinkwell.progress._renderer import Renderer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ class Handle(Protocol):
         ...
 
 
-class NotebookRenderer:
+class NotebookRenderer(Renderer):
     """Draws runs as HTML in the output of the cell that made it."""
 
     def __init__(self) -> None:
@@ -51,24 +52,12 @@ class NotebookRenderer:
         self._drawn_at: float | None = None
         self._drawn = ""
 
-    def draw(self, runs: Sequence[Shown], /) -> None:
+    def draw(self, runs: Sequence[Shown], /, *, end: bool = False) -> None:
         """Draw the runs, unless they were drawn a moment ago: they are drawn again each second."""
-        if self._drawn_at is None or time.monotonic() >= self._drawn_at + EVERY:
-            self._show(runs, FRAME_LIMIT)
-
-    def finish(self, runs: Sequence[Shown], /) -> None:
-        """Draw the end."""
-        self._show(runs, None)
-
-    def suspend(self) -> None:
-        """Do nothing: an output is not shared."""
-
-    resume = suspend
-
-    def _show(self, runs: Sequence[Shown], limit: int | None) -> None:
-        pictures = [_picture(run) for run in runs]
-        bounds = {} if limit is None else {"limit": limit}
-        html = page(pictures[0], **bounds) if len(pictures) == 1 else pages(pictures, **bounds)
+        if not end and self._drawn_at is not None and time.monotonic() < self._drawn_at + EVERY:
+            return
+        limit = PAGE_LIMIT if end else FRAME_LIMIT
+        html = page(runs[0], limit=limit) if len(runs) == 1 else pages(runs, limit=limit)
         if html == self._drawn:
             return
         bundle = {"text/html": html, "text/plain": "\n".join(map(_plain, runs))}
@@ -77,17 +66,6 @@ class NotebookRenderer:
         else:  # the output has an id; some programs listen only to the running cell
             Context().run(self._handle.update, bundle, raw=True)
         self._drawn, self._drawn_at = html, time.monotonic()
-
-
-def _picture(run: Shown) -> Picture:
-    return Picture(
-        view=run.view,
-        now=run.now,
-        label=run.label,
-        result=run.result,
-        recording=run.recording,
-        cancelling=run.cancelling,
-    )
 
 
 def _plain(run: Shown) -> str:

@@ -13,7 +13,7 @@ from thinkwell._display.cells import cells, clip, wrap
 from thinkwell._display.explaining import PartKind, explanation
 from thinkwell._display.questions import keys_of
 from thinkwell._display.text import line
-from thinkwell._display.tools import describe
+from thinkwell._display.tools import called
 from thinkwell.progress._blocks import DIFF_STYLES, VERB, Bar, change_bar
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ explaining key shows."""
 
 def question_bar(question: QuestionView, view: RunView, now: float) -> Bar:
     """Return the row of a waiting question."""
-    tool = None if question.tool_id is None else view.tools.get(question.tool_id)
-    call = None if tool is None else describe(tool, view.cwd)
-    about = f"{call.verb} {call.target}" if call is not None and call.target else line(question.title)
+    about = called(question.tool_id, view) or line(question.title)
     return Bar(
         Text.assemble((" ? ", "bold yellow"), (f"{'asks':<{VERB}} ", "bold"), about),
         _deadline(question.deadline, now),

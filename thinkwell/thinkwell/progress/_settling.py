@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from thinkwell import events as ev
 from thinkwell._display.calls import denied_calls, is_about_result, returns_result
@@ -12,14 +12,14 @@ from thinkwell._display.changes import Block, BlockBegun, BlockGrown, CallBegun
 from thinkwell._display.phases import OVER
 from thinkwell._display.questions import allowed
 from thinkwell._display.tools import folds
-from thinkwell._display.view_changes import ViewReader
+from thinkwell._display.view_changes import ViewReader, time_of
 from thinkwell.progress._prose import BACKLOG, TAIL, Prose
 from thinkwell.view import AnswerView
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from thinkwell._display.view_changes import ViewChange
+    from thinkwell._display.view_changes import News, ViewChange
     from thinkwell.progress._prose import Piece
     from thinkwell.view import RunView, ToolView
 
@@ -36,12 +36,20 @@ DEEPEST: Final = 4
 """Most levels of calls of sub-agents."""
 
 
+class Nested(NamedTuple):
+    """A tool call in one of a sub-agent."""
+
+    depth: int
+    """How deep it stands in calls of sub-agents."""
+    tool: ToolView
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """Ended tool calls that share a line, or one with the calls that it made."""
 
     tools: tuple[ToolView, ...]
-    inner: tuple[tuple[int, ToolView], ...] = ()
+    inner: tuple[Nested, ...] = ()
     """The calls of a sub-agent, each with its depth, from 1."""
     thought: Thought | None = None
     """The thoughts between the calls that share the line."""
@@ -73,41 +81,6 @@ class UserSaid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """Another prompt was sent."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanChanged:
-    """The plan was replaced by one with other steps."""
-
-    entries: tuple[ev.PlanEntry, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """A question was answered."""
-
-    answer: AnswerView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Returned:
-    """The agent returned a result; if it is invalid, the agent was told why."""
-
-    attempt: ev.ResultAttempt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noticed:
-    """A notice of the agent."""
-
-    notice: ev.Notice
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """There was too much at once."""
 
@@ -115,17 +88,18 @@ class Skipped:
 
 
 Settled: TypeAlias = (
-    Calls | Said | Thought | UserSaid | Turn | PlanChanged | Answered | Returned | Noticed | Skipped
+    Calls
+    | Said
+    | Thought
+    | UserSaid
+    | ev.TurnStarted
+    | ev.PlanUpdate
+    | ev.ResultAttempt
+    | ev.Notice
+    | AnswerView
+    | Skipped
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """A running tool call."""
-
-    tool: ToolView
-    depth: int
-    """How deep it stands in calls of sub-agents."""
+"""A part: for what the agent reports as a whole, the report itself."""
 
 
 @dataclass(slots=True, eq=False)
@@ -165,13 +139,13 @@ class Settling:
         """Thoughts between the held calls."""
         self._mused: list[Thought] = []
         """Thoughts after them."""
-        self._reports: list[tuple[float, Settled]] = []
-        """News with their times, in order, which are printed before later parts."""
+        self._reports: list[News] = []
+        """News, in order, which are printed before later parts."""
         self._found: list[Settled] = []
         self.held: tuple[ToolView, ...] = ()
         """Ended calls that wait for others to share their line."""
-        self.running: tuple[Running, ...] = ()
-        """Running calls."""
+        self.running: tuple[Nested, ...] = ()
+        """Running calls, but for those within a sub-agent that runs, too."""
 
     def look(self, view: RunView, now: float, *, end: bool = False) -> list[Settled]:
         """Return the newly settled parts.
@@ -219,13 +193,11 @@ class Settling:
             case ev.TurnStarted():
                 self._begin(change, change.at)
             case ev.PlanUpdate() if change.entries:
-                self._put(PlanChanged(entries=change.entries))
-            case ev.Notice():
-                self._reports.append((change.at, Noticed(notice=change)))
-            case AnswerView() if not (allowed(change) and is_about_result(change, view)):
-                self._reports.append((change.answered_at, Answered(answer=change)))
-            case ev.ResultAttempt():
-                self._reports.append((change.at, Returned(attempt=change)))
+                self._put(change)
+            case AnswerView() if allowed(change) and is_about_result(change, view):
+                pass
+            case AnswerView() | ev.Notice() | ev.ResultAttempt():
+                self._reports.append(change)
             case _:
                 pass
 
@@ -236,15 +208,22 @@ class Settling:
         self._open.append(self._last)
 
     def _texts_and_calls(self, view: RunView, now: float, *, over: bool, end: bool) -> None:
+        tools = {each.part: view.tools[each.part] for each in self._open if isinstance(each.part, str)}
+        ended = {id_ for id_, tool in tools.items() if over or tool.ended_at is not None}
+        roots = _roots(tools)
+        families: dict[str, list[Nested]] = {}
+        for id_, (root, depth) in roots.items():
+            families.setdefault(root, []).append(Nested(depth, tools[id_]))
         denied = denied_calls(view)
-        families = _Families(self._open, view, apart=over)
         still: list[_Open] = []
         for each in self._open:
             if isinstance(each.part, str):
-                if families.settled(each.part):
-                    self._call(families.calls(each.part), denied)
-                elif not families.told(each.part):
+                root, _ = roots[each.part]
+                if not {root, each.part} <= ended:
                     still.append(each)
+                elif root == each.part:
+                    inner = [one for one in families[root] if one.depth and one.tool.id in ended]
+                    self._call(tools[root], inner, denied)
                 continue
             if each.new:
                 self._report(math.inf)  # usually, this made the agent say it
@@ -254,8 +233,12 @@ class Settling:
             if not whole:
                 still.append(each)
         self._open = still
-        running = families.running()
-        self.running = tuple(each for each in running if not _is_told_otherwise(each.tool, denied))
+        self.running = tuple(
+            Nested(max(depth - 1, 0), tool)
+            for root, members in families.items()
+            for depth, tool in members
+            if tool.id not in ended and (not depth or root in ended) and not _is_told_otherwise(tool, denied)
+        )
 
     def _text(self, each: _Open, view: RunView, now: float, *, whole: bool) -> None:
         match each.part:
@@ -273,7 +256,7 @@ class Settling:
             case Block(kind="user", index=index) if whole:
                 self._put(UserSaid(text=view.user_messages[index]))
             case ev.TurnStarted(number=number) if whole and number > 1:
-                self._put(Turn(number=number))
+                self._put(each.part)
             case _:
                 pass
 
@@ -284,22 +267,21 @@ class Settling:
             self._put(thought)
 
     def _report(self, until: float) -> None:
-        while self._reports and self._reports[0][0] <= until:
-            self._put(self._reports.pop(0)[1])
+        while self._reports and time_of(self._reports[0]) <= until:
+            self._put(self._reports.pop(0))
 
-    def _call(self, calls: Calls, denied: Collection[str]) -> None:
-        self._report(calls.tools[0].ended_at or 0.0)
-        inner = tuple(each for each in calls.inner if not _is_told_otherwise(each[1], denied))
-        if not inner and _is_told_otherwise(calls.tools[0], denied):
+    def _call(self, tool: ToolView, inner: Sequence[Nested], denied: Collection[str]) -> None:
+        self._report(tool.ended_at or 0.0)
+        inner = tuple(each for each in inner if not _is_told_otherwise(each.tool, denied))
+        if not inner and _is_told_otherwise(tool, denied):
             return
-        calls = replace(calls, inner=inner)
-        if calls.inner or not folds(calls.tools[0]):
-            self._put(calls)
+        if inner or not folds(tool):
+            self._put(Calls(tools=(tool,), inner=inner))
             return
         if self.held:
             self._between += self._mused
             self._mused = []
-        self.held += calls.tools
+        self.held += (tool,)
         if len(self.held) >= FOLDED:
             self._let_go()
 
@@ -347,56 +329,20 @@ def _end_of(found: list[Settled]) -> list[Settled]:
     return [Skipped(count=begin), *found[begin:]] if begin else found
 
 
-class _Families:
-    """The relations of unsettled calls, at one look."""
-
-    def __init__(self, opened: list[_Open], view: RunView, *, apart: bool) -> None:
-        self._tools = {each.part: view.tools[each.part] for each in opened if isinstance(each.part, str)}
-        self._apart = apart
-        """Whether open calls are settled as well."""
-        self._roots: dict[str, tuple[str, int]] = {}
-        for id_, tool in self._tools.items():
-            self._roots[id_] = self._root(tool)
-        self._members: dict[str, list[tuple[int, ToolView]]] = {}
-        for id_, (root, depth) in self._roots.items():
-            self._members.setdefault(root, []).append((depth, self._tools[id_]))
-
-    def _root(self, tool: ToolView) -> tuple[str, int]:
-        """Return the root of a call, which may be itself, and its depth in it."""
-        seen = {tool.id}
-        at = tool
-        while at.parent is not None and at.parent in self._tools:
-            if at.parent in seen:
-                return tool.id, 0  # a cycle
-            if known := self._roots.get(at.parent):  # usually, it began before
-                return known[0], min(known[1] + len(seen), DEEPEST)
-            at = self._tools[at.parent]
-            seen.add(at.id)
-        return at.id, min(len(seen) - 1, DEEPEST)
-
-    def _ended(self, tool: ToolView) -> bool:
-        return self._apart or tool.ended_at is not None
-
-    def settled(self, id_: str) -> bool:
-        """Return whether a call has ended and belongs to no other."""
-        return self._roots[id_][0] == id_ and self._ended(self._tools[id_])
-
-    def told(self, id_: str) -> bool:
-        """Return whether a call is shown with its root."""
-        return self.settled(self._roots[id_][0]) and self._ended(self._tools[id_])
-
-    def calls(self, id_: str) -> Calls:
-        """Return a call with those that it made."""
-        inner = [(depth, tool) for depth, tool in self._members[id_] if depth and self._ended(tool)]
-        return Calls(tools=(self._tools[id_],), inner=tuple(inner))
-
-    def running(self) -> tuple[Running, ...]:
-        """Return the calls that go on, but for those within a sub-agent that does, too."""
-        if self._apart:
-            return ()
-        return tuple(
-            Running(tool=tool, depth=max(depth - 1, 0))
-            for root, members in self._members.items()
-            for depth, tool in members
-            if tool.ended_at is None and (not depth or self.settled(root))
-        )
+def _roots(tools: Mapping[str, ToolView]) -> dict[str, tuple[str, int]]:
+    """Return the outermost of the calls around each one, which may be itself, and its depth in that."""
+    roots: dict[str, tuple[str, int]] = {}
+    for id_, tool in tools.items():
+        root, depth, seen = tool, 0, {id_}
+        while (parent := root.parent) is not None and parent in tools:
+            if parent in seen:  # a cycle
+                root, depth = tool, 0
+                break
+            if parent in roots:  # usually, it began before
+                known, above = roots[parent]
+                root, depth = tools[known], depth + 1 + above
+                break
+            root, depth = tools[parent], depth + 1
+            seen.add(parent)
+        roots[id_] = root.id, min(depth, DEEPEST)
+    return roots

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from thinkwell.progress._drawing import Drawing
+from thinkwell.progress._renderer import Renderer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ class Telling(Drawing):
             for stream, label in zip(streams, labels, strict=True)
         ]
         """The runs whose end was not written yet."""
-        super().__init__(streams, labels, _Nothing(), maps=maps)
+        super().__init__(streams, labels, _Nothing, maps=maps)
 
     def add(self, stream: ThoughtStream[object], label: str) -> None:
         """Write another run."""
@@ -64,15 +65,6 @@ def _reader(stream: ThoughtStream[object]) -> EventReader:
     return cast("EventReader", stream.events())
 
 
-class _Nothing:
-    """Draws nothing."""
-
-    def draw(self, runs: Sequence[Shown], /) -> None:
+class _Nothing(Renderer):
+    def draw(self, runs: Sequence[Shown], /, *, end: bool = False) -> None:
         """Draw nothing."""
-
-    finish = draw
-
-    def suspend(self) -> None:
-        """Do nothing."""
-
-    resume = suspend

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
 from pygments.token import Token
 
-from thinkwell._display.items.nodes import styled
+from thinkwell._display.items.nodes import by_line, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,12 +78,7 @@ def coloured_by_line(text: str, path: str) -> list[list[tuple[str, str]]]:
         path: Its file.
     """
     ending = PurePosixPath(path).suffix.removeprefix(".").casefold()
-    lines: list[list[tuple[str, str]]] = [[]]
-    for piece, look in _pieces(text, _ENDINGS.get(ending, ending)) or ((text, ""),):
-        first, *others = piece.split("\n")
-        lines[-1].append((first, look))
-        lines += ([(other, look)] for other in others)
-    return lines
+    return by_line(_pieces(text, _ENDINGS.get(ending, ending)) or ((text, ""),))
 
 
 def _pieces(text: str, language: str) -> list[tuple[str, str]] | None:

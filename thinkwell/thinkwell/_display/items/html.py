@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NewType, cast
 
 from thinkwell._display import numbers
-from thinkwell._display.items.nodes import parts_of
+from thinkwell._display.items.nodes import by_line, parts_of
 from thinkwell._display.tools import ICONS
 
 if TYPE_CHECKING:
@@ -138,13 +138,8 @@ def _pieces(attributes: Attributes) -> Iterator[tuple[str, str]]:
 
 def _changed_lines(attributes: Attributes) -> Iterator[Node]:
     """Yield the lines of a change, whose kind is visible without a style."""
-    lines: list[list[tuple[str, str]]] = [[]]
-    for text, look in _pieces(attributes):
-        first, *others = text.split("\n")
-        lines[-1].append((first, look))
-        lines += ([(other, look)] for other in others)
     places = iter(cast("Sequence[Sequence[int | None]]", attributes["numbers"]))
-    for (signed, look), *rest in lines:
+    for (signed, look), *rest in by_line(_pieces(attributes)):
         before, after = next(places)
         number = before if after is None else after
         begin = "" if number is None else f"{number:>4} "

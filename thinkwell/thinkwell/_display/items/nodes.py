@@ -86,6 +86,16 @@ def styled(pieces: Iterable[tuple[str, str]], look: str = "") -> Node:
     return element("lines", look, attributes={"text": "".join(text), "runs": runs}) if text else ""
 
 
+def by_line(pieces: Iterable[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Return the pieces of each line of a text, without the line ends."""
+    lines: list[list[tuple[str, str]]] = [[]]
+    for piece, look in pieces:
+        first, *others = piece.split("\n")
+        lines[-1].append((first, look))
+        lines += ([(other, look)] for other in others)
+    return lines
+
+
 def parts_of(node: tuple[Part, ...]) -> tuple[str, str, Attributes, list[Node]]:
     """Return the tag of an element, its classes, its attributes, and its contents."""
     tag, look, *rest = node

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from thinkwell._core.policy.arguments import command_line
 from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.items.ansi import output_pieces
-from thinkwell._display.items.nodes import element, link, parts_of, safe_link, styled, text_of
+from thinkwell._display.items.nodes import by_line, element, link, parts_of, safe_link, styled, text_of
 from thinkwell._display.paths import relative
 from thinkwell._display.text import clean, exact, json_text, line
 from thinkwell._display.urls import url_host
@@ -107,11 +107,12 @@ def slot(name: str = "") -> Node:
     return element("slot", name)
 
 
-def fold(look: str, *row: Node, unfolds: bool = True) -> Node:
-    """Return a line, with the place of its parts below if it unfolds."""
+def fold(look: str, *row: Node, unfolds: bool = True, body: Sequence[Node] = ()) -> Node:
+    """Return a line, with its body below if it unfolds; by default that is the place of its parts."""
     if not unfolds:
         return element("div", "fold", *row)
-    return element("details", look, element("summary", "fold", *row), element("div", "body", slot()))
+    inner = element("div", "body", *(body or (slot(),)))
+    return element("details", look, element("summary", "fold", *row), inner)
 
 
 def counts(added: int, removed: int) -> Node:
@@ -388,13 +389,9 @@ def output(tool: ToolView) -> list[Node]:
         left -= len(parts[gone]) + 1
         gone += 1
     parts[gone] = parts[gone] if len(parts[gone]) <= LONGEST else f"…{parts[gone][-LONGEST:]}"
-    rows: list[list[tuple[str, str]]] = [[]]
-    for piece, look in output_pieces("\n".join(parts[gone:])):
-        first, *others = piece.split("\n")
-        rows[-1].append((first, look))
-        for row in others:
-            rows[-1].append(("\n", ""))
-            rows.append([(row, look)])
+    rows = by_line(output_pieces("\n".join(parts[gone:])))
+    for row in rows[:-1]:
+        row.append(("\n", ""))
     shown = (rows[begin : begin + LINES] for begin in range(0, len(rows), LINES))
     return [*[""] * gone, *(styled(chain.from_iterable(part)) for part in shown)]
 
@@ -460,21 +457,14 @@ def past_question(question: QuestionView, answer: AnswerView | None, *, over: bo
     )
     verdicts = [element("div", "", questions.verdict_words(verdict)) for verdict in question.verdicts]
     title = question.title
-    if not (verdicts or question.url or len(title) > 80 or "\n" in title or len(text_of(*told)) > 40):
-        return element("div", "fold", *row)
-    return element(
-        "details",
-        f"card {status}",
-        element("summary", "fold", *row),
-        element(
-            "div",
-            "body",
-            element("div", "asked", exact(shortened(title, DATA))),
-            element("div", "address", exact(question.url)) if question.url else "",
-            *verdicts,
-            element("div", "dim", *told),
-        ),
+    unfolds = verdicts or question.url or len(title) > 80 or "\n" in title or len(text_of(*told)) > 40
+    body = (
+        element("div", "asked", exact(shortened(title, DATA))),
+        element("div", "address", exact(question.url)) if question.url else "",
+        *verdicts,
+        element("div", "dim", *told),
     )
+    return fold(f"card {status}", *row, unfolds=bool(unfolds), body=body)
 
 
 def _outcome(
@@ -510,8 +500,7 @@ def attempt(attempt: ev.ResultAttempt) -> Node:
     )
     problems = (element("div", "problem", clean(shortened(error, 2_000))) for error in errors[:50])
     value = element("pre", "wrap", clean(shortened(json_text(attempt.value), DATA)))
-    body = element("div", "body", *problems, value)
-    return element("details", "card", element("summary", "fold", *row), body)
+    return fold("card", *row, body=(*problems, value))
 
 
 def note(title: str, severity: str = "info", detail: str = "") -> Node:
