@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from thinkwell._display.compare import STEPS, compare
+from thinkwell._display.numbers import plural
 from thinkwell._display.paths import relative, seen_from
 from thinkwell._display.text import TAB, clean, exact
 from thinkwell.events import DiffContent
@@ -366,6 +367,12 @@ class Excerpt(NamedTuple):
     more_lines: int
     """The number of lines of the first hunk that are left out."""
     more_hunks: int
+
+    @property
+    def rest(self) -> list[str]:
+        """What is left out, in words: ``3 more lines``, ``1 more hunk``."""
+        left = {"more line": self.more_lines, "more hunk": self.more_hunks}
+        return [plural(number, word) for word, number in left.items() if number]
 
 
 def excerpt(change: FileChange, limit: int = 8) -> Excerpt:

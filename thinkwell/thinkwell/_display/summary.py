@@ -16,7 +16,6 @@ from thinkwell._display.usage import usage_words
 
 if TYPE_CHECKING:
     from thinkwell._display.diffs import FileChange
-    from thinkwell._display.phases import Duration
     from thinkwell.view import RunView
 
 RunStatus: TypeAlias = Literal["running", "done", "failed", "cancelled"]
@@ -91,7 +90,8 @@ class Summary:
     """The number of invalid results."""
     denied: tuple[str, ...]
     """The titles of denied calls."""
-    durations: tuple[Duration, ...]
+    time: str
+    """The durations of the parts of the run, in a line; may be empty."""
     usage: str
     turns: int
     error: ErrorWords | None
@@ -114,12 +114,6 @@ class Summary:
         if self.denied:
             parts.append(f"{len(self.denied)} denied")
         return " · ".join(parts)
-
-    @property
-    def time(self) -> str:
-        """The durations of the parts of the run, in a line; may be empty."""
-        times = (part for part in self.durations if part.seconds >= SHORTEST)
-        return " · ".join(f"{part.word} {numbers.seconds(part.seconds)}" for part in times)
 
     @property
     def end(self) -> str:
@@ -152,6 +146,7 @@ def summary(view: RunView, seconds: float, recording: str | None = None) -> Summ
         recording: The file of the recording.
     """
     tools = told_calls(view)
+    times = (f"{word} {numbers.seconds(taken)}" for word, taken in durations(view) if taken >= SHORTEST)
     changes: dict[str, FileChange] = {}
     for tool in tools:
         if tool.status == "completed":
@@ -170,7 +165,7 @@ def summary(view: RunView, seconds: float, recording: str | None = None) -> Summ
         tools_cancelled=sum(tool.status == "cancelled" for tool in tools),
         refused=sum(not attempt.accepted for attempt in view.attempts),
         denied=tuple(RESULT if is_result_title(title) else line(title) for title in view.denied),
-        durations=durations(view),
+        time=" · ".join(times),
         usage=usage_words(view),
         turns=view.turns,
         error=None if view.error is None else error_words(view.error),

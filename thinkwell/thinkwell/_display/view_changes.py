@@ -6,31 +6,23 @@ may begin late; a `RunView` is always complete.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
-
-from msgspec import Struct
 
 from thinkwell import events as ev
 from thinkwell._display import changes as ch
-from thinkwell.view import AnswerView
+from thinkwell.view import AnswerView, RunView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from thinkwell.view import RunView, TimelineItem, ToolView
+    from thinkwell.view import TimelineItem, ToolView
 
 News: TypeAlias = ev.Notice | ev.ResultAttempt | AnswerView
 """What is told apart from texts and calls."""
 
 ViewChange: TypeAlias = ch.BlockBegun | ch.BlockGrown | ch.CallBegun | ev.TurnStarted | ev.PlanUpdate | News
 """A change. A plan includes all changes of its steps since the last look."""
-
-
-class _Text(Struct):
-    """A block, and how many of its characters were yielded."""
-
-    block: ch.Block
-    told: int = 0
 
 
 class ViewReader:
@@ -45,16 +37,13 @@ class ViewReader:
     """
 
     def __init__(self) -> None:
-        self._items = 0
-        """The number of yielded items of the timeline."""
-        self._texts: dict[ch.BlockKind, list[_Text]] = {"message": [], "thought": [], "user": []}
-        self._told: dict[ch.BlockKind, int] = {"message": 0, "thought": 0, "user": 0}
-        """The number of yielded characters, over all blocks of a kind."""
-        self._tools: Mapping[str, ToolView] | None = None
+        self._before = RunView()
+        """The run at the last look."""
+        self._blocks: dict[tuple[str, int], ch.Block] = {}
+        """The blocks by their kinds and numbers."""
         self._calls: dict[str, float] = {}
         """When the last call of each id began."""
         self._begun_calls = 0
-        self._plans = self._notices = self._attempts = self._answers = 0
 
     def look(self, view: RunView, now: float) -> Iterator[ViewChange]:
         """Yield the changes since the last look.
@@ -63,49 +52,40 @@ class ViewReader:
             view: The run.
             now: Seconds since the run began.
         """
-        texts: dict[ch.BlockKind, Sequence[str]] = {
-            "message": view.messages,
-            "thought": view.thought_blocks,
-            "user": view.user_messages,
-        }
-        for place in range(max(self._items - 1, 0), len(view.timeline)):
-            item = view.timeline[place]
-            if place >= self._items:
-                yield from self._begin(item, view)
-            if item.kind != "tool" and item.kind != "turn":
-                yield from self._grow(item.kind, texts[item.kind], item.index, now)
-        self._items = len(view.timeline)
-        for kind, blocks in texts.items():
-            if self._told[kind] < sum(map(len, blocks)):  # an earlier one has grown
-                for index in range(len(blocks)):
-                    yield from self._grow(kind, blocks, index, now, resumed=True)
-        if view.tools is not self._tools:
-            self._tools = view.tools
+        before, self._before = self._before, view
+        grown = dict(_grown(view, before))
+        known = len(before.timeline)
+        begin = max(known - 1, 0)  # the last one may go on
+        for place, item in enumerate(view.timeline[begin:], begin):
+            if place >= known:
+                yield self._begin(item, view)
+            if text := grown.pop((item.kind, item.index), ""):
+                yield ch.BlockGrown(self._blocks[item.kind, item.index], text, False, 0, now)
+        for block, text in grown.items():
+            yield ch.BlockGrown(self._blocks[block], text, True, 0, now)
+        if view.tools is not before.tools:
             for tool in view.tools.values():
                 if tool.started_at != self._calls[tool.id]:  # its id was reused
                     yield self._call(tool)
-        yield from self._news(view, now)
+        if view.plan_changes > before.plan_changes:
+            yield ev.PlanUpdate(entries=view.plan, at=now)
+        news: list[News] = [
+            *view.notices[len(before.notices) :],
+            *view.attempts[len(before.attempts) :],
+            *view.answers[len(before.answers) :],
+        ]
+        yield from sorted(news, key=time_of)
 
-    def _begin(self, item: TimelineItem, view: RunView) -> Iterator[ViewChange]:
+    def _begin(self, item: TimelineItem, view: RunView) -> ViewChange:
         match item.kind:
             case "tool":
                 assert item.id is not None
-                yield self._call(view.tools[item.id])
+                return self._call(view.tools[item.id])
             case "turn":
-                yield ev.TurnStarted(number=item.index, at=item.at)
-            case _:
-                block = ch.Block(kind=item.kind, index=item.index, id=item.id)
-                self._texts[item.kind].append(_Text(block))
-                yield ch.BlockBegun(block, 0, item.at)
-
-    def _grow(
-        self, kind: ch.BlockKind, blocks: Sequence[str], index: int, now: float, *, resumed: bool = False
-    ) -> Iterator[ViewChange]:
-        text = self._texts[kind][index]
-        if new := blocks[index][text.told :]:
-            text.told += len(new)
-            self._told[kind] += len(new)
-            yield ch.BlockGrown(text.block, new, resumed, 0, now)
+                return ev.TurnStarted(number=item.index, at=item.at)
+            case kind:
+                block = self._blocks[kind, item.index] = ch.Block(kind=kind, index=item.index, id=item.id)
+                return ch.BlockBegun(block, 0, item.at)
 
     def _call(self, tool: ToolView) -> ch.CallBegun:
         number = self._begun_calls
@@ -113,18 +93,17 @@ class ViewReader:
         self._calls[tool.id] = tool.started_at
         return ch.CallBegun(number, tool, 0, tool.started_at)
 
-    def _news(self, view: RunView, now: float) -> Iterator[ViewChange]:
-        if view.plan_changes > self._plans:
-            self._plans = view.plan_changes
-            yield ev.PlanUpdate(entries=view.plan, at=now)
-        news: list[News] = [
-            *view.notices[self._notices :],
-            *view.attempts[self._attempts :],
-            *view.answers[self._answers :],
-        ]
-        self._notices, self._attempts = len(view.notices), len(view.attempts)
-        self._answers = len(view.answers)
-        yield from sorted(news, key=time_of)
+
+def _grown(view: RunView, before: RunView) -> Iterator[tuple[tuple[str, int], str]]:
+    """Yield the new text of blocks that have grown, by their kinds and numbers."""
+    for kind, blocks, old in (
+        ("message", view.messages, before.messages),
+        ("thought", view.thought_blocks, before.thought_blocks),
+        ("user", view.user_messages, before.user_messages),
+    ):
+        for index, (text, told) in enumerate(zip_longest(blocks, old, fillvalue="")):
+            if len(text) > len(told):
+                yield (kind, index), text[len(told) :]
 
 
 def time_of(news: News) -> float:

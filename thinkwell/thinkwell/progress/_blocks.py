@@ -155,9 +155,7 @@ def hunk_rows(change: FileChange) -> list[Bar]:
     """Return the first hunk of a change, and counts of the rest."""
     shown = diffs.excerpt(change, HUNK)
     rows = [_diff_row(each) for each in _without_blanks(shown.lines)]
-    rest = [numbers.plural(shown.more_lines, "more line")] if shown.more_lines else []
-    rest += [numbers.plural(shown.more_hunks, "more hunk")] if shown.more_hunks else []
-    rest += ["too long to compare"] if change.truncated else []
+    rest = [*shown.rest, *(["too long to compare"] if change.truncated else [])]
     return [*rows, Bar(Text(f"         … {', '.join(rest)}", "dim"))] if rest else rows
 
 

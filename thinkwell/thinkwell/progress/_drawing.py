@@ -83,8 +83,8 @@ class Drawing:
         self._make = make
         self._renderer: Renderer | None = None
         """Made with the first frame, in the drawing thread: its imports take a while."""
-        self._with_result = result
-        self._results: dict[int, str] = {}
+        self._results: dict[int, str] | None = {} if result else None
+        """The texts of the results by run; ``None``: they are not shown."""
         self._going_on = len(streams) + len(maps)
         self._asking = _Asking()
         self._away = 0
@@ -285,6 +285,8 @@ class Drawing:
 
     def _result(self, index: int, stream: ThoughtStream[object]) -> str | None:
         """Return the text of a result, which is made once."""
-        if self._with_result and index not in self._results and (value := stream.result._outcome.value):
+        if self._results is None:
+            return None
+        if index not in self._results and (value := stream.result._outcome.value):
             self._results[index] = result_text(value[0])
         return self._results.get(index)

@@ -168,10 +168,8 @@ def diff_rows(change: FileChange, *, named: bool = True) -> Iterator[Row]:
         yield Row("diff", f"{change.path} {about}+{change.added} −{change.removed}", inside=True)
     yield from _diff_lines(part.lines)
     column = _numbers_width(part.lines)
-    more = [numbers.plural(part.more_lines, "more line")] * (part.more_lines > 0)
-    more += [numbers.plural(part.more_hunks, "more hunk")] * (part.more_hunks > 0)
-    if more:
-        yield Row("diff", f"… {', '.join(more)}", lead=" " * (column + 2), inside=True)
+    if part.rest:
+        yield Row("diff", f"… {', '.join(part.rest)}", lead=" " * (column + 2), inside=True)
 
 
 def _numbers_width(lines: Sequence[DiffLine]) -> int:

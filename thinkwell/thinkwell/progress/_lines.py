@@ -13,8 +13,9 @@ from thinkwell._display.summary import summary
 from thinkwell._display.text import clean, line
 from thinkwell._display.usage import usage_parts
 from thinkwell.progress._line_rows import Row, key_rows, question_rows, rows_of
-from thinkwell.progress._renderer import Renderer, is_alone
+from thinkwell.progress._renderer import Renderer, Shown, is_alone
 from thinkwell.progress._settling import Settling
+from thinkwell.view import RunView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell._display.questions import Asked
     from thinkwell._display.summary import Summary
-    from thinkwell.progress._renderer import Shown
-    from thinkwell.view import RunView
 
 QUIET: Final = 30.0
 """Seconds without a line after which a line says what is running: some CI systems end silent jobs."""
@@ -163,20 +162,14 @@ class _Run:
         self._brief = brief
         self._settling = Settling(verbose=verbose)
         self._verbose = verbose
-        self._phases = 0
-        self._turns = 0
-        self._plan: tuple[ev.PlanEntry, ...] = ()
-        self._changes = 0
+        self._before = Shown(view=RunView(), now=0.0)
+        """The run when it was last written about."""
         self._asked: dict[str, Asked] = {}
         """Open questions as written."""
         self._putting = Putting()
         self._keyed = ""
         """Id of the question whose keys were written last."""
-        self._problem = ""
-        self._explained = 0
         self._told_at = 0.0
-        self._presses = 0
-        self._stalled = False
         self._ended = False
 
     def rows(self, shown: Shown, *, over: bool) -> Iterator[Row]:
@@ -184,6 +177,7 @@ class _Run:
         if self._ended:
             return
         rows = [*self._news(shown, over=over), *self._questions(shown)]
+        self._before = shown
         if not rows and not over and shown.now - self._told_at >= QUIET:
             doing = phases.words(shown.view, cancelling=shown.cancelling)
             rows.append(Row("phase", f"{doing}, {numbers.seconds(shown.now)} so far"))
@@ -196,7 +190,7 @@ class _Run:
 
     def _news(self, shown: Shown, *, over: bool) -> Iterator[Row]:
         view = shown.view
-        later = self._turns > 0 and view.turns > 1
+        later = self._before.view.turns > 0 and view.turns > 1
         if not later:
             yield from self._phase(shown)
         for thing in self._settling.look(view, shown.now, end=over):
@@ -206,11 +200,11 @@ class _Run:
         yield from self._plan_rows(view)
 
     def _phase(self, shown: Shown) -> Iterator[Row]:
-        view = shown.view
-        if not self._phases:
+        view, before = shown.view, self._before
+        if not before.view.phases:
             names = [line(name) for name in (view.agent, view.model or "", view.cwd) if name]
             yield Row("phase", " · ".join(names) or "begins")
-        for phase in view.phases[self._phases :]:
+        for phase in view.phases[len(before.view.phases) :]:
             if phase.phase == "responding":
                 first = view.phases[view.phases.index(phase) - 1]
                 if first.phase == "prompted" and (first.seconds or 0) >= SHORTEST:
@@ -219,28 +213,19 @@ class _Run:
                 took = "" if phase.seconds is None else f" ({numbers.seconds(phase.seconds)})"
                 turn = f"turn {view.turns}: " if phase.phase == "prompted" and view.turns > 1 else ""
                 yield Row("phase", f"{turn}{phases.phase_words(phase, view.agent)}{took}")
-        self._phases = len(view.phases)
-        self._turns = view.turns
-        presses = shown.cancelling + shown.killed
-        if presses > self._presses:
-            self._presses = presses
+        if shown.cancelling + shown.killed > before.cancelling + before.killed:
             yield Row("phase", "killed" if shown.killed else "cancelling")
-        if view.stalled is not None and not self._stalled:
+        if view.stalled is not None and before.view.stalled is None:
             limit = numbers.seconds(view.stalled.limit)
             idle = numbers.seconds(view.stalled.idle)
             yield Row("phase", f"nothing heard for {idle}; it is cancelled after {limit}")
-        self._stalled = view.stalled is not None
 
     def _plan_rows(self, view: RunView) -> Iterator[Row]:
-        if view.plan is self._plan:
-            return
-        same = _steps(view.plan) == _steps(self._plan)
-        self._plan = view.plan
-        if same:
+        before = self._before.view
+        if view.plan is before.plan or _steps(view.plan) == _steps(before.plan):
             return
         short = plan_line(view, self._room - LONGEST)
-        changed = "changed  " if view.plan_changes > self._changes else ""
-        self._changes = view.plan_changes
+        changed = "changed  " if view.plan_changes > before.plan_changes else ""
         if short is None:
             yield Row("plan", "taken back")
         else:
@@ -260,17 +245,15 @@ class _Run:
             if question.id == shown.asking and (changed or self._keyed != question.id):
                 self._keyed = question.id
                 yield from key_rows(put)
-        if shown.explained > self._explained:
+        if shown.explained > self._before.explained:
             found = next(each for each in view.questions if each.id == shown.asking)
             tool = None if found.tool_id is None else view.tools.get(found.tool_id)
             for part in explanation(self._asked[found.id], tool):
                 yield Row(
                     "ask", part.text, how="cut", lead="    " if part.kind in ("code", "+", "-") else "  "
                 )
-        self._explained = shown.explained
-        if shown.problem and shown.problem != self._problem:
+        if shown.problem and shown.problem != self._before.problem:
             yield Row("ask", line(shown.problem), lead="  ")
-        self._problem = shown.problem
 
 
 def _steps(plan: Sequence[ev.PlanEntry]) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from thinkwell.progress._showing import showing
 from thinkwell.progress._telling import Telling
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Sequence
     from typing import Self
 
     from rich.console import Console
@@ -226,15 +226,26 @@ def default_labels(streams: Sequence[ThoughtStream[object]]) -> tuple[str, ...]:
 
 
 def output_for(style: Style, console: Console | None) -> tuple[TextIO, bool, _Chosen]:
-    """Return where to draw, whether that is a terminal, and the style.
+    """Return where to draw, whether that is a terminal, and the style, if the program leaves it open.
 
     Raises:
         ImportError: A live display needs rich, which is not installed; the message says how to install it.
     """
     out = direct(sys.stderr) if console is None else cast("TextIO", console.file)
     terminal = out.isatty() if console is None else console.is_terminal
-    drawable = terminal and not in_background()  # otherwise the shell uses the terminal
-    chosen = choose_style(style, console, terminal=drawable, environ=os.environ)
+    chosen: _Chosen = "live"
+    if style != "auto":
+        chosen = style
+    elif console is None and _in_notebook():
+        chosen = "notebook"
+    elif (
+        not terminal
+        or in_background()  # the shell uses the terminal
+        or os.environ.get("NO_COLOR")
+        or os.environ.get("CI", "").lower() not in ("", "0", "false")
+        or os.environ.get("TERM") in ("dumb", "unknown")
+    ):
+        chosen = "lines"
     if chosen == "live" and find_spec("rich") is None:
         raise ImportError(
             "thinkwell.progress: a live display needs rich, which is not installed; pip install "
@@ -242,25 +253,6 @@ def output_for(style: Style, console: Console | None) -> tuple[TextIO, bool, _Ch
             name="rich",
         )
     return out, terminal, chosen
-
-
-def choose_style(
-    style: Style, console: Console | None, *, terminal: bool, environ: Mapping[str, str]
-) -> _Chosen:
-    """Return the style of the display, if the program leaves it open.
-
-    Args:
-        style: The style from the program.
-        console: The console from the program.
-        terminal: Whether the console is a terminal.
-        environ: The environment.
-    """
-    if style != "auto":
-        return style
-    if console is None and _in_notebook():
-        return "notebook"
-    plain = environ.get("NO_COLOR") or environ.get("CI", "").lower() not in ("", "0", "false")
-    return "lines" if plain or not terminal or environ.get("TERM") in ("dumb", "unknown") else "live"
 
 
 def _in_notebook() -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from rich.color import ColorSystem
+from rich.console import COLOR_SYSTEMS
 from rich.segment import Segment
 
 from thinkwell._display.text import clean, is_clean
@@ -13,14 +13,8 @@ from thinkwell._display.text import clean, is_clean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rich.color import ColorSystem
     from rich.console import Console, RenderableType
-
-_SYSTEMS: Final = {
-    "standard": ColorSystem.STANDARD,
-    "256": ColorSystem.EIGHT_BIT,
-    "truecolor": ColorSystem.TRUECOLOR,
-    "windows": ColorSystem.WINDOWS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +36,7 @@ def rows_of(console: Console, renderable: RenderableType, width: int) -> list[Ro
     lines = console.render_lines(renderable, options, pad=False)
     if console.no_color:
         lines = [list(Segment.remove_color(line)) for line in lines]
-    system = _SYSTEMS.get(console.color_system or "")
+    system = COLOR_SYSTEMS.get(console.color_system or "")
     return [_row(line, width, system) for line in lines]
 
 
