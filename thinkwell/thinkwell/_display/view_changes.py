@@ -102,7 +102,7 @@ def _grown(view: RunView, before: RunView) -> Iterator[tuple[tuple[str, int], st
         ("user", view.user_messages, before.user_messages),
     ):
         for index, (text, told) in enumerate(zip_longest(blocks, old, fillvalue="")):
-            if len(text) > len(told):
+            if text is not told and len(text) > len(told):  # nearly all are the same
                 yield (kind, index), text[len(told) :]
 
 
