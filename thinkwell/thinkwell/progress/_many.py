@@ -60,8 +60,7 @@ def run_bar(run: Shown, width: int) -> Bar:
 
 def mark_of(status: str, now: float) -> tuple[str, str]:
     """Return the mark of a row, which turns while it runs, and its style."""
-    mark, style = STATUS_MARKS[status]
-    return spinner(now) if status == "running" else mark, style
+    return STATUS_MARKS[status] if status in ("done", "failed", "cancelled") else (spinner(now), "cyan")
 
 
 def row_bar(label: str, width: int, mark: tuple[str, str], text: Text, right: str) -> Bar:
