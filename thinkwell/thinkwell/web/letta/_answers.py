@@ -1,29 +1,35 @@
-"""Runs as answers to requests: as a stream while they run, or complete."""
+"""Runs as answers to requests: as a stream of frames while they run, or complete."""
 
 from __future__ import annotations
 
 import time
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
+from thinkwell.events import QuestionAnswered
 from thinkwell.web._http import json_answer
+from thinkwell.web._records import read_entry
 from thinkwell.web._refusals import ServerUnavailable
 from thinkwell.web._sse import EventStream
 from thinkwell.web.letta._failures import RunFailed
-from thinkwell.web.letta._messages import frame_as_sse
+from thinkwell.web.letta._lists import Runs
+from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason, UsageStatistics, frame_as_sse
 from thinkwell.web.letta._segments import SegmentReader
-from thinkwell.web.letta._streaming import Teller, collect, sse_of
+from thinkwell.web.letta._turns import BY, Turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from starlette.types import ASGIApp
 
-    from thinkwell.journal import RunRecord
+    from thinkwell.events import QuestionAsked
+    from thinkwell.journal import Journal, RunRecord
     from thinkwell.web._serving import RunServer
-    from thinkwell.web.letta._messages import Message
+    from thinkwell.web.letta._messages import Frame, Message
     from thinkwell.web.letta._segments import Options, Segment
 
 PING_EVERY: Final = 20.0
@@ -32,32 +38,34 @@ PING_EVERY: Final = 20.0
 SPACE: Final = b"\n"
 """White space before JSON: a sign of life for clients that wait for a complete answer."""
 
+SETTLE: Final = 0.2
+"""Seconds that a question may be open before a stream ends with it: a program would answer at once."""
 
-def stream_answer(
-    server: RunServer,
-    segment: Segment,
-    record: RunRecord,
-    options: Options,
-    *,
-    after: int = 0,
-    pings: bool | None = None,
-) -> ASGIApp:
+DONE: Final = b"data: [DONE]\n\n"
+"""The end of a stream."""
+
+
+class _Complete(Struct, kw_only=True):
+    """A complete answer (Letta API, ``LettaResponse``)."""
+
+    messages: list[Message]
+    stop_reason: StopReason | None = None
+    usage: UsageStatistics | dict[str, object]
+    error: ErrorMessage | UnsetType = UNSET
+
+
+def stream_answer(server: RunServer, reader: SegmentReader) -> ASGIApp:
     """Answer with a stream of a part of a run.
 
     Args:
         server: The server of the run.
-        segment: The part.
-        record: The record of the run.
-        options: The form of the answer.
-        after: Number of the frame after which to begin.
-        pings: Whether to send signs of life; by default as in the first request.
+        reader: The reader of the part.
     """
-    wanted = options.pings if pings is None else pings
-    teller = Teller(server, SegmentReader(segment, record, options), record)
+    teller = _Teller(server, reader)
     return EventStream(
-        sse_of(teller, after=after, pings=wanted),
+        teller.sse(),
         # Never a comment: the Python client would take it for the end.
-        keep_alive=(lambda: frame_as_sse(teller.reader.ping(time.time()))) if wanted else None,
+        keep_alive=(lambda: frame_as_sse(teller.reader.ping(time.time()))) if reader.pings else None,
         interval=PING_EVERY,
     )
 
@@ -75,13 +83,18 @@ async def complete_answer(
         ServerUnavailable: The server is closing.
     """
     with anyio.move_on_after(PING_EVERY):
-        teller = Teller(server, SegmentReader(segment, record, options), record)
-        body = _body(await collect(teller), teller.reader)
-        if teller.reader.error is not None:
-            raise RunFailed(teller.reader.error.message)
-        return json_answer(body)
+        answer = await _Teller(server, SegmentReader(segment, record, options)).complete()
+        if isinstance(answer.error, ErrorMessage):
+            raise RunFailed(answer.error.message)
+        return json_answer(answer)
+
+    async def later() -> AsyncGenerator[bytes]:
+        # From the beginning again: the wait has dropped the earlier messages.
+        reader = SegmentReader(segment, record, options)
+        yield msgspec.json.encode(await _Teller(server, reader).complete())
+
     return EventStream(
-        _later(server, segment, record, options),
+        later(),
         first=SPACE,
         keep_alive=SPACE,
         interval=PING_EVERY,
@@ -89,23 +102,113 @@ async def complete_answer(
     )
 
 
-async def _later(
-    server: RunServer, segment: Segment, record: RunRecord, options: Options
-) -> AsyncGenerator[bytes]:
-    # From the beginning again: the wait has dropped the earlier messages.
-    teller = Teller(server, SegmentReader(segment, record, options), record)
-    body = _body(await collect(teller), teller.reader)
-    if teller.reader.error is not None:
-        body["error"] = teller.reader.error
-    yield msgspec.json.encode(body)
+class _Teller:
+    """Follows a part of a run, and the run that was sent after it.
 
-
-def _body(messages: list[Message], reader: SegmentReader) -> dict[str, object]:
-    """Return an answer (Letta API, ``LettaResponse``).
-
-    Raises:
-        ServerUnavailable: It is incomplete.
+    Args:
+        server: The server of the runs.
+        reader: The reader of that part.
     """
-    if not reader.over:
-        raise ServerUnavailable("the server is closing; ask for the run when it is back")
-    return {"messages": messages, "stop_reason": reader.stop, "usage": reader.usage or {}}
+
+    def __init__(self, server: RunServer, reader: SegmentReader) -> None:
+        self.reader = reader
+        """The reader of the current part."""
+        self._server = server
+
+    async def sse(self) -> AsyncGenerator[bytes]:
+        """Yield the frames as a stream.
+
+        Raises:
+            RunNotFound: The run was deleted.
+            JournalError: The journal cannot be read.
+        """
+        async with aclosing(self._frames()) as pieces:
+            async for frames in pieces:
+                if frames:
+                    yield b"".join(map(frame_as_sse, frames))
+        if self.reader.stop is not None:
+            yield DONE
+
+    async def complete(self) -> _Complete:
+        """Return the frames when they are complete.
+
+        Raises:
+            ServerUnavailable: They were cut off.
+            RunNotFound: The run was deleted.
+            JournalError: The journal cannot be read.
+        """
+        answer = _Complete(messages=[], usage={})
+        async with aclosing(self._frames()) as pieces:
+            async for frames in pieces:
+                for frame in frames:
+                    match frame:
+                        case StopReason():
+                            answer.stop_reason = frame
+                        case UsageStatistics():
+                            answer.usage = frame
+                        case ErrorMessage():
+                            answer.error = frame
+                        case Ping():
+                            pass
+                        case _:
+                            answer.messages.append(frame)
+        if answer.stop_reason is None:
+            raise ServerUnavailable("the server is closing; ask for the run when it is back")
+        return answer
+
+    async def _frames(self) -> AsyncGenerator[list[Frame]]:
+        """Yield the frames as they come. If the reader has not stopped afterwards, they were cut off."""
+        following: SegmentReader | None = self.reader
+        while following is not None:
+            reader = self.reader = following
+            yield reader.begin(time.time())
+            async with self._server.watch(reader.record.id, caller=reader.record.caller) as watcher:
+                while reader.stop is None and (batch := await watcher.next()) is not None:
+                    frames: list[Frame] = []
+                    for entry in batch.entries:
+                        more, question = reader.take(entry)
+                        frames += more
+                        if question is not None:
+                            yield frames  # before any wait
+                            frames = []
+                            if await _is_left(self._server.journal, reader.record.id, question):
+                                reader.pause()
+                                break
+                    yield frames
+            following = await self._following()
+        yield self.reader.last()
+
+    async def _following(self) -> SegmentReader | None:
+        """Return a reader of the run that was sent after this one, if this one has completed."""
+        reader, record = self.reader, self.reader.record
+        if reader.stop in (None, "requires_approval") or reader.error is not None:
+            return None
+        async for other in Runs(self._server, caller=record.caller, thread=record.thread, until=record.id):
+            turn = Turn.of(other)
+            if turn is not None and turn.follows == record.id:
+                return reader.behind(other, turn.options)
+        return None
+
+
+async def _is_left(journal: Journal, run_id: str, question: QuestionAsked) -> bool:
+    """Return whether a question is or was left to the client.
+
+    A question that was answered elsewhere is no reason to stop.
+    """
+    after = question.seq
+    with anyio.move_on_after(SETTLE):
+        while True:
+            entries = await journal.read(run_id, after)
+            for entry in entries:
+                if b'"answer"' in entry.data[:40]:  # the place of an event's type
+                    event = read_entry(entry)
+                    if isinstance(event, QuestionAnswered) and event.id == question.id:
+                        return event.by == BY
+            if entries:
+                after = entries[-1].seq
+                continue
+            record = await journal.get(run_id)
+            if record is None or (record.status != "running" and record.last_seq <= after):
+                return False  # its server has died, and its question is void
+            await journal.wait(run_id, after)
+    return True

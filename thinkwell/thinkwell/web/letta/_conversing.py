@@ -12,10 +12,10 @@ from thinkwell.web.letta._answers import complete_answer, stream_answer
 from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
 from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import BadRequest, NothingToCancel, NotKnown
-from thinkwell.web.letta._history import run_messages, run_usage, running_in, thread_messages
+from thinkwell.web.letta._history import read_run, running_in, thread_messages
 from thinkwell.web.letta._lists import Runs, many, read_page
 from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
-from thinkwell.web.letta._segments import Options, Segment
+from thinkwell.web.letta._segments import Options, Segment, SegmentReader
 from thinkwell.web.letta._sending import Place, Sender
 from thinkwell.web.letta._turns import Turn
 
@@ -80,7 +80,7 @@ class Conversing(Endpoints):
         segment, told = await self._sender.send(place, body, options, self._store(request))
         record = await self._server.get(segment.run, caller=place.caller)
         if streaming:
-            return stream_answer(self._server, segment, record, told)
+            return stream_answer(self._server, SegmentReader(segment, record, told))
         return await complete_answer(self._server, segment, record, Options(only=told.only))
 
     # Reading
@@ -131,13 +131,13 @@ class Conversing(Endpoints):
     async def run_messages(self, request: Request) -> ASGIApp:
         """List the messages of a run."""
         record, _ = await self._run(self._segment(request), caller_of(request.scope))
-        messages = await run_messages(self._server.journal, record)
-        return json_answer(read_page(request, 100).of(messages))
+        told = await read_run(self._server.journal, record)
+        return json_answer(read_page(request, 100).of(told.messages))
 
     async def run_usage(self, request: Request) -> ASGIApp:
         """Return the usage of a run."""
         record, _ = await self._run(self._segment(request), caller_of(request.scope))
-        return json_answer(await run_usage(self._server.journal, record.id))
+        return json_answer((await read_run(self._server.journal, record)).usage)
 
     async def _state(self, segment: Segment, caller: str) -> object:
         record, turn = await self._run(segment, caller)
@@ -186,14 +186,8 @@ class Conversing(Endpoints):
             options = last[1] if last is not None and last[0] == segment else options
         if not options.background:
             raise BadRequest("Run was not created in background mode, so it cannot be retrieved")
-        return stream_answer(
-            self._server,
-            segment,
-            record,
-            options,
-            after=max(0, body.starting_after or 0),
-            pings=body.include_pings is not False,
-        )
+        after, pings = max(0, body.starting_after or 0), body.include_pings is not False
+        return stream_answer(self._server, SegmentReader(segment, record, options, after=after, pings=pings))
 
     # Cancelling
 

@@ -6,26 +6,27 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell._display.questions import allowed
 from thinkwell.events import QuestionAnswered
-from thinkwell.web._records import RunEnded, read_entry
+from thinkwell.web._records import read_entry
 from thinkwell.web._run_ids import DIGITS, run_id_of
+from thinkwell.web.letta._incoming import Said
 from thinkwell.web.letta._lists import Runs
-from thinkwell.web.letta._mapping import Asked, Mapper, date_of, otid_of
-from thinkwell.web.letta._messages import ApprovalGiven, ApprovalResponse, SystemMessage, UserMessage
+from thinkwell.web.letta._mapping import Mapper, head_of
+from thinkwell.web.letta._messages import ApprovalGiven, ApprovalResponse, SystemMessage, UserMessage, tag_of
 from thinkwell.web.letta._segments import Segment
-from thinkwell.web.letta._streaming import BY
-from thinkwell.web.letta._turns import Turn
+from thinkwell.web.letta._turns import BY, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from thinkwell.journal import Journal, RunRecord
-    from thinkwell.web._records import LogEntry
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._lists import Page
+    from thinkwell.web.letta._mapping import Asked
     from thinkwell.web.letta._messages import Message, UsageStatistics
 
 _MESSAGE: Final = re.compile(rf"message-({DIGITS})-.{{1,40}}")
@@ -52,15 +53,14 @@ async def thread_messages(
 
     async def take(record: RunRecord) -> bool:
         """Add the messages of a run, from the cursor on; return whether there are enough."""
-        messages = await run_messages(server.journal, record)
+        messages = (await read_run(server.journal, record)).messages
         if not page.forwards:
             messages.reverse()
         if record is beside:
-            names = [message.id for message in messages]
-            if page.cursor not in names:
+            if page.cursor not in {message.id for message in messages}:
                 return True
-            messages = messages[names.index(page.cursor) + 1 :]
-        found.extend(message for message in messages if only is None or str(_tag(message)) in only)
+            messages = page.beyond(messages)
+        found.extend(message for message in messages if only is None or tag_of(message) in only)
         return len(found) >= page.limit
 
     beside: RunRecord | None = None
@@ -81,98 +81,68 @@ async def thread_messages(
         async for record in Runs(server, caller=caller, thread=thread, before=id_):
             if await take(record):
                 break
-    return page.in_order(found[: page.limit])
+    return page.in_order(found)
 
 
-async def run_messages(journal: Journal, record: RunRecord) -> list[Message]:
-    """Return the messages of a run: its prompt, and all complete messages."""
+class ToldRun(Struct, frozen=True, kw_only=True):
+    """What a run has told so far."""
+
+    messages: list[Message]
+    """Its prompt, and all complete messages."""
+    pending: list[Asked]
+    """The open questions, in order."""
+    usage: UsageStatistics
+
+
+async def read_run(journal: Journal, record: RunRecord) -> ToldRun:
+    """Read the whole log of a run."""
     segment = Segment(run=record.id)
     mapper = Mapper(segment.short, record.created, tokens=False)
-    found: list[tuple[int, Message]] = [(0, message) for message in _asked(segment, record)]
+    found: list[tuple[int, Message]] = [(0, message) for message in _prompt(segment, record)]
     begins: list[int] = []
-    """Return the numbers of the entries after which a part begins, in Letta's sense."""
-
-    def take(event: LogEntry) -> None:
-        found.extend((event.seq, message) for message in mapper.take(event))
-        if isinstance(event, RunEnded):
-            found.extend((event.seq, message) for message in mapper.flush())
-        elif isinstance(event, QuestionAnswered) and event.by == BY and event.id in mapper.asked:
-            asked = mapper.asked[event.id]
-            begins.append(asked.question.seq)
-            found.append((event.seq, _answered(event, asked, segment, record)))
-
-    await _read(journal, record.id, take)
-    begins.sort()
-    return [replace(message, run_id=_part(segment, begins, seq).id) for seq, message in found]
-
-
-async def pending_calls(journal: Journal, run_id: str) -> list[Asked]:
-    """Return the open questions of a run, in order."""
-    mapper = Mapper(Segment(run=run_id).short, 0.0, tokens=False)
+    """The numbers of the entries after which a part begins, in Letta's sense."""
     answered: set[str] = set()
-
-    def take(event: LogEntry) -> None:
-        mapper.take(event)
-        if isinstance(event, QuestionAnswered):
-            answered.add(event.id)
-
-    await _read(journal, run_id, take)
-    return [asked for id_, asked in mapper.asked.items() if id_ not in answered]
-
-
-async def run_usage(journal: Journal, run_id: str) -> UsageStatistics:
-    """Return the usage of a run so far."""
-    mapper = Mapper(Segment(run=run_id).short, 0.0, tokens=False)
-    await _read(journal, run_id, mapper.take)
-    return mapper.usage(steps=mapper.steps, run_id=run_id)
-
-
-async def _read(journal: Journal, run_id: str, take: Callable[[LogEntry], object]) -> None:
-    """Pass a whole log to a function."""
-    seq = 0
-    while entries := await journal.read(run_id, seq):
-        seq = entries[-1].seq
-        for entry in entries:
-            take(read_entry(entry))
+    last = 0
+    while entries := await journal.read(record.id, last):
+        last = entries[-1].seq
+        for event in map(read_entry, entries):
+            found += [(event.seq, message) for message in mapper.take(event)]
+            if isinstance(event, QuestionAnswered) and event.id in mapper.asked:
+                answered.add(event.id)
+                if event.by == BY:
+                    asked = mapper.asked[event.id]
+                    begins.append(asked.question.seq)
+                    found.append((event.seq, _decided(event, asked, segment, record)))
+    parts = [segment, *(replace(segment, after=seq) for seq in sorted(begins))]
+    return ToldRun(
+        messages=[
+            replace(message, run_id=parts[bisect_left(parts, seq, lo=1, key=lambda part: part.after) - 1].id)
+            for seq, message in found
+        ],
+        pending=[asked for id_, asked in mapper.asked.items() if id_ not in answered],
+        usage=mapper.usage(steps=mapper.steps, run_id=record.id),
+    )
 
 
-def _part(segment: Segment, begins: list[int], seq: int) -> Segment:
-    """Return the part of an entry."""
-    number = bisect_left(begins, seq)
-    return replace(segment, after=begins[number - 1]) if number else segment
-
-
-def _asked(segment: Segment, record: RunRecord) -> list[Message]:
+def _prompt(segment: Segment, record: RunRecord) -> list[Message]:
     """Return the prompt of a run."""
-    turn = Turn.of(record)
-    if turn is None:  # it was started in another way, and nothing else is known of its prompt
-        id_ = f"message-{segment.short}-0"
-        date = date_of(record.created)
-        return [UserMessage(id=id_, date=date, otid=otid_of(id_), content=record.title)]
+    turn = Turn.of(record)  # without one it was started in another way, and its title is all that is known
+    said = (Said(content=record.title),) if turn is None else turn.said
     messages: list[Message] = []
-    for number, said in enumerate(turn.said):
+    for number, each in enumerate(said):
         id_ = f"message-{segment.short}-0{f'.{number}' if number else ''}"
-        kind = UserMessage if said.role == "user" else SystemMessage
-        messages.append(
-            kind(id=id_, date=date_of(record.created), otid=said.otid or otid_of(id_), content=said.content)
-        )
+        kind = UserMessage if each.role == "user" else SystemMessage
+        messages.append(kind(**head_of(id_, record.created, each.otid), content=each.content))
     return messages
 
 
-def _answered(event: QuestionAnswered, asked: Asked, segment: Segment, record: RunRecord) -> ApprovalResponse:
-    id_ = f"message-{segment.short}-{event.seq}"
+def _decided(event: QuestionAnswered, asked: Asked, segment: Segment, record: RunRecord) -> ApprovalResponse:
     approve = bool(allowed(event))
     given = ApprovalGiven(tool_call_id=asked.tool_call_id, approve=approve, reason=event.why)
     return ApprovalResponse(
-        id=id_,
-        date=date_of(record.created + event.at),
-        otid=otid_of(id_),
+        **head_of(f"message-{segment.short}-{event.seq}", record.created + event.at),
         approval_request_id=asked.message_id,
         approve=approve,
         reason=event.why,
         approvals=(given,),
     )
-
-
-def _tag(message: Message) -> object:
-    return message.__struct_config__.tag

@@ -12,9 +12,8 @@ from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web.letta._bodies import CreateAgent, CreateConversation, UpdateAgent
 from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import NotKnown
-from thinkwell.web.letta._history import pending_calls, run_messages, running_in
+from thinkwell.web.letta._history import read_run, running_in
 from thinkwell.web.letta._lists import many, read_page
-from thinkwell.web.letta._messages import ApprovalRequest
 from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, agent_state, model_of
 from thinkwell.web.letta._turns import Turn
 
@@ -107,14 +106,10 @@ class Keeping(Endpoints):
         kept = await self._agent(request)
         state = agent_state(kept)
         for record in await running_in(self._server, caller=caller_of(request.scope), thread=kept.id):
-            pending = await pending_calls(self._server.journal, record.id)
-            if pending:
-                messages = await run_messages(self._server.journal, record)
-                state["pending_approval"] = next(
-                    message
-                    for message in messages
-                    if isinstance(message, ApprovalRequest) and message.id == pending[0].message_id
-                )
+            told = await read_run(self._server.journal, record)
+            if told.pending:
+                asked = told.pending[0].message_id
+                state["pending_approval"] = next(message for message in told.messages if message.id == asked)
                 break
         return json_answer(state)
 

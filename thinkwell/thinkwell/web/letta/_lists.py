@@ -62,29 +62,30 @@ class Page(Struct, frozen=True, kw_only=True):
         return self.before if self.after is None else self.after
 
     @property
-    def _backwards(self) -> bool:
-        return self.after is None and self.before is not None
-
-    @property
     def forwards(self) -> bool:
         """Whether it is read from the cursor towards newer items."""
-        return self.ascending != self._backwards
+        return self.ascending != self._is_reversed
+
+    @property
+    def _is_reversed(self) -> bool:
+        """Whether it is read against the requested order."""
+        return self.after is None and self.before is not None
 
     def in_order(self, found: list[T]) -> list[T]:
         """Return the items after the cursor in the requested order."""
-        return found[::-1] if self._backwards else found
+        items = found[: self.limit]
+        return items[::-1] if self._is_reversed else items
+
+    def beyond(self, items: list[T]) -> list[T]:
+        """Return the items of a list after the cursor; none if the item next to it was deleted."""
+        if self.cursor is None:
+            return items
+        return items[next((n for n, item in enumerate(items, 1) if item.id == self.cursor), len(items)) :]
 
     def of(self, oldest_first: Sequence[T]) -> list[T]:
         """Return the part of a list. It is empty if the item next to it was deleted."""
-        items = list(oldest_first if self.ascending else reversed(oldest_first))
-        ids = [item.id for item in items]
-        if self.after is not None:
-            items = items[ids.index(self.after) + 1 :] if self.after in ids else []
-            return items[: self.limit]
-        if self.before is not None:
-            items = items[: ids.index(self.before)] if self.before in ids else []
-            return items[-self.limit :]
-        return items[: self.limit]
+        items = [*oldest_first] if self.forwards else [*reversed(oldest_first)]
+        return self.in_order(self.beyond(items))
 
 
 class Runs:

@@ -6,7 +6,7 @@ A broken stream is resumed by numbers of messages, so nothing here may depend on
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, NotRequired, TypedDict
 from uuid import NAMESPACE_OID, uuid5
 
 from msgspec import Struct
@@ -62,13 +62,13 @@ class Asked(Struct, frozen=True, kw_only=True):
     tool_call_id: str
 
 
-class _Head(TypedDict):
+class Head(TypedDict):
     """What all messages begin with."""
 
     id: str
     otid: str
     date: str
-    step_id: str
+    step_id: NotRequired[str]
 
 
 class _Speech(Struct, kw_only=True):
@@ -77,18 +77,16 @@ class _Speech(Struct, kw_only=True):
     kind: Literal["thought", "message"]
     source: str | None
     """The agent's name for it."""
-    head: _Head
+    head: Head
     pieces: list[str]
 
 
 class _Call(Struct, kw_only=True):
     """A call that has begun."""
 
-    head: _Head
+    head: Head
     view: ToolView
     """What is known of it by now."""
-    told: bool = False
-    """Whether the arguments were sent."""
     done: bool = False
 
     @property
@@ -116,9 +114,16 @@ def date_of(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def otid_of(message_id: str) -> str:
-    """Return the second id of a message without one from a client."""
-    return str(uuid5(NAMESPACE_OID, message_id))
+def head_of(message_id: str, seconds: float, otid: str | None = None) -> Head:
+    """Return the beginning of a message.
+
+    Args:
+        message_id: Its id.
+        seconds: Its time, in seconds since the epoch.
+        otid: Its id from a client, if it has one.
+    """
+    otid = otid or str(uuid5(NAMESPACE_OID, message_id))
+    return {"id": message_id, "otid": otid, "date": date_of(seconds)}
 
 
 class Mapper:
@@ -132,7 +137,7 @@ class Mapper:
 
     def __init__(self, run: str, created: float, *, tokens: bool) -> None:
         self.asked: dict[str, Asked] = {}
-        """The open questions by id, in order."""
+        """The questions by id, in order."""
         self.steps = 0
         """The number of model outputs so far."""
         self._run = run
@@ -156,7 +161,7 @@ class Mapper:
     def take(self, event: LogEntry) -> list[Message]:
         """Take the next entry, and return the complete messages, or pieces of them."""
         if isinstance(event, RunEnded):
-            return []
+            return self._flush()
         changes = self._reader.take(event)
         if self._reader.repeating and isinstance(event, _SAID):
             return []  # in another run; but questions are asked now
@@ -178,29 +183,24 @@ class Mapper:
                 return self._plan(change)
             case ev.QuestionAsked() if waits(change):
                 return self._ask(change)
-            case _:
-                self._note(change)
-                return []
-
-    def flush(self) -> list[Message]:
-        """Return the held-back messages at the end."""
-        return [*self._close(), *self._settle_all()]
-
-    def _note(self, event: ch.Change) -> None:
-        match event:
-            case ev.QuestionAnswered() if event.id in self.asked:
-                if (
-                    client_call(self.asked[event.id].question) is not None
-                ):  # the model continues with its result
-                    self._in_step = False
+            case ev.QuestionAnswered(id=id_) if id_ in self.asked and client_call(self.asked[id_].question):
+                self._in_step = False  # the model continues with its result
             case ev.UsageUpdate():
-                self._context = event.used
+                self._context = change.used
             case _:
                 pass  # none of it is shown
+        return []
 
-    def _head(self, event: ch.Change, step: str, suffix: str = "") -> _Head:
+    def _flush(self) -> list[Message]:
+        """Return the held-back messages."""
+        given = self._close()
+        for call in [*self._untold.values()]:
+            given += self._settle(call)
+        return given
+
+    def _head(self, event: ch.Change, step: str, suffix: str = "") -> Head:
         id_ = f"message-{self._run}-{event.seq}{suffix}"
-        return {"id": id_, "otid": otid_of(id_), "date": date_of(self._created + event.at), "step_id": step}
+        return {**head_of(id_, self._created + event.at), "step_id": step}
 
     def _step(self) -> str:
         """Return the step of the next model output."""
@@ -217,7 +217,7 @@ class Mapper:
         given: list[Message] = []
         speech = self._speech
         if speech is None or (speech.kind, speech.source) != (kind, source):
-            given = self.flush()
+            given = self._flush()
             head = self._head(change, self._step())
             speech = self._speech = _Speech(kind=kind, source=source, head=head, pieces=[])
         if self._tokens:
@@ -234,18 +234,14 @@ class Mapper:
     # Tools
 
     def _start(self, change: ch.CallBegun | ch.CallChanged | ch.CallEnded) -> list[Message]:
-        given = self._close()
-        id_ = change.view.id
-        call = self._calls[id_] = _Call(head=self._head(change, self._step()), view=change.view)
-        if self._tokens:
-            call.told = bool(call.view.input)
-            if not call.told:
-                self._untold[id_] = call
-            given.append(_called(call, call.tool, call.arguments if call.told else None, tokens=True))
-        else:
-            self._untold[id_] = call
-            if call.view.input:
-                given += self._settle(call)
+        given, id_ = self._close(), change.view.id
+        call = self._calls[id_] = self._untold[id_] = _Call(
+            head=self._head(change, self._step()), view=change.view
+        )
+        if call.view.input:
+            given += self._settle(call, call.tool)
+        elif self._tokens:
+            given.append(self._called(call, call.tool, None))
         return given
 
     def _learn(self, change: ch.CallChanged) -> list[Message]:
@@ -255,7 +251,7 @@ class Mapper:
         if call.done:
             return []
         call.view = change.view
-        return [*self._close(), *self._settle(call)] if call.view.input and not call.told else []
+        return self._settle(call) if call.view.input else []
 
     def _end(self, change: ch.CallEnded) -> list[Message]:
         call = self._calls.get(change.view.id)
@@ -269,16 +265,17 @@ class Mapper:
         given.append(self._returned(change, call, text, status=status))
         return given
 
-    def _settle(self, call: _Call) -> list[Message]:
+    def _settle(self, call: _Call, name: str | None = None) -> list[Message]:
         """Send the arguments of a call, as far as they are known, once."""
-        if call.told:
+        if self._untold.get(call.view.id) is not call:
             return []
-        call.told = True
         del self._untold[call.view.id]
-        return [_called(call, None if self._tokens else call.tool, call.arguments, tokens=self._tokens)]
+        name = name if self._tokens else call.tool
+        return [*self._close(), self._called(call, name, call.arguments)]
 
-    def _settle_all(self) -> list[Message]:
-        return [message for call in tuple(self._untold.values()) for message in self._settle(call)]
+    def _called(self, call: _Call, name: str | None, arguments: str | None) -> ToolCallMessage:
+        shown = ToolCall(name=name, arguments=arguments, tool_call_id=call.view.id)
+        return ToolCallMessage(**call.head, tool_call=shown, tool_calls=shown if self._tokens else (shown,))
 
     def _returned(
         self, event: ch.Change, call: _Call, text: str, *, status: Literal["success", "error"] = "success"
@@ -294,10 +291,10 @@ class Mapper:
 
     def _plan(self, event: ev.PlanUpdate) -> list[Message]:
         """Send a plan as a call and its result; Letta has no other form for it."""
-        given = self.flush()
+        given = self._flush()
         view = ToolView(id=f"plan-{self._run}-{event.seq}")
         call = _Call(head=self._head(event, self._step()), view=view)
-        given.append(_called(call, PLAN_TOOL, plan_arguments(event), tokens=self._tokens))
+        given.append(self._called(call, PLAN_TOOL, plan_arguments(event)))
         given.append(self._returned(event, call, "The plan is updated."))
         return given
 
@@ -337,8 +334,3 @@ def _spoken(speech: _Speech, text: str) -> Message:
     if speech.kind == "thought":
         return ReasoningMessage(**speech.head, reasoning=text, source="reasoner_model")
     return AssistantMessage(**speech.head, content=text)
-
-
-def _called(call: _Call, name: str | None, arguments: str | None, *, tokens: bool) -> ToolCallMessage:
-    shown = ToolCall(name=name, arguments=arguments, tool_call_id=call.view.id)
-    return ToolCallMessage(**call.head, tool_call=shown, tool_calls=shown if tokens else (shown,))

@@ -187,6 +187,11 @@ MESSAGE_TYPES: Final = frozenset(
 _encode: Final = msgspec.json.Encoder().encode
 
 
+def tag_of(message: Message) -> str:
+    """Return the type of a message."""
+    return str(message.__struct_config__.tag)
+
+
 def frame_as_sse(frame: Frame) -> bytes:
     """Encode a frame.
 

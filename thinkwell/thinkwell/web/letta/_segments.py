@@ -17,7 +17,7 @@ from thinkwell.errors import AgentReported
 from thinkwell.web._records import RunEnded, ShownError, read_entry
 from thinkwell.web._run_ids import RUN_ID, run_digits
 from thinkwell.web.letta._mapping import Mapper, date_of, waits
-from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason
+from thinkwell.web.letta._messages import ErrorMessage, Ping, StopReason, tag_of
 from thinkwell.web.letta._texts import error_type
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from thinkwell.events import QuestionAsked
     from thinkwell.journal import Entry, RunRecord
-    from thinkwell.web.letta._messages import Frame, Message, StopReasonType, UsageStatistics
+    from thinkwell.web.letta._messages import Frame, StopReasonType
 
 _ID: Final = re.compile(rf"({RUN_ID})(?:-([1-9][0-9]{{0,15}}))?")
 
@@ -95,26 +95,38 @@ class SegmentReader:
         segment: The part.
         record: The record of the run.
         options: The form of the answer.
+        after: Number of the last frame that the client has.
+        pings: Whether to send signs of life; by default as in the first request.
     """
 
-    def __init__(self, segment: Segment, record: RunRecord, options: Options) -> None:
+    def __init__(
+        self,
+        segment: Segment,
+        record: RunRecord,
+        options: Options,
+        *,
+        after: int = 0,
+        pings: bool | None = None,
+    ) -> None:
         self.segment = segment
-        self.over = False
-        """Whether it has returned the last frame."""
-        self.end: RunEnded | None = None
-        """The end of the run, if the part ends with it."""
-        self.stop: StopReason | None = None
-        self.usage: UsageStatistics | None = None
+        self.record = record
+        self.pings = options.pings if pings is None else pings
+        """Whether signs of life are sent."""
+        self.stop: StopReasonType | None = None
+        """Why there are no more frames but the last ones; ``None``: there may be more."""
         self.error: ErrorMessage | None = None
-        self.seq = 0
-        """Number of the last frame."""
+        """The failure of the run."""
         self._options = options
+        self._after = after
+        self._seq = 0
+        """Number of the last frame."""
         self._mapper = Mapper(segment.short, record.created, tokens=options.tokens)
         self._steps_before = 0
 
     def behind(self, record: RunRecord, options: Options) -> SegmentReader:
         """Return a reader of the run that was sent after this one, for the same client."""
-        return SegmentReader(Segment(run=record.id), record, replace(options, tokens=self._options.tokens))
+        options = replace(options, tokens=self._options.tokens)
+        return SegmentReader(Segment(run=record.id), record, options, pings=self.pings and options.pings)
 
     def ping(self, now: float) -> Ping:
         """Return a sign of life, with the number of the frame before it.
@@ -123,14 +135,14 @@ class SegmentReader:
             now: The time, in seconds since the epoch.
         """
         run = self.segment.id
-        return Ping(id=f"ping-{run}-{self.seq}", date=date_of(now), run_id=run, seq_id=self.seq)
+        return Ping(id=f"ping-{run}-{self._seq}", date=date_of(now), run_id=run, seq_id=self._seq)
 
-    def begin(self, now: float) -> list[Ping]:
+    def begin(self, now: float) -> list[Frame]:
         """Return the frames before all entries."""
         if not self._options.pings:
             return []
-        self.seq = 1
-        return [self.ping(now)]
+        self._seq = 1
+        return [self.ping(now)] if self.pings and not self._after else []
 
     def take(self, entry: Entry) -> tuple[list[Frame], QuestionAsked | None]:
         """Take the next entry.
@@ -139,50 +151,43 @@ class SegmentReader:
             Its frames; and its question, if the part may end with it.
         """
         event = read_entry(entry)
-        if isinstance(event, RunEnded):
-            return [*self._numbered(self._mapper.flush()), *self._finish(event)], None
         messages = self._mapper.take(event)
-        if event.seq <= self.segment.after:
+        if isinstance(event, RunEnded):
+            self._end(event)
+        elif event.seq <= self.segment.after:
             self._steps_before = self._mapper.steps
             return [], None
         question = self._mapper.asked[event.id].question if waits(event) else None
-        return self._numbered(messages), question
-
-    def pause(self) -> list[Frame]:
-        """End with the last question."""
-        return self._stop("requires_approval")
-
-    def _numbered(self, messages: list[Message]) -> list[Frame]:
         wanted = self._options.only
         frames: list[Frame] = []
         for message in messages:
-            if wanted is None or str(message.__struct_config__.tag) in wanted:
-                self.seq += 1
-                frames.append(replace(message, run_id=self.segment.id, seq_id=self.seq))
-        return frames
+            if wanted is None or tag_of(message) in wanted:
+                self._seq += 1
+                if self._seq > self._after:
+                    frames.append(replace(message, run_id=self.segment.id, seq_id=self._seq))
+        return frames, question
 
-    def _finish(self, end: RunEnded) -> list[Frame]:
-        self.end = end
-        reason = stop_reason_of(end)
-        if reason not in ("error", "llm_api_error"):
-            return self._stop(reason)
-        self.over = True
-        self.stop = StopReason(reason)
-        shown = _INTERRUPTED if end.status == "interrupted" else end.error or _FAILED
-        self.error = ErrorMessage(
-            error_type=error_type(shown),
-            message=shown.message,
-            detail=f"{shown.name}: {shown.message}",
-            run_id=self.segment.id,
-        )
-        return [self.stop, self.error]
+    def pause(self) -> None:
+        """End with the last question."""
+        self.stop = "requires_approval"
 
-    def _stop(self, reason: StopReasonType) -> list[Frame]:
-        self.over = True
-        self.stop = StopReason(reason)
+    def last(self) -> list[Frame]:
+        """Return the frames after all entries; none if they were cut off."""
+        if self.stop is None:
+            return []
         steps = self._mapper.steps - self._steps_before
-        self.usage = self._mapper.usage(steps=steps, run_id=self.segment.id)
-        return [self.stop, self.usage]
+        return [StopReason(self.stop), self.error or self._mapper.usage(steps=steps, run_id=self.segment.id)]
+
+    def _end(self, end: RunEnded) -> None:
+        self.stop = stop_reason_of(end)
+        if self.stop in ("error", "llm_api_error"):
+            shown = _INTERRUPTED if end.status == "interrupted" else end.error or _FAILED
+            self.error = ErrorMessage(
+                error_type=error_type(shown),
+                message=shown.message,
+                detail=f"{shown.name}: {shown.message}",
+                run_id=self.segment.id,
+            )
 
 
 def stop_reason_of(end: RunEnded) -> StopReasonType:

@@ -19,12 +19,11 @@ from thinkwell.web._requests import ImagePart, StartRun, TextPart, check_request
 from thinkwell.web.front_ends._tools import front_end_tools
 from thinkwell.web.letta._deciding import answer_of, matched
 from thinkwell.web.letta._failures import BadRequest, Busy
-from thinkwell.web.letta._history import pending_calls, running_in
+from thinkwell.web.letta._history import read_run, running_in
 from thinkwell.web.letta._incoming import read_incoming
 from thinkwell.web.letta._mapping import Asked
 from thinkwell.web.letta._segments import Options, Segment
-from thinkwell.web.letta._streaming import BY
-from thinkwell.web.letta._turns import Turn, shortened
+from thinkwell.web.letta._turns import BY, Turn, shortened
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -232,7 +231,7 @@ class Sender:
         if not running:
             return
         for record in running:
-            if await pending_calls(self._server.journal, record.id):
+            if (await read_run(self._server.journal, record)).pending:
                 raise Busy(
                     "The agent is waiting for approval on a tool call; approve or deny it before you send "
                     f"more: run_id={record.id}",
@@ -262,7 +261,7 @@ class Sender:
             return segment, last.options
         run_id, pending = "", list[Asked]()
         for record in await self._running(place):
-            run_id, pending = record.id, await pending_calls(self._server.journal, record.id)
+            run_id, pending = record.id, (await read_run(self._server.journal, record)).pending
             if pending:
                 break
         if not pending:

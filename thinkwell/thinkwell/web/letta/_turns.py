@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 META: Final = "letta"
 """The key in a record's `meta`."""
 
+BY: Final = "letta"
+"""The author of answers from clients of Letta."""
+
 MOST_SAID: Final = 16_384
 """Approximate characters of the messages in a record, which is read for every list of runs."""
 
