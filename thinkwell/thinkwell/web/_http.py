@@ -164,14 +164,21 @@ def decode_body(body: bytes, kind: type[X]) -> X:
         raise RequestMalformed(f"the body of the request is not JSON: {why}; send an object") from None
 
 
-def read_query(request: Request, kind: type[X]) -> X:
+def read_query(request: Request, kind: type[X], *lists: str) -> X:
     """Return the parameters of a request's URL. Unknown ones are ignored, since caches add some.
+
+    Args:
+        request: The request.
+        kind: Their type, a Struct.
+        lists: Those that may occur several times.
 
     Raises:
         RequestInvalid: One is invalid.
     """
+    given = request.query_params
+    values: dict[str, object] = {**given, **{name: given.getlist(name) for name in lists if name in given}}
     try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
+        return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as exc:
         raise RequestInvalid(type_words(exc, kind)) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from msgspec.structs import replace
 
 from thinkwell.web._http import caller_of, json_answer, read_query
 from thinkwell.web._refusals import Refusal, RequestInvalid, RunNotFound
@@ -13,8 +14,8 @@ from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
 from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import BadRequest, NothingToCancel, NotKnown
 from thinkwell.web.letta._history import read_run, running_in, thread_messages
-from thinkwell.web.letta._lists import Runs, many, read_page
-from thinkwell.web.letta._runs import RunsQuery, Wanted, list_runs, state_of
+from thinkwell.web.letta._lists import Runs, read_page
+from thinkwell.web.letta._runs import RunsQuery, list_runs, state_of
 from thinkwell.web.letta._segments import Options, Segment, SegmentReader
 from thinkwell.web.letta._sending import Place, Sender
 from thinkwell.web.letta._turns import Turn
@@ -65,8 +66,8 @@ class Conversing(Endpoints):
     async def begin_at_agent(self, request: Request) -> ASGIApp:
         """Send messages to an agent, and answer with the new run."""
         body = await self._body(request, SendMessages)
-        store, place = self._store(request), await self._at_agent(request)
-        segment, _ = await self._sender.send(place, body, Options(background=True), store)
+        place = await self._at_agent(request)
+        segment, _ = await self._sender.send(place, body, Options(background=True))
         return json_answer(await self._state(segment, place.caller))
 
     async def _send(self, request: Request, place: Place, body: SendMessages, *, streaming: bool) -> ASGIApp:
@@ -77,7 +78,7 @@ class Conversing(Endpoints):
             pings=streaming and body.include_pings is not False,
             only=None if only is None else tuple(sorted(set(only))),  # it is stored
         )
-        segment, told = await self._sender.send(place, body, options, self._store(request))
+        segment, told = await self._sender.send(place, body, options)
         record = await self._server.get(segment.run, caller=place.caller)
         if streaming:
             return stream_answer(self._server, SegmentReader(segment, record, told))
@@ -90,8 +91,7 @@ class Conversing(Endpoints):
         place = await self._at_agent(request)
         conversation = request.query_params.get("conversation_id")
         if conversation not in (None, DEFAULT):
-            known = await self._store(request).conversation(str(conversation))
-            place = Place(caller=place.caller, agent=place.agent, conversation=known.id)
+            place = replace(place, conversation=(await place.store.conversation(str(conversation))).id)
         return await self._messages(request, place)
 
     async def messages_of_conversation(self, request: Request) -> ASGIApp:
@@ -101,7 +101,8 @@ class Conversing(Endpoints):
         )
 
     async def _messages(self, request: Request, place: Place) -> ASGIApp:
-        page, only = read_page(request, 100), many(request, "include_return_message_types")
+        page = read_page(request, 100)
+        only = request.query_params.getlist("include_return_message_types")
         return json_answer(
             await thread_messages(
                 self._server, caller=place.caller, thread=place.thread, page=page, only=only
@@ -110,18 +111,9 @@ class Conversing(Endpoints):
 
     async def runs(self, request: Request) -> ASGIApp:
         """List runs."""
-        query = read_query(request, RunsQuery)
-        agents = many(request, "agent_ids") or frozenset()
-        statuses = many(request, "statuses")
-        wanted = Wanted(
-            agents=(agents | {query.agent_id} if query.agent_id else agents) or None,
-            conversation=query.conversation_id,
-            background=query.background,
-            statuses=frozenset({"created", "running"}) if query.active else statuses,
-            stop_reason=query.stop_reason,
-        )
+        query = read_query(request, RunsQuery, "agent_ids", "statuses")
         page = read_page(request, 100)
-        return json_answer(await list_runs(self._server, wanted, page, caller=caller_of(request.scope)))
+        return json_answer(await list_runs(self._server, query, page, caller=caller_of(request.scope)))
 
     async def run(self, request: Request) -> ASGIApp:
         """Show a run."""
@@ -161,9 +153,10 @@ class Conversing(Endpoints):
         running = await running_in(self._server, caller=place.caller, thread=place.thread)
         if not running:
             raise BadRequest("No active runs found for this conversation; its messages have what was said")
-        last = await self._sender.last_segment(place, self._store(request))
-        current = Segment(run=running[0].id)
-        return await self._resume(request, last[0] if last and last[0].run == current.run else current, body)
+        last, current = await place.store.last_answer(place.thread), Segment(run=running[0].id)
+        if last is not None and last.segment.run == current.run:
+            current = last.segment
+        return await self._resume(request, current, body)
 
     async def _of_otid(self, place: Place, otid: str) -> Segment:
         """Return the run that a message has started.
@@ -181,9 +174,9 @@ class Conversing(Endpoints):
         record, turn = await self._run(segment, caller_of(request.scope))
         options = turn.options
         if segment.after:
-            place = await self._place_of(request, turn)
-            last = await self._sender.last_segment(place, self._store(request))
-            options = last[1] if last is not None and last[0] == segment else options
+            agent = await self._store(request).agent(turn.agent)
+            last = await self._store(request).last_answer(turn.conversation or agent.id)
+            options = last.options if last is not None and last.run == segment.id else options
         if not options.background:
             raise BadRequest("Run was not created in background mode, so it cannot be retrieved")
         after, pings = max(0, body.starting_after or 0), body.include_pings is not False
@@ -214,27 +207,20 @@ class Conversing(Endpoints):
         agent: str | None = None,
         thread: str | None = None,
     ) -> ASGIApp:
-        going: dict[str, RunRecord] = {}
-        for record in await running_in(self._server, caller=caller, thread=thread):
-            turn = Turn.of(record)
-            if agent is None or (turn and turn.agent == agent):
-                going[record.id] = record
-        named = run_ids or list(going)
+        running = await running_in(self._server, caller=caller, thread=thread, agent=agent)
+        going = {record.id for record in running}
+        named = run_ids or [record.id for record in running]
         if not named:
             raise NothingToCancel(what)
-        told: dict[str, str] = {}
-        for run_id in named:
-            segment = Segment.of(run_id)
-            known = segment is not None and segment.run in going
-            if segment is not None and known:
-                await self._server.cancel(segment.run, caller=caller)
-            told[run_id] = "cancelled" if known else "failed"
+        known = {
+            name: segment.run for name in named if (segment := Segment.of(name)) and segment.run in going
+        }
+        for run_id in known.values():
+            await self._server.cancel(run_id, caller=caller)
         with anyio.move_on_after(CANCEL_TIME):
-            for run_id, outcome in told.items():
-                segment = Segment.of(run_id)
-                if segment is not None and outcome == "cancelled":
-                    await self._ended(segment.run)
-        return json_answer(told)
+            for run_id in known.values():
+                await self._ended(run_id)
+        return json_answer({name: "cancelled" if name in known else "failed" for name in named})
 
     async def _ended(self, run_id: str) -> None:
         record = await self._server.journal.get(run_id)
@@ -245,8 +231,8 @@ class Conversing(Endpoints):
     # Paths
 
     async def _at_agent(self, request: Request) -> Place:
-        agent = await self._store(request).agent(request.path_params["agent"])
-        return Place(caller=caller_of(request.scope), agent=agent)
+        store = self._store(request)
+        return Place(store=store, agent=await store.agent(request.path_params["agent"]))
 
     async def _at_conversation(self, request: Request, agent_id: str | None) -> Place:
         """Return the conversation of a path; ``default`` is that of the agent in the request.
@@ -256,19 +242,14 @@ class Conversing(Endpoints):
             RequestInvalid: The agent is missing.
         """
         store, name = self._store(request), request.path_params["conversation"]
-        caller = caller_of(request.scope)
         if name == DEFAULT:
             if agent_id is None:
                 raise RequestInvalid("agent_id: say whose default conversation is meant")
-            return Place(caller=caller, agent=await store.agent(agent_id))
+            return Place(store=store, agent=await store.agent(agent_id))
         if name.startswith("agent-"):
-            return Place(caller=caller, agent=await store.agent(name))
+            return Place(store=store, agent=await store.agent(name))
         known = await store.conversation(name)
-        return Place(caller=caller, agent=await store.agent(known.agent_id), conversation=known.id)
-
-    async def _place_of(self, request: Request, turn: Turn) -> Place:
-        agent = await self._store(request).agent(turn.agent)
-        return Place(caller=caller_of(request.scope), agent=agent, conversation=turn.conversation)
+        return Place(store=store, agent=await store.agent(known.agent_id), conversation=known.id)
 
     def _segment(self, request: Request) -> Segment:
         return _segment(request.path_params["run"])

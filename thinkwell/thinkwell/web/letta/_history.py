@@ -21,7 +21,7 @@ from thinkwell.web.letta._segments import Segment
 from thinkwell.web.letta._turns import BY, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from thinkwell.journal import Journal, RunRecord
     from thinkwell.web._serving import RunServer
@@ -32,13 +32,27 @@ if TYPE_CHECKING:
 _MESSAGE: Final = re.compile(rf"message-({DIGITS})-.{{1,40}}")
 
 
-async def running_in(server: RunServer, *, caller: str, thread: str | None = None) -> list[RunRecord]:
-    """Return the running and waiting runs of a conversation, in order; optionally all runs."""
-    return [record async for record in Runs(server, caller=caller, thread=thread, status="running")][::-1]
+async def running_in(
+    server: RunServer, *, caller: str, thread: str | None = None, agent: str | None = None
+) -> list[RunRecord]:
+    """Return the running and waiting runs of a conversation or an agent, in order."""
+    records = [record async for record in Runs(server, caller=caller, thread=thread, status="running")]
+    if agent is not None:
+        records = [record for record in records if (turn := Turn.of(record)) and turn.agent == agent]
+    return records[::-1]
+
+
+async def first_waiting(journal: Journal, records: Iterable[RunRecord]) -> tuple[RunRecord, ToldRun] | None:
+    """Return the first of some runs with an open question."""
+    for record in records:
+        told = await read_run(journal, record)
+        if told.pending:
+            return record, told
+    return None
 
 
 async def thread_messages(
-    server: RunServer, *, caller: str, thread: str, page: Page, only: Collection[str] | None
+    server: RunServer, *, caller: str, thread: str, page: Page, only: Collection[str]
 ) -> list[Message]:
     """Return messages of a conversation.
 
@@ -47,7 +61,7 @@ async def thread_messages(
         caller: The caller.
         thread: Its name.
         page: The requested part.
-        only: The requested types of messages; ``None``: all.
+        only: The requested types of messages; empty: all.
     """
     found: list[Message] = []
 
@@ -60,7 +74,7 @@ async def thread_messages(
             if page.cursor not in {message.id for message in messages}:
                 return True
             messages = page.beyond(messages)
-        found.extend(message for message in messages if only is None or tag_of(message) in only)
+        found.extend(message for message in messages if not only or tag_of(message) in only)
         return len(found) >= page.limit
 
     beside: RunRecord | None = None

@@ -141,7 +141,7 @@ def read_incoming(request: SendMessages) -> Incoming:
                 said.append(Said(content=_shown(parts), role=told.role, otid=told.otid))
                 otid = told.otid
         otids += [] if otid is None else [otid]
-    return Incoming(said=tuple(said), prompt=_spaced(prompt), decisions=tuple(decisions), otids=tuple(otids))
+    return Incoming(said=tuple(said), prompt=tuple(prompt), decisions=tuple(decisions), otids=tuple(otids))
 
 
 def _read(where: str, value: JsonValue, kind: type[X]) -> X:
@@ -232,12 +232,3 @@ def _image(where: str, source: JsonValue) -> TextPart | ImagePart:
 
 def _shown(parts: Iterable[TextPart | ImagePart]) -> str:
     return "\n\n".join(part.text if isinstance(part, TextPart) else "[image]" for part in parts)
-
-
-def _spaced(parts: list[TextPart | ImagePart]) -> tuple[TextPart | ImagePart, ...]:
-    """Return parts for an agent: each text is a paragraph."""
-    *most, last = parts or [TextPart(text="")]
-    return (
-        *(TextPart(text=f"{part.text}\n\n") if isinstance(part, TextPart) else part for part in most),
-        last,
-    )

@@ -12,10 +12,9 @@ from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web.letta._bodies import CreateAgent, CreateConversation, UpdateAgent
 from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import NotKnown
-from thinkwell.web.letta._history import read_run, running_in
-from thinkwell.web.letta._lists import many, read_page
+from thinkwell.web.letta._history import first_waiting, running_in
+from thinkwell.web.letta._lists import read_page
 from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, agent_state, model_of
-from thinkwell.web.letta._turns import Turn
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 class _AgentsQuery(Struct, frozen=True, kw_only=True):
     name: str | None = None
     query_text: str | None = None
+    tags: frozenset[str] = frozenset()
     match_all_tags: bool = False
 
 
@@ -86,15 +86,13 @@ class Keeping(Endpoints):
 
     async def agents(self, request: Request) -> ASGIApp:
         """List agents."""
-        query, tags = read_query(request, _AgentsQuery), many(request, "tags")
+        query = read_query(request, _AgentsQuery, "tags")
         text = (query.query_text or "").casefold()
 
         def is_wanted(listed: ListedAgent) -> bool:
-            if tags is not None and not (
-                tags.issubset(listed.tags) if query.match_all_tags else tags.intersection(listed.tags)
-            ):
-                return False
-            return query.name in (None, listed.name) and text in listed.name.casefold()
+            found = query.tags.intersection(listed.tags)
+            has_tags = found == query.tags if query.match_all_tags else found or not query.tags
+            return bool(has_tags) and query.name in (None, listed.name) and text in listed.name.casefold()
 
         store = self._store(request)
         known = [listed for listed in await store.agents() if is_wanted(listed)]
@@ -105,12 +103,12 @@ class Keeping(Endpoints):
         """Return an agent, with the open questions of its default conversation."""
         kept = await self._agent(request)
         state = agent_state(kept)
-        for record in await running_in(self._server, caller=caller_of(request.scope), thread=kept.id):
-            told = await read_run(self._server.journal, record)
-            if told.pending:
-                asked = told.pending[0].message_id
-                state["pending_approval"] = next(message for message in told.messages if message.id == asked)
-                break
+        running = await running_in(self._server, caller=caller_of(request.scope), thread=kept.id)
+        waiting = await first_waiting(self._server.journal, running)
+        if waiting is not None:
+            _, told = waiting
+            asked = told.pending[0].message_id
+            state["pending_approval"] = next(message for message in told.messages if message.id == asked)
         return json_answer(state)
 
     async def change_agent(self, request: Request) -> ASGIApp:
@@ -122,10 +120,8 @@ class Keeping(Endpoints):
     async def forget_agent(self, request: Request) -> ASGIApp:
         """Delete an agent, after stopping its runs."""
         kept, caller = await self._agent(request), caller_of(request.scope)
-        for record in await self._server.runs(caller=caller, status="running", limit=1000):
-            turn = Turn.of(record)
-            if turn is not None and turn.agent == kept.id:
-                await self._server.cancel(record.id, caller=caller)
+        for record in await running_in(self._server, caller=caller, agent=kept.id):
+            await self._server.cancel(record.id, caller=caller)
         await self._store(request).forget_agent(kept.id)
         return json_answer({"message": f"Agent {kept.id} is deleted"})
 
@@ -166,7 +162,7 @@ class Keeping(Endpoints):
         """Delete a conversation, after stopping its run."""
         store, caller = self._store(request), caller_of(request.scope)
         known = await store.conversation(request.path_params["conversation"])
-        for record in await self._server.runs(caller=caller, thread=known.id, status="running", limit=1000):
+        for record in await running_in(self._server, caller=caller, thread=known.id):
             await self._server.cancel(record.id, caller=caller)
         await store.forget_conversation(known.id)
         return json_answer({"message": f"Conversation {known.id} is deleted"})

@@ -156,8 +156,3 @@ def read_page(request: Request, limit: int = 50) -> Page:
     ascending = query.order == "asc" if query.order is not None else bool(query.ascending)
     wanted = limit if query.limit is None else query.limit
     return Page(after=query.after, before=query.before, limit=max(1, min(wanted, MOST)), ascending=ascending)
-
-
-def many(request: Request, name: str) -> frozenset[str] | None:
-    """Return the values of a parameter that may occur several times; ``None`` if it is missing."""
-    return frozenset(request.query_params.getlist(name)) or None

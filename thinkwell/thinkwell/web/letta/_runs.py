@@ -29,6 +29,10 @@ _STATUSES: Final[dict[RunStatus, str]] = {
 """The status of a run, in Letta's terms."""
 
 
+_ACTIVE: Final = frozenset({"created", "running"})
+"""The statuses of running ones."""
+
+
 class RunState(Struct, frozen=True, kw_only=True):
     """A run as clients read it (Letta API, ``Run``)."""
 
@@ -44,55 +48,53 @@ class RunState(Struct, frozen=True, kw_only=True):
 
 
 class RunsQuery(Struct, frozen=True, kw_only=True):
-    """The filters of a request for runs, except for those that may occur several times."""
+    """The filters of a request for runs. ``None``: any."""
 
     agent_id: str | None = None
+    agent_ids: frozenset[str] = frozenset()
     conversation_id: str | None = None
-    background: bool | None = None
-    stop_reason: str | None = None
-    active: bool = False
-    """Whether only running ones are requested."""
-
-
-class Wanted(Struct, frozen=True, kw_only=True):
-    """The requested runs. ``None``: any."""
-
-    agents: frozenset[str] | None = None
-    conversation: str | None = None
     background: bool | None = None
     statuses: frozenset[str] | None = None
     stop_reason: str | None = None
+    active: bool = False
+    """Whether only running ones are requested, whatever `statuses` says."""
 
     def may_be(self, record: RunRecord, turn: Turn) -> bool:
         """Return whether a run may be requested, as far as that is known without its log."""
+        agents = self.agent_ids | ({self.agent_id} if self.agent_id else set())
         running = record.status == "running"
         states = {_STATUSES[record.status], "completed" if running else ""}  # if it waits for approval
         return (
-            (self.agents is None or turn.agent in self.agents)
-            and (self.conversation is None or (turn.conversation or "default") == self.conversation)
+            (not agents or turn.agent in agents)
+            and (self.conversation_id is None or (turn.conversation or "default") == self.conversation_id)
             and (self.background is None or turn.options.background == self.background)
-            and (self.statuses is None or not self.statuses.isdisjoint(states))
+            and (self.wanted is None or not self.wanted.isdisjoint(states))
             and (self.stop_reason is None or (self.stop_reason == "requires_approval") == running)
         )
 
     @property
+    def wanted(self) -> frozenset[str] | None:
+        """The requested statuses."""
+        return _ACTIVE if self.active else self.statuses
+
+    @property
     def is_running(self) -> bool:
         """Whether only running ones are requested."""
-        return self.statuses is not None and self.statuses <= {"created", "running"}
+        return self.wanted is not None and self.wanted <= _ACTIVE
 
     @property
     def needs_state(self) -> bool:
         """Whether the status of a run matters."""
-        return self.statuses is not None or self.stop_reason is not None
+        return self.wanted is not None or self.stop_reason is not None
 
     def is_so(self, state: RunState) -> bool:
         """Return whether a run has a requested status."""
-        return (self.statuses is None or state.status in self.statuses) and (
+        return (self.wanted is None or state.status in self.wanted) and (
             self.stop_reason is None or state.stop_reason == self.stop_reason
         )
 
 
-async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: str) -> list[RunState]:
+async def list_runs(server: RunServer, query: RunsQuery, page: Page, *, caller: str) -> list[RunState]:
     """Return runs that clients of Letta have started. A run that has waited for approval is listed once."""
     beside: str | None = None
     if page.cursor is not None:
@@ -105,7 +107,7 @@ async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: st
     runs = Runs(
         server,
         caller=caller,
-        status="running" if wanted.is_running and until is None else None,  # that one may have ended
+        status="running" if query.is_running and until is None else None,  # that one may have ended
         before=None if page.forwards else beside,
         until=until,
     )
@@ -113,10 +115,10 @@ async def list_runs(server: RunServer, wanted: Wanted, page: Page, *, caller: st
     found: deque[tuple[RunRecord, Turn, RunState | None]] = deque(maxlen=page.limit)
     async for record in runs:
         turn = Turn.of(record)
-        if turn is None or not wanted.may_be(record, turn):
+        if turn is None or not query.may_be(record, turn):
             continue
-        state = await state_of(server, record, turn) if wanted.needs_state else None
-        if state is None or wanted.is_so(state):
+        state = await state_of(server, record, turn) if query.needs_state else None
+        if state is None or query.is_so(state):
             found.append((record, turn, state))
             if len(found) == page.limit and not page.forwards:
                 break

@@ -88,6 +88,23 @@ class Segment(Struct, frozen=True, kw_only=True):
         return None if found is None else cls(run=found[1], after=int(found[2] or 0))
 
 
+class LastAnswer(Struct, frozen=True, kw_only=True):
+    """The last decision in a conversation."""
+
+    token: str
+    """The identity of the request."""
+    run: str
+    """Id of the part of a run that it has begun."""
+    options: Options
+
+    @property
+    def segment(self) -> Segment:
+        """The part of a run that it has begun."""
+        segment = Segment.of(self.run)
+        assert segment is not None
+        return segment
+
+
 class SegmentReader:
     """Makes the frames of a part of a run from the run's entries.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 import anyio
 import msgspec
@@ -19,21 +19,20 @@ from thinkwell.web._requests import ImagePart, StartRun, TextPart, check_request
 from thinkwell.web.front_ends._tools import front_end_tools
 from thinkwell.web.letta._deciding import answer_of, matched
 from thinkwell.web.letta._failures import BadRequest, Busy
-from thinkwell.web.letta._history import read_run, running_in
+from thinkwell.web.letta._history import first_waiting, running_in
 from thinkwell.web.letta._incoming import read_incoming
-from thinkwell.web.letta._mapping import Asked
-from thinkwell.web.letta._segments import Options, Segment
+from thinkwell.web.letta._segments import LastAnswer, Segment
 from thinkwell.web.letta._turns import BY, Turn, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import Sequence
 
     from thinkwell.journal import RunRecord
-    from thinkwell.questions import Answer
     from thinkwell.tools import Tool
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import ClientSkill, SendMessages
     from thinkwell.web.letta._incoming import Incoming
+    from thinkwell.web.letta._segments import Options
     from thinkwell.web.letta._store import KeptAgent, Store
 
 LATEST: Final = 100
@@ -49,10 +48,16 @@ TITLE: Final = 120
 class Place(Struct, frozen=True, kw_only=True):
     """The recipient of a message."""
 
-    caller: str
+    store: Store
+    """That of the caller."""
     agent: KeptAgent
     conversation: str | None = None
     """Id of the conversation; ``None``: the agent's default one."""
+
+    @property
+    def caller(self) -> str:
+        """The caller."""
+        return self.store.caller
 
     @property
     def thread(self) -> str:
@@ -60,30 +65,16 @@ class Place(Struct, frozen=True, kw_only=True):
         return self.conversation or self.agent.id
 
 
-class _LastAnswer(Struct, frozen=True, kw_only=True):
-    """The last decision in a conversation."""
-
-    token: str
-    """The identity of the request."""
-    run: str
-    """Id of the part of a run that it has begun."""
-    options: Options
-
-
 class _Wanted(Struct, frozen=True, kw_only=True):
     """A run to start."""
 
     prompt: tuple[TextPart | ImagePart, ...]
-    title: str | None
-    tools: list[Tool]
-    skills: tuple[ClientSkill, ...]
+    """Its paragraphs."""
+    request: StartRun
+    """All of it but the client's skills, and the turn as its `meta`."""
     turn: Turn
-
-
-class _Lock:
-    def __init__(self) -> None:
-        self.lock = anyio.Lock()
-        self.users = 0
+    tools: list[Tool]
+    skills: Sequence[ClientSkill]
 
 
 class Sender:
@@ -95,11 +86,10 @@ class Sender:
 
     def __init__(self, server: RunServer) -> None:
         self._server = server
-        self._locks: dict[tuple[str, str], _Lock] = {}
+        self._locks = WeakValueDictionary[tuple[str, str], anyio.Lock]()
+        """The locks of the conversations that have a request."""
 
-    async def send(
-        self, place: Place, body: SendMessages, options: Options, store: Store
-    ) -> tuple[Segment, Options]:
+    async def send(self, place: Place, body: SendMessages, options: Options) -> tuple[Segment, Options]:
         """Handle a request. A repeated request has no further effect.
 
         Returns:
@@ -112,37 +102,17 @@ class Sender:
             Refusal: See `RunServer.start`.
         """
         incoming = read_incoming(body)
-        async with self._alone(place):
+        lock = self._locks.setdefault((place.caller, place.thread), anyio.Lock())
+        async with lock:
             if not incoming.decisions:
                 return await self._start(place, self._wanted(place, incoming, body, options))
             behind = self._wanted(place, incoming, body, options) if incoming.said else None
-            segment, told = await self._decide(place, incoming, options, store)
-            if (
-                behind is not None
-            ):  # it gets its turn when that run has ended, and the answer follows that one
+            segment, told = await self._decide(place, incoming, options)
+            if behind is not None:
+                # It gets its turn when that run has ended, and the answer follows that one.
                 behind = replace(behind, turn=replace(behind.turn, follows=segment.run))
                 await self._start(place, behind, alone=False)
             return segment, told
-
-    async def last_segment(self, place: Place, store: Store) -> tuple[Segment, Options] | None:
-        """Return the part of a run that the last decision in a conversation has begun."""
-        last = await _last_answer(place, store)
-        segment = None if last is None else Segment.of(last.run)
-        return None if last is None or segment is None else (segment, last.options)
-
-    @asynccontextmanager
-    async def _alone(self, place: Place) -> AsyncGenerator[None]:
-        """Exclude other requests of the same conversation during a block."""
-        key = place.caller, place.thread
-        held = self._locks.setdefault(key, _Lock())
-        held.users += 1
-        try:
-            async with held.lock:
-                yield
-        finally:
-            held.users -= 1
-            if not held.users:
-                del self._locks[key]
 
     # Tasks
 
@@ -152,9 +122,14 @@ class Sender:
         skills = body.client_skills or ()
         wanted = _Wanted(
             prompt=incoming.prompt,
-            title=_title(incoming),
-            tools=front_end_tools(offered),
-            skills=tuple(skills),
+            request=StartRun(
+                prompt=incoming.prompt,
+                agent=place.agent.agent,
+                folder=place.agent.folder,
+                permissions=place.agent.permissions,
+                thread=place.thread,
+                title=_title(incoming),
+            ),
             turn=Turn(
                 token=secrets.token_hex(8),
                 agent=place.agent.id,
@@ -164,20 +139,11 @@ class Sender:
                 options=options,
                 skills=_digest(skills) if skills else None,
             ),
+            tools=front_end_tools(offered),
+            skills=skills,
         )
-        check_request(self._request(place, wanted), self._server.agents)  # before any decision
+        check_request(wanted.request, self._server.agents)  # before any decision
         return wanted
-
-    def _request(self, place: Place, wanted: _Wanted) -> StartRun:
-        return StartRun(
-            prompt=wanted.prompt,
-            agent=place.agent.agent,
-            folder=place.agent.folder,
-            permissions=place.agent.permissions,
-            thread=place.thread,
-            title=wanted.title,
-            meta=wanted.turn.meta,
-        )
 
     async def _start(self, place: Place, wanted: _Wanted, *, alone: bool = True) -> tuple[Segment, Options]:
         """Start a run, unless the same request has started one.
@@ -191,58 +157,46 @@ class Sender:
             Busy: Another one is.
             Refusal: See `RunServer.start`.
         """
-        last: RunRecord | None = None
+        last_id, turn = "", wanted.turn
         for _ in range(TRIES):
             known = await self._server.runs(caller=place.caller, thread=place.thread, limit=LATEST)
-            again = wanted.turn.again(known)
+            again = turn.again(known)
             if again is not None:
                 return Segment(run=again[0].id), again[1].options
             if alone:
                 await self._check_free(place)
-            last = known[0] if known else None
-            begun = await self._begin(place, wanted, last)
-            if begun is not None:
-                return begun
-        raise Busy(
-            "Other messages were always first in this conversation; send it again later",
-            "" if last is None else last.id,
-        )
-
-    async def _begin(
-        self, place: Place, wanted: _Wanted, last: RunRecord | None
-    ) -> tuple[Segment, Options] | None:
-        """Start a run after the last one of a conversation; ``None``: another one was first."""
-        before = None if last is None else Turn.of(last)
-        if wanted.skills and wanted.turn.skills != (before and before.skills):
-            told = TextPart(text=_skills_told(wanted.skills))
-            wanted = replace(wanted, prompt=(*_ended(wanted.prompt), told))
-        # Of several after the same run the journal starts one, on any server.
-        key = f"letta:{place.thread}:{'' if last is None else last.id}"
-        record = await self._server.start(
-            self._request(place, wanted), caller=place.caller, key=key, tools=wanted.tools
-        )
-        turn = Turn.of(record)
-        if turn is None or turn.token != wanted.turn.token:
-            return None
-        return Segment(run=record.id), turn.options
+            before = None
+            if known:
+                last_id, before = known[0].id, Turn.of(known[0])
+            parts = [*wanted.prompt]
+            if wanted.skills and turn.skills != (before and before.skills):
+                parts.append(TextPart(text=_skills_told(wanted.skills)))
+            request = replace(wanted.request, prompt=_paragraphs(parts), meta=turn.meta)
+            # Of several after the same run the journal starts one, on any server.
+            key = f"letta:{place.thread}:{last_id}"
+            record = await self._server.start(request, caller=place.caller, key=key, tools=wanted.tools)
+            begun = Turn.of(record)
+            if begun is not None and begun.token == turn.token:
+                return Segment(run=record.id), turn.options
+        raise Busy("Other messages were always first in this conversation; send it again later", last_id)
 
     async def _check_free(self, place: Place) -> None:
         running = await self._running(place)
-        if not running:
-            return
-        for record in running:
-            if (await read_run(self._server.journal, record)).pending:
-                raise Busy(
-                    "The agent is waiting for approval on a tool call; approve or deny it before you send "
-                    f"more: run_id={record.id}",
-                    record.id,
-                )
-        run_id = running[0].id
-        raise Busy(
-            "Another message is currently being processed for this conversation; wait for its run, or cancel "
-            f"it: run_id={run_id}",
-            run_id,
-        )
+        waiting = await first_waiting(self._server.journal, running)
+        if waiting is not None:
+            run_id = waiting[0].id
+            raise Busy(
+                "The agent is waiting for approval on a tool call; approve or deny it before you send "
+                f"more: run_id={run_id}",
+                run_id,
+            )
+        if running:
+            run_id = running[0].id
+            raise Busy(
+                "Another message is currently being processed for this conversation; wait for its run, or "
+                f"cancel it: run_id={run_id}",
+                run_id,
+            )
 
     async def _running(self, place: Place) -> list[RunRecord]:
         """Return the running and waiting runs of a conversation, in order."""
@@ -250,50 +204,34 @@ class Sender:
 
     # Decisions
 
-    async def _decide(
-        self, place: Place, incoming: Incoming, options: Options, store: Store
-    ) -> tuple[Segment, Options]:
+    async def _decide(self, place: Place, incoming: Incoming, options: Options) -> tuple[Segment, Options]:
+        store = place.store
         token = _token(incoming) if incoming.otids else ""
-        last = await _last_answer(place, store)
+        last = await store.last_answer(place.thread)
         if token and last is not None and last.token == token:
-            segment = Segment.of(last.run)
-            assert segment is not None
-            return segment, last.options
-        run_id, pending = "", list[Asked]()
-        for record in await self._running(place):
-            run_id, pending = record.id, (await read_run(self._server.journal, record)).pending
-            if pending:
-                break
-        if not pending:
+            return last.segment, last.options
+        waiting = await first_waiting(self._server.journal, await self._running(place))
+        if waiting is None:
             raise BadRequest(
                 "No tool call is currently awaiting approval; it was decided already, or the run has ended. "
                 "GET the messages of the agent to see how things stand"
             )
-        decided = matched(pending, incoming.decisions)
-        answers: list[tuple[str, Answer]] = [
-            (asked.question.id, answer_of(asked, decision)) for asked, decision in decided
-        ]
+        run_id, decided = waiting[0].id, matched(waiting[1].pending, incoming.decisions)
+        answers = [(asked.question.id, answer_of(asked, decision)) for asked, decision in decided]
         segment = Segment(run=run_id, after=decided[-1][0].question.seq)
         # Before it is answered: the request may be repeated meanwhile, in another process too.
-        kept = _LastAnswer(token=token, run=segment.id, options=options)
-        await store.keep_answer(place.thread, msgspec.json.encode(kept))
-        for question_id, answer in answers:
-            try:
+        await store.keep_answer(place.thread, LastAnswer(token=token, run=segment.id, options=options))
+        try:
+            for question_id, answer in answers:
                 await self._server.answer(run_id, question_id, answer, caller=place.caller, by=BY)
-            except QuestionClosed:
-                await store.keep_answer(place.thread, None)
-                raise BadRequest(
-                    "No tool call is currently awaiting approval; it was just decided elsewhere"
-                ) from None
-            except AnswerRefused:
-                await store.keep_answer(place.thread, None)
+        except (AnswerRefused, QuestionClosed) as exc:
+            await store.forget_answer(place.thread)
+            if isinstance(exc, AnswerRefused):
                 raise
+            raise BadRequest(
+                "No tool call is currently awaiting approval; it was just decided elsewhere"
+            ) from None
         return segment, options
-
-
-async def _last_answer(place: Place, store: Store) -> _LastAnswer | None:
-    data = await store.last_answer(place.thread)
-    return None if data is None else msgspec.json.decode(data, type=_LastAnswer)
 
 
 def _token(incoming: Incoming) -> str:
@@ -317,7 +255,8 @@ def _skills_told(skills: Sequence[ClientSkill]) -> str:
     return "\n".join(("<client_skills>", *rows, "</client_skills>"))
 
 
-def _ended(prompt: tuple[TextPart | ImagePart, ...]) -> tuple[TextPart | ImagePart, ...]:
-    """Return a prompt after which another paragraph can follow."""
-    *most, last = prompt
-    return (*most, TextPart(text=f"{last.text}\n\n") if isinstance(last, TextPart) else last)
+def _paragraphs(parts: Sequence[TextPart | ImagePart]) -> tuple[TextPart | ImagePart, ...]:
+    """Return parts for an agent: each text is a paragraph."""
+    *most, last = parts
+    ended = (TextPart(text=f"{part.text}\n\n") if isinstance(part, TextPart) else part for part in most)
+    return (*ended, last)

@@ -21,6 +21,7 @@ from thinkwell.web._refusals import RequestInvalid
 from thinkwell.web.letta._bodies import read_chosen
 from thinkwell.web.letta._failures import BadRequest, NotKnown
 from thinkwell.web.letta._mapping import date_of
+from thinkwell.web.letta._segments import LastAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import Chosen, CreateAgent, CreateConversation, UpdateAgent
 
-X = TypeVar("X", "ListedAgent", "Conversation")
+X = TypeVar("X", bound=Struct)
 
 MOST_AGENTS: Final = 1000
 """Most agents of a caller, and most conversations."""
@@ -142,6 +143,15 @@ def agent_state(kept: KeptAgent) -> dict[str, object]:
     }
 
 
+_KINDS: Final[dict[type[Struct], str]] = {
+    ListedAgent: "letta_agent_listed",
+    KeptAgent: "letta_agent",
+    Conversation: "letta_conversation",
+    LastAnswer: "letta_answer",
+}
+"""The names of what is stored."""
+
+
 class Store:
     """The agents and conversations of one caller.
 
@@ -151,20 +161,18 @@ class Store:
     """
 
     def __init__(self, server: RunServer, caller: str) -> None:
+        self.caller = caller
         self._server = server
         self._journal = server.journal
         # Each caller has its own names, so that callers cannot find each other's agents.
         owner = hashlib.sha256(caller.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        self._listed = f"letta_agent_listed:{owner}"
-        self._agents = f"letta_agent:{owner}"
-        self._conversations = f"letta_conversation:{owner}"
-        self._answers = f"letta_answer:{owner}"
+        self._names = {kind: f"{name}:{owner}" for kind, name in _KINDS.items()}
 
     # Agents
 
     async def agents(self) -> list[ListedAgent]:
         """Return the list of agents, oldest first."""
-        return await self._all(self._listed, ListedAgent)
+        return sorted(await self._all(ListedAgent), key=lambda listed: listed.created)
 
     async def agent(self, agent_id: str) -> KeptAgent:
         """Return an agent.
@@ -179,8 +187,7 @@ class Store:
 
     async def pick_agent(self, agent_id: str) -> KeptAgent | None:
         """Return an agent; ``None``: there is no such agent."""
-        data = await self._journal.pick(self._agents, agent_id)
-        return None if data is None else msgspec.json.decode(data, type=KeptAgent)
+        return await self._pick(KeptAgent, agent_id)
 
     async def make_agent(self, body: CreateAgent) -> KeptAgent:
         """Create an agent.
@@ -189,7 +196,7 @@ class Store:
             RequestInvalid: The operator does not offer this, or it is invalid.
             BadRequest: There are too many.
         """
-        await self._check_room(self._listed)
+        await self._check_room(ListedAgent)
         if body.agent_type not in (None, *_AGENT_TYPES):
             raise RequestInvalid(f"agent_type: there is no {body.agent_type!r:.100}")
         check_depth(metadata=body.metadata, memory_blocks=body.memory_blocks)
@@ -232,15 +239,14 @@ class Store:
         """Delete an agent, and its conversations. Its runs stay until they are too old."""
         for conversation in await self.conversations(agent_id):
             await self.forget_conversation(conversation.id)
-        await self._journal.put(self._answers, agent_id, None)
         # The list first: an agent that is listed and missing could not be deleted after an interruption.
-        await self._journal.put(self._listed, agent_id, None)
-        await self._journal.put(self._agents, agent_id, None)
+        for kind in (LastAnswer, ListedAgent, KeptAgent):
+            await self._forget(kind, agent_id)
 
     async def _keep_agent(self, kept: KeptAgent) -> None:
-        await self._put(self._agents, kept)
+        await self._put(kept.id, kept)
         listed = ListedAgent(id=kept.id, name=kept.name, created=kept.created, tags=kept.tags)
-        await self._put(self._listed, listed)
+        await self._put(kept.id, listed)
 
     def _agent(self, chosen: Chosen, body: CreateAgent) -> str:
         """Return the chosen agent: by metadata, else by the model or the name, else the first."""
@@ -255,8 +261,8 @@ class Store:
 
     async def conversations(self, agent_id: str | None = None) -> list[Conversation]:
         """Return conversations, oldest first: those with an agent, or all."""
-        known = await self._all(self._conversations, Conversation)
-        return [one for one in known if agent_id in (None, one.agent_id)]
+        known = [one for one in await self._all(Conversation) if agent_id in (None, one.agent_id)]
+        return sorted(known, key=lambda one: one.created)
 
     async def conversation(self, conversation_id: str) -> Conversation:
         """Return a conversation.
@@ -264,10 +270,10 @@ class Store:
         Raises:
             NotKnown: There is no such conversation.
         """
-        data = await self._journal.pick(self._conversations, conversation_id)
-        if data is None:
+        known = await self._pick(Conversation, conversation_id)
+        if known is None:
             raise NotKnown("Conversation not found; POST /v1/conversations/?agent_id=… makes one")
-        return msgspec.json.decode(data, type=Conversation)
+        return known
 
     async def make_conversation(self, agent_id: str, body: CreateConversation) -> Conversation:
         """Create a conversation.
@@ -277,7 +283,7 @@ class Store:
             BadRequest: There are too many.
         """
         await self.agent(agent_id)
-        await self._check_room(self._conversations)
+        await self._check_room(Conversation)
         made = Conversation(
             id=f"conv-{uuid4()}",
             agent_id=agent_id,
@@ -285,42 +291,53 @@ class Store:
             summary=body.summary,
             description=body.description,
         )
-        await self._put(self._conversations, made)
+        await self._put(made.id, made)
         return made
 
     async def change_conversation(self, known: Conversation, body: CreateConversation) -> Conversation:
         """Change the data of a conversation."""
         said = {name: value for name, value in asdict(body).items() if value is not None}
         changed = replace(known, **said)
-        await self._put(self._conversations, changed)
+        await self._put(changed.id, changed)
         return changed
 
     async def forget_conversation(self, conversation_id: str) -> None:
         """Delete a conversation. Its runs stay until they are too old."""
-        await self._journal.put(self._answers, conversation_id, None)
-        await self._journal.put(self._conversations, conversation_id, None)
+        for kind in (LastAnswer, Conversation):
+            await self._forget(kind, conversation_id)
 
     # The last decision of each conversation, to recognise a repeated one
 
-    async def keep_answer(self, thread: str, data: bytes | None) -> None:
-        """Store the last decision in a conversation, or delete it."""
-        await self._journal.put(self._answers, thread, data)
+    async def keep_answer(self, thread: str, answer: LastAnswer) -> None:
+        """Store the last decision in a conversation."""
+        await self._put(thread, answer)
 
-    async def last_answer(self, thread: str) -> bytes | None:
+    async def forget_answer(self, thread: str) -> None:
+        """Delete the last decision in a conversation."""
+        await self._forget(LastAnswer, thread)
+
+    async def last_answer(self, thread: str) -> LastAnswer | None:
         """Return the last decision in a conversation."""
-        return await self._journal.pick(self._answers, thread)
+        return await self._pick(LastAnswer, thread)
 
     # Pieces
 
-    async def _all(self, kind: str, type_: type[X]) -> list[X]:
-        found = [msgspec.json.decode(data, type=type_) for _, data in await self._journal.pick_all(kind)]
-        return sorted(found, key=lambda one: one.created)
+    async def _all(self, kind: type[X]) -> list[X]:
+        pieces = await self._journal.pick_all(self._names[kind])
+        return [msgspec.json.decode(data, type=kind) for _, data in pieces]
 
-    async def _put(self, kind: str, piece: KeptAgent | ListedAgent | Conversation) -> None:
-        await self._journal.put(kind, piece.id, msgspec.json.encode(piece))
+    async def _pick(self, kind: type[X], id_: str) -> X | None:
+        data = await self._journal.pick(self._names[kind], id_)
+        return None if data is None else msgspec.json.decode(data, type=kind)
 
-    async def _check_room(self, kind: str) -> None:
-        if len(await self._journal.pick_all(kind)) >= MOST_AGENTS:
+    async def _put(self, id_: str, piece: Struct) -> None:
+        await self._journal.put(self._names[type(piece)], id_, msgspec.json.encode(piece))
+
+    async def _forget(self, kind: type[Struct], id_: str) -> None:
+        await self._journal.put(self._names[kind], id_, None)
+
+    async def _check_room(self, kind: type[Struct]) -> None:
+        if len(await self._journal.pick_all(self._names[kind])) >= MOST_AGENTS:
             raise BadRequest(f"there are {MOST_AGENTS:,} of them, and no more may be; delete some")
 
 
