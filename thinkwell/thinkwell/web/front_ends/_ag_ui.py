@@ -37,10 +37,8 @@ from thinkwell.web.front_ends._shown_run import (
     CallBegins,
     CallEnds,
     CallGoesOn,
+    Said,
     ShownRun,
-    SpeechBegins,
-    SpeechEnds,
-    SpeechGoesOn,
     new_changes,
 )
 from thinkwell.web.front_ends._tools import call_of_front_end
@@ -57,6 +55,12 @@ if TYPE_CHECKING:
 
 PROTOCOL: Final = "1.0"
 """The version of the protocol."""
+
+_SPEECHES: Final = {
+    "text": ("TEXT_MESSAGE", "assistant"),
+    "reasoning": ("REASONING_MESSAGE", "reasoning"),
+}
+"""The beginnings of the types of events of a text, and its role."""
 
 _REASONS: Final = {"permission": "confirmation", "form": "input_required", "url": "confirmation"}
 """The reason for an interrupt that belongs to no tool call (AG-UI, concepts/interrupts)."""
@@ -124,7 +128,6 @@ class AgUiFormat(FrontEndFormat):
         self._messages = list(messages)
         self._begin = begin
         self._stops = stops
-        self._speech_id = ""
         self._plans: dict[str, Chunk] = {}
         self._state: dict[str, JsonValue] = {
             **(state if is_object(state) else {}),
@@ -180,7 +183,7 @@ class AgUiFormat(FrontEndFormat):
 
     def _tell(self, told: Told) -> None:
         match told:
-            case SpeechBegins() | SpeechGoesOn() | SpeechEnds():
+            case Said():
                 self._say(told)
             case Media():
                 content = msgspec.to_builtins(told.content)
@@ -206,22 +209,20 @@ class AgUiFormat(FrontEndFormat):
             case _:
                 self._other(told)
 
-    def _say(self, told: SpeechBegins | SpeechGoesOn | SpeechEnds) -> None:
-        is_text = told.speech == "text"
-        name = "TEXT_MESSAGE" if is_text else "REASONING_MESSAGE"
-        match told:
-            case SpeechBegins(seq=seq):
-                id_ = self._speech_id = f"{self.record.id}-{seq}"
-                if not is_text:
+    def _say(self, said: Said) -> None:
+        id_ = f"{self.record.id}-{said.seq}"
+        name, role = _SPEECHES[said.speech]
+        match said.stage:
+            case "start":
+                if role == "reasoning":
                     self._send("REASONING_START", messageId=id_)
-                role = "assistant" if is_text else "reasoning"
                 self._send(f"{name}_START", messageId=id_, role=role)
-            case SpeechGoesOn(delta=delta):
-                self._send(f"{name}_CONTENT", messageId=self._speech_id, delta=delta)
-            case SpeechEnds():  # pragma: no branch - the last of the union
-                self._send(f"{name}_END", messageId=self._speech_id)
-                if not is_text:
-                    self._send("REASONING_END", messageId=self._speech_id)
+            case "delta":
+                self._send(f"{name}_CONTENT", messageId=id_, delta=said.text)
+            case "end":  # pragma: no branch - the last of them
+                self._send(f"{name}_END", messageId=id_)
+                if role == "reasoning":
+                    self._send("REASONING_END", messageId=id_)
 
     def _activity(self, message_id: str, kind: str, content: Chunk) -> None:
         self._send("ACTIVITY_SNAPSHOT", messageId=message_id, activityType=kind, content=content)

@@ -30,10 +30,8 @@ from thinkwell.web.front_ends._shown_run import (
     CallBegins,
     CallEnds,
     CallGoesOn,
+    Said,
     ShownRun,
-    SpeechBegins,
-    SpeechEnds,
-    SpeechGoesOn,
     new_changes,
 )
 
@@ -45,9 +43,6 @@ if TYPE_CHECKING:
     from thinkwell.web._records import ShownError
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._shown_run import Call, OpenQuestion, Told
-
-AI_SDK_HEADERS: Final[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
-"""The header by which a client recognises the stream."""
 
 _FINISH: Final = {
     "end_turn": "stop",
@@ -88,6 +83,7 @@ class AiSdkFormat(FrontEndFormat):
         answered: Questions that the client has answered itself.
     """
 
+    headers: ClassVar[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
     closing: ClassVar[bytes] = b"[DONE]"
 
     def __init__(self, record: RunRecord, *, stops: bool = False, answered: Collection[str] = ()) -> None:
@@ -98,7 +94,6 @@ class AiSdkFormat(FrontEndFormat):
         self._known_answers = answered
         self._cuts: list[int] = []
         """The entries at which the stream has ended before."""
-        self._speech_id = ""
         self._stand_ins: set[str] = set()
         """Questions that clients have as separate tool calls."""
         self._requested: set[str] = set()
@@ -126,13 +121,9 @@ class AiSdkFormat(FrontEndFormat):
 
     def _tell(self, told: Told) -> None:
         match told:
-            case SpeechBegins(speech, seq):
-                self._speech_id = f"{speech}-{seq}"
-                self._send(f"{speech}-start", id=self._speech_id)
-            case SpeechGoesOn(speech, delta):
-                self._send(f"{speech}-delta", id=self._speech_id, delta=delta)
-            case SpeechEnds(speech):
-                self._send(f"{speech}-end", id=self._speech_id)
+            case Said(speech, seq, stage, text):
+                more = {"delta": text} if stage == "delta" else {}
+                self._send(f"{speech}-{stage}", id=f"{speech}-{seq}", **more)
             case Media():
                 self._media(told.content, told.seq)
             case CallBegins(call):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from thinkwell.journal import RunRecord
     from thinkwell.web._records import LogEntry, ShownError
@@ -22,6 +22,8 @@ class FrontEndFormat(ABC):
         run: The state that clients have.
     """
 
+    headers: ClassVar[Mapping[str, str]] = {}
+    """Further headers of answers."""
     closing: ClassVar[bytes] = b""
     """The end of a stream, after the last chunk, as the data of an event."""
 

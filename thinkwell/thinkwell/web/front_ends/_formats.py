@@ -12,22 +12,23 @@ from thinkwell.journal import JournalError
 from thinkwell.web._records import ShownError, is_end, read_entry
 from thinkwell.web._sse import sse_frame
 from thinkwell.web.front_ends._ag_ui import AgUiFormat
-from thinkwell.web.front_ends._ai_sdk import AI_SDK_HEADERS, AiSdkFormat
+from thinkwell.web.front_ends._ai_sdk import AiSdkFormat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 
-    from thinkwell.journal import RunRecord
     from thinkwell.web._serving import RunServer
-    from thinkwell.web._watching import Batch, Watcher
+    from thinkwell.web._watching import Watcher
     from thinkwell.web.front_ends._facts import Chunk
     from thinkwell.web.front_ends._format import FrontEndFormat
 
 FormatName: TypeAlias = Literal["ai-sdk", "ag-ui"]
 """A format of front ends."""
 
-FORMAT_HEADERS: Final[Mapping[FormatName, Mapping[str, str]]] = {"ai-sdk": AI_SDK_HEADERS, "ag-ui": {}}
-"""Further headers of answers in a format."""
+FORMATS: Final[Mapping[FormatName, type[AiSdkFormat | AgUiFormat]]] = {
+    "ai-sdk": AiSdkFormat,
+    "ag-ui": AgUiFormat,
+}
 
 SETTLE: Final = 0.2
 """Seconds that a question may be open before its stream ends, so that simultaneous questions come together,
@@ -59,7 +60,7 @@ async def format_events(watcher: Watcher, name: FormatName, *, after: int = 0) -
     Raises:
         JournalError: The run cannot be read.
     """
-    form = AiSdkFormat(watcher.record) if name == "ai-sdk" else AgUiFormat(watcher.record)
+    form = FORMATS[name](watcher.record)
     while (batch := await watcher.next()) is not None:
         piece: list[bytes] = []
         for entry in batch.entries:
@@ -74,7 +75,6 @@ async def format_events(watcher: Watcher, name: FormatName, *, after: int = 0) -
 
 async def segment_events(
     server: RunServer,
-    record: RunRecord,
     form: FrontEndFormat,
     *,
     caller: str,
@@ -85,8 +85,7 @@ async def segment_events(
 
     Args:
         server: The server of the run.
-        record: The run.
-        form: Its format, in its initial state.
+        form: The format of the run, in its initial state.
         caller: The caller.
         cuts: Numbers of the entries at which earlier answers ended, in order. This answer begins after the
             last of them.
@@ -95,64 +94,45 @@ async def segment_events(
     Raises:
         RunNotFound: The run was deleted.
     """
+    run_id, begin, deadline = form.record.id, max(cuts, default=0), math.inf
+    last: list[Chunk] = []
     try:
-        async with server.watch(record.id, caller=caller) as watcher:
-            segment = _Segment(form, cuts, answered)
-            while (batch := await segment.next(server, watcher, caller)) is not None:
-                if piece := segment.take(batch):
-                    yield piece
-            if watcher.ended:
-                yield _last_frames(form, ())
-            else:
-                yield _last_frames(form, form.pause() if segment.is_paused else form.break_off(CUT_OFF))
+        async with server.watch(run_id, caller=caller) as watcher:
+            while True:
+                batch = None
+                with anyio.CancelScope(deadline=deadline) as waiting:
+                    batch = await watcher.next()
+                if waiting.cancelled_caught:
+                    deadline = math.inf
+                    # A slow reader reaches questions that were answered long ago.
+                    if (await server.get(run_id, caller=caller)).last_seq > watcher.seq:
+                        continue
+                    last = form.pause()
+                    break
+                if batch is None:
+                    last = [] if watcher.ended else form.break_off(CUT_OFF)
+                    break
+                chunks: list[Chunk] = []
+                for entry in batch.entries:
+                    made = form.take(read_entry(entry))
+                    if entry.seq > begin:
+                        chunks += made
+                    elif entry.seq in cuts:
+                        form.pause()
+                        form.resume()
+                if all(question.id in answered for question in form.run.open_questions):
+                    deadline = math.inf
+                elif deadline == math.inf:
+                    deadline = anyio.current_time() + SETTLE
+                if chunks:
+                    yield _sse(chunks)
     except JournalError:
-        yield _last_frames(form, form.break_off(UNREADABLE))
+        last = form.break_off(UNREADABLE)
+    yield _sse(last) + b"".join(map(sse_frame, _closing(form)))
 
 
-class _Segment:
-    """The part of a run for one answer."""
-
-    def __init__(self, form: FrontEndFormat, cuts: Sequence[int], answered: Collection[str]) -> None:
-        self.is_paused = False
-        """Whether questions are open."""
-        self._form = form
-        self._cuts = cuts
-        self._answered = answered
-        self._deadline = math.inf
-
-    async def next(self, server: RunServer, watcher: Watcher, caller: str) -> Batch | None:
-        """Wait for entries; ``None``: this answer gets no more."""
-        while True:
-            with anyio.CancelScope(deadline=self._deadline) as waiting:
-                return await watcher.next()
-            assert waiting.cancelled_caught
-            self._deadline = math.inf
-            # A slow reader reaches questions that were answered long ago.
-            if (await server.get(watcher.record.id, caller=caller)).last_seq <= watcher.seq:
-                self.is_paused = True
-                return None
-
-    def take(self, batch: Batch) -> bytes:
-        """Take entries, and return their frames."""
-        chunks: list[Chunk] = []
-        begin = self._cuts[-1] if self._cuts else 0
-        for entry in batch.entries:
-            made = self._form.take(read_entry(entry))
-            if entry.seq > begin:
-                chunks += made
-            elif entry.seq in self._cuts:
-                self._form.pause()
-                self._form.resume()
-        if all(question.id in self._answered for question in self._form.run.open_questions):
-            self._deadline = math.inf
-        elif self._deadline == math.inf:
-            self._deadline = anyio.current_time() + SETTLE
-        return b"".join(sse_frame(_encoder.encode(chunk)) for chunk in chunks)
-
-
-def _last_frames(form: FrontEndFormat, chunks: Iterable[Chunk]) -> bytes:
-    """Write the last chunks of an answer."""
-    return b"".join(map(sse_frame, [*map(_encoder.encode, chunks), *_closing(form)]))
+def _sse(chunks: Iterable[Chunk]) -> bytes:
+    return b"".join(sse_frame(_encoder.encode(chunk)) for chunk in chunks)
 
 
 def _closing(form: FrontEndFormat) -> tuple[bytes, ...]:

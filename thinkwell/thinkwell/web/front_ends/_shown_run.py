@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thinkwell import events as ev
 from thinkwell._display import changes as ch
@@ -102,27 +103,18 @@ class OpenQuestion:
         return shown
 
 
-class SpeechBegins(Struct, frozen=True):
-    """The agent writes a message or a thought.
+class Said(Struct, frozen=True):
+    """The agent begins, continues or ends a message or a thought.
 
     A part that had ended begins again: clients cannot reopen it.
     """
 
     speech: Speech
     seq: int
-
-
-class SpeechGoesOn(Struct, frozen=True):
-    """Continue the text."""
-
-    speech: Speech
-    delta: str
-
-
-class SpeechEnds(Struct, frozen=True):
-    """End the text."""
-
-    speech: Speech
+    """The entry with which it begins."""
+    stage: Literal["start", "delta", "end"]
+    text: str = ""
+    """The next piece, for ``delta``."""
 
 
 class CallBegins(Struct, frozen=True):
@@ -159,17 +151,7 @@ class Answered(Struct, frozen=True):
 
 
 Told: TypeAlias = (
-    SpeechBegins
-    | SpeechGoesOn
-    | SpeechEnds
-    | ch.Media
-    | CallBegins
-    | CallGoesOn
-    | CallEnds
-    | Asked
-    | Answered
-    | ev.ThoughtEvent
-    | RunEnded
+    Said | ch.Media | CallBegins | CallGoesOn | CallEnds | Asked | Answered | ev.ThoughtEvent | RunEnded
 )
 """The changes for a front end; for an event without one, the event itself."""
 
@@ -188,8 +170,10 @@ class ShownRun:
         """The last entry."""
         self._name_call = name_call
         self._reader = ch.ChangeReader()
-        self._speech: tuple[Speech, str | None] | None = None
-        """The current text, and the id of its message if the agent gives one."""
+        self._said: Said | None = None
+        """The beginning of the current text."""
+        self._source: str | None = None
+        """The id of its message, if the agent gives one."""
         self._numbers: dict[str, int] = {}
         """The last call for each id of the agent."""
         self._ids: set[str] = set()
@@ -239,20 +223,22 @@ class ShownRun:
 
     def silence(self) -> Iterator[Told]:
         """End the current text."""
-        if self._speech is not None:
-            (speech, _), self._speech = self._speech, None
-            yield SpeechEnds(speech)
+        if self._said is not None:
+            said, self._said = self._said, None
+            yield replace(said, stage="end")
 
     def _say(self, change: ch.BlockGrown) -> Iterator[Told]:
         speech = _SPEECH.get(change.block.kind)
         if speech is None:
             return
-        if self._speech != (key := (speech, change.block.id)):
+        said = self._said
+        if said is None or (said.speech, self._source) != (speech, change.block.id):
             yield from self.silence()
-            self._speech = key
-            yield SpeechBegins(speech, change.seq)
+            said, self._source = Said(speech, change.seq, "start"), change.block.id
+            self._said = said
+            yield said
         for at in range(0, len(change.text), PIECE):
-            yield SpeechGoesOn(speech, change.text[at : at + PIECE])
+            yield replace(said, stage="delta", text=change.text[at : at + PIECE])
 
     def _call(self, change: ch.CallBegun | ch.CallChanged | ch.CallEnded) -> Iterator[Told]:
         call = self.calls.get(change.number)

@@ -29,7 +29,7 @@ from thinkwell.web._requests import MOST_META, MOST_SCHEMA, StartRun
 from thinkwell.web._sse import EventStream, retry_field
 from thinkwell.web._watching import Batch
 from thinkwell.web._wording import no_such
-from thinkwell.web.front_ends._formats import FORMAT_HEADERS, format_events
+from thinkwell.web.front_ends._formats import FORMATS, format_events
 from thinkwell.web.items import ItemFeeds, item_stream, run_html
 from thinkwell.web.native._types import (
     KEY,
@@ -166,7 +166,7 @@ class _Api:
                     stream = EventStream(_Wanted(watcher, kinds), first=first)
                 else:
                     source = format_events(watcher, format_, after=after)
-                    stream = EventStream(source, first=first, headers=FORMAT_HEADERS[format_])
+                    stream = EventStream(source, first=first, headers=FORMATS[format_].headers)
                 await stream(scope, receive, send)
 
         return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from thinkwell.web.front_ends._ag_ui import POINT
-from thinkwell.web.front_ends._formats import FORMAT_HEADERS
+from thinkwell.web.front_ends._formats import FORMATS
 from thinkwell.web.front_ends._tools import MOST_TOOLS, TOOL_NAME
 from thinkwell.web.native._openapi_parts import REF, Json, operation, parameter, streamed
 
@@ -123,7 +123,7 @@ def _stream(text: str, example: str, format_: FormatName) -> Json:
     made = streamed(text, {"data": "A JSON object, as the format has it."}, example)
     headers = {
         name: {"required": True, "description": "Tells the format.", "schema": {"const": value}}
-        for name, value in FORMAT_HEADERS[format_].items()
+        for name, value in FORMATS[format_].headers.items()
     }
     return {**made, "headers": headers} if headers else made
 
