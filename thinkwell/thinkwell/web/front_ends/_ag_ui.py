@@ -268,14 +268,14 @@ class AgUiFormat(FrontEndFormat):
     # Questions
 
     def _asked(self, question: OpenQuestion) -> None:
-        called = call_of_front_end(question.asked.fields)
+        called = call_of_front_end(question.asked)
         if called is None:
             self._change("questions", [*self._state["questions"], question.shown()])
         elif not self._stops:
             self._call_front_end(question.asked, called)
 
     def _answered(self, question: OpenQuestion, answer: ev.QuestionAnswered) -> None:
-        called = call_of_front_end(question.asked.fields)
+        called = call_of_front_end(question.asked)
         if called is None:
             told = question.shown(answer)
             known: list[Chunk] = self._state["questions"]
@@ -307,7 +307,7 @@ class AgUiFormat(FrontEndFormat):
         pending: list[str] = []
         interrupts: list[Chunk] = []
         for question in self.run.open_questions:
-            called = call_of_front_end(question.asked.fields)
+            called = call_of_front_end(question.asked)
             if called is None:
                 interrupts.append(self._interrupt(question))
             else:

@@ -118,13 +118,14 @@ async def _chat(server: RunServer, request: Request) -> ASGIApp:
     thread = _Thread(server, caller_of(request.scope), agent, chat.id)
     said, answered = chat.answered, set[str]()
     record = None if said is None else await thread.run(said.run_id)
-    for question_id, given in () if said is None or record is None else said.given():
-        # What the user leaves open by sending another message is denied.
-        answer = MOVED_ON if given is None and chat.prompt is not None else given
-        if answer is not None and record is not None:
-            answered.add(question_id)
-            if record.status == "running":
-                await thread.answer(record.id, question_id, answer)
+    if said is not None and record is not None:
+        for question_id, given in said.given():
+            # What the user leaves open by sending another message is denied.
+            answer = MOVED_ON if given is None and chat.prompt is not None else given
+            if answer is not None:
+                answered.add(question_id)
+                if record.status == "running":
+                    await thread.answer(record.id, question_id, answer)
     if chat.prompt is not None:
         wanted, key = chat.start(agent, chat.prompt)
         records = [] if key is None else await thread.runs()
@@ -215,7 +216,7 @@ async def _started(thread: _Thread, wanted: RunInput, answered: Container[str]) 
             _, asked = await _asked(thread.server.journal, record)
             waiting = [question for question in asked.values() if question.id not in answered]
             for question in waiting:
-                if call_of_front_end(question.fields) is None:
+                if call_of_front_end(question) is None:
                     raise _RunRefused(
                         "interrupts_pending",
                         f"the conversation waits for an answer: {question.title[:SHOWN]!r}; "
@@ -256,7 +257,7 @@ async def _take_answers(
         missing = [
             asked[id_].title
             for id_ in (asked.keys() & still_open.keys()) - known
-            if call_of_front_end(asked[id_].fields) is None
+            if call_of_front_end(asked[id_]) is None
         ]
         if missing:
             what = f"resume: there is no answer to {missing[0][:SHOWN]!r}"
@@ -305,7 +306,7 @@ def _answer_of(
     asked: Mapping[str, ev.QuestionAsked], point: Point, said: Resume | ToolMessage
 ) -> tuple[str, Answer]:
     question = asked.get(point.question_id)
-    if question is None or isinstance(said, ToolMessage) != (call_of_front_end(question.fields) is not None):
+    if question is None or isinstance(said, ToolMessage) != (call_of_front_end(question) is not None):
         raise _RunRefused("interrupt_unknown", f"resume: the run has not asked {point.id!r}")
     try:
         return question.id, said.answer(question)

@@ -24,7 +24,7 @@ from thinkwell.web._refusals import RequestInvalid
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from thinkwell.events import JsonValue
+    from thinkwell.events import JsonValue, QuestionAsked
     from thinkwell.tools import ToolContext
 
 RESULT: Final = "front_end_result"
@@ -103,9 +103,10 @@ async def _ask(name: str, /, arguments: Mapping[str, JsonValue], context: ToolCo
     return str(given.get(RESULT, ""))
 
 
-def call_of_front_end(fields: Sequence[FormField]) -> FrontEndCall | None:
-    """Return the call of a question with these fields; ``None``: it is another question."""
-    if [field.name for field in fields] != [RESULT, ERROR]:
+def call_of_front_end(question: QuestionAsked) -> FrontEndCall | None:
+    """Return the call of a front end's tool in a question; ``None``: it is another question."""
+    fields = question.fields
+    if question.asks != "form" or [field.name for field in fields] != [RESULT, ERROR]:
         return None
     return FrontEndCall(name=fields[0].title, arguments=fields[0].description)
 

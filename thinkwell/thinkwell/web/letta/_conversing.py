@@ -188,33 +188,26 @@ class Conversing(Endpoints):
         """Cancel runs of an agent in all conversations: some by their ids, or all."""
         body = await self._body(request, CancelMessages)
         place = await self._at_agent(request)
-        what = f"agent {place.agent.id}"
-        return await self._cancel(place.caller, body.run_ids, what, agent=place.agent.id)
+        running = await running_in(self._server, caller=place.caller, agent=place.agent.id)
+        return await self._cancel(place.caller, running, body, f"agent {place.agent.id}")
 
     async def cancel_conversation(self, request: Request) -> ASGIApp:
         """Cancel the runs of a conversation."""
         body = await self._body(request, CancelMessages)
         place = await self._at_conversation(request, request.query_params.get("agent_id"))
+        running = await running_in(self._server, caller=place.caller, thread=place.thread)
         what = f"conversation {request.path_params['conversation']}"
-        return await self._cancel(place.caller, body.run_ids, what, thread=place.thread)
+        return await self._cancel(place.caller, running, body, what)
 
     async def _cancel(
-        self,
-        caller: str,
-        run_ids: list[str] | None,
-        what: str,
-        *,
-        agent: str | None = None,
-        thread: str | None = None,
+        self, caller: str, running: list[RunRecord], body: CancelMessages, what: str
     ) -> ASGIApp:
-        running = await running_in(self._server, caller=caller, thread=thread, agent=agent)
         going = {record.id for record in running}
-        named = run_ids or [record.id for record in running]
+        named = body.run_ids or [record.id for record in running]
         if not named:
             raise NothingToCancel(what)
-        known = {
-            name: segment.run for name in named if (segment := Segment.of(name)) and segment.run in going
-        }
+        parts = ((name, Segment.of(name)) for name in named)
+        known = {name: part.run for name, part in parts if part is not None and part.run in going}
         for run_id in known.values():
             await self._server.cancel(run_id, caller=caller)
         with anyio.move_on_after(CANCEL_TIME):

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from thinkwell.journal import Journal, RunRecord
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._lists import Page
-    from thinkwell.web.letta._mapping import Asked
     from thinkwell.web.letta._messages import Message, UsageStatistics
+    from thinkwell.web.letta._questions import Asked
 
 _MESSAGE: Final = re.compile(rf"message-({DIGITS})-.{{1,40}}")
 

@@ -18,7 +18,7 @@ from thinkwell._display import changes as ch
 from thinkwell.view import TokenCounts, ToolView
 from thinkwell.web._records import RunEnded
 from thinkwell.web.front_ends._facts import as_json
-from thinkwell.web.letta._carrying import carried, client_call
+from thinkwell.web.front_ends._tools import call_of_front_end
 from thinkwell.web.letta._messages import (
     ApprovalRequest,
     AssistantMessage,
@@ -29,6 +29,7 @@ from thinkwell.web.letta._messages import (
     ToolReturnMessage,
     UsageStatistics,
 )
+from thinkwell.web.letta._questions import Asked, carried
 from thinkwell.web.letta._texts import block_text, plan_arguments, return_text
 
 if TYPE_CHECKING:
@@ -52,14 +53,6 @@ _COUNTS: Final = {
 
 
 _SAID: Final = (ev.Message, ev.Thought, ev.ToolStart, ev.ToolUpdate, ev.ToolDone, ev.PlanUpdate)
-
-
-class Asked(Struct, frozen=True, kw_only=True):
-    """A question for the client, in the client's form."""
-
-    question: ev.QuestionAsked
-    message_id: str
-    tool_call_id: str
 
 
 class Head(TypedDict):
@@ -183,7 +176,9 @@ class Mapper:
                 return self._plan(change)
             case ev.QuestionAsked() if waits(change):
                 return self._ask(change)
-            case ev.QuestionAnswered(id=id_) if id_ in self.asked and client_call(self.asked[id_].question):
+            case ev.QuestionAnswered(id=id_) if id_ in self.asked and call_of_front_end(
+                self.asked[id_].question
+            ):
                 self._in_step = False  # the model continues with its result
             case ev.UsageUpdate():
                 self._context = change.used
@@ -319,7 +314,7 @@ class Mapper:
         """Return the call of a question, in the agent's form."""
         if event.asks == "permission":
             return self._calls.get(event.tool_id or "")
-        called = client_call(event)
+        called = call_of_front_end(event)
         if called is None:
             return None
         others = {asked.tool_call_id for asked in self.asked.values()}

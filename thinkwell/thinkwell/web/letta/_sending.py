@@ -17,10 +17,10 @@ from thinkwell.web._http import check_depth
 from thinkwell.web._refusals import AnswerRefused, QuestionClosed
 from thinkwell.web._requests import ImagePart, StartRun, TextPart, check_request
 from thinkwell.web.front_ends._tools import front_end_tools
-from thinkwell.web.letta._deciding import answer_of, matched
 from thinkwell.web.letta._failures import BadRequest, Busy
 from thinkwell.web.letta._history import first_waiting, running_in
 from thinkwell.web.letta._incoming import read_incoming
+from thinkwell.web.letta._questions import answer_of, matched
 from thinkwell.web.letta._segments import LastAnswer, Segment
 from thinkwell.web.letta._turns import BY, Turn, shortened
 
@@ -225,7 +225,7 @@ class Sender:
             for question_id, answer in answers:
                 await self._server.answer(run_id, question_id, answer, caller=place.caller, by=BY)
         except (AnswerRefused, QuestionClosed) as exc:
-            await store.forget_answer(place.thread)
+            await store.keep_answer(place.thread, None)
             if isinstance(exc, AnswerRefused):
                 raise
             raise BadRequest(

@@ -241,12 +241,12 @@ class Store:
             await self.forget_conversation(conversation.id)
         # The list first: an agent that is listed and missing could not be deleted after an interruption.
         for kind in (LastAnswer, ListedAgent, KeptAgent):
-            await self._forget(kind, agent_id)
+            await self._put(kind, agent_id, None)
 
     async def _keep_agent(self, kept: KeptAgent) -> None:
-        await self._put(kept.id, kept)
+        await self._put(KeptAgent, kept.id, kept)
         listed = ListedAgent(id=kept.id, name=kept.name, created=kept.created, tags=kept.tags)
-        await self._put(kept.id, listed)
+        await self._put(ListedAgent, kept.id, listed)
 
     def _agent(self, chosen: Chosen, body: CreateAgent) -> str:
         """Return the chosen agent: by metadata, else by the model or the name, else the first."""
@@ -291,30 +291,26 @@ class Store:
             summary=body.summary,
             description=body.description,
         )
-        await self._put(made.id, made)
+        await self._put(Conversation, made.id, made)
         return made
 
     async def change_conversation(self, known: Conversation, body: CreateConversation) -> Conversation:
         """Change the data of a conversation."""
         said = {name: value for name, value in asdict(body).items() if value is not None}
         changed = replace(known, **said)
-        await self._put(changed.id, changed)
+        await self._put(Conversation, changed.id, changed)
         return changed
 
     async def forget_conversation(self, conversation_id: str) -> None:
         """Delete a conversation. Its runs stay until they are too old."""
         for kind in (LastAnswer, Conversation):
-            await self._forget(kind, conversation_id)
+            await self._put(kind, conversation_id, None)
 
     # The last decision of each conversation, to recognise a repeated one
 
-    async def keep_answer(self, thread: str, answer: LastAnswer) -> None:
-        """Store the last decision in a conversation."""
-        await self._put(thread, answer)
-
-    async def forget_answer(self, thread: str) -> None:
-        """Delete the last decision in a conversation."""
-        await self._forget(LastAnswer, thread)
+    async def keep_answer(self, thread: str, answer: LastAnswer | None) -> None:
+        """Store the last decision in a conversation, or delete it."""
+        await self._put(LastAnswer, thread, answer)
 
     async def last_answer(self, thread: str) -> LastAnswer | None:
         """Return the last decision in a conversation."""
@@ -330,11 +326,9 @@ class Store:
         data = await self._journal.pick(self._names[kind], id_)
         return None if data is None else msgspec.json.decode(data, type=kind)
 
-    async def _put(self, id_: str, piece: Struct) -> None:
-        await self._journal.put(self._names[type(piece)], id_, msgspec.json.encode(piece))
-
-    async def _forget(self, kind: type[Struct], id_: str) -> None:
-        await self._journal.put(self._names[kind], id_, None)
+    async def _put(self, kind: type[Struct], id_: str, piece: Struct | None) -> None:
+        data = None if piece is None else msgspec.json.encode(piece)
+        await self._journal.put(self._names[kind], id_, data)
 
     async def _check_room(self, kind: type[Struct]) -> None:
         if len(await self._journal.pick_all(self._names[kind])) >= MOST_AGENTS:

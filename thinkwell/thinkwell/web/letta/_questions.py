@@ -1,24 +1,70 @@
-"""A client's decisions about waiting calls, as answers to their questions."""
+"""Questions as tool calls that wait for approval, and a client's decisions about them as answers.
+
+Letta has no other form for questions.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct
 
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell.questions import FormValue, Reply
-from thinkwell.web.front_ends._tools import result_form
-from thinkwell.web.letta._carrying import client_call
+from thinkwell.web.front_ends._facts import as_json
+from thinkwell.web.front_ends._tools import call_of_front_end, result_form
 from thinkwell.web.letta._failures import BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from thinkwell import events as ev
     from thinkwell.events import JsonValue
     from thinkwell.questions import Answer
     from thinkwell.web.letta._incoming import Decision
-    from thinkwell.web.letta._mapping import Asked
+
+FORM_TOOL: Final = "fill_in_form"
+"""The name of the tool call for a form."""
+
+URL_TOOL: Final = "open_url"
+"""The name of the tool call for a web page to open."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A question for the client, in the client's form."""
+
+    question: ev.QuestionAsked
+    message_id: str
+    tool_call_id: str
+
+
+def carried(event: ev.QuestionAsked, call: tuple[str, str] | None) -> tuple[str, str]:
+    """Return the tool name and the arguments for a question.
+
+    Args:
+        event: The question.
+        call: Those of the call that it is about.
+    """
+    called = call_of_front_end(event)
+    if called is not None:
+        return called.name, called.arguments
+    if event.asks == "form":
+        fields = [
+            {
+                "name": field.name,
+                "type": field.type,
+                "required": field.required,
+                **{key: value for key in ("title", "description") if (value := getattr(field, key))},
+                **({} if field.default is None else {"default": field.default}),
+                **({"choices": [choice.value for choice in field.choices]} if field.choices else {}),
+            }
+            for field in event.fields
+        ]
+        return FORM_TOOL, as_json({"title": event.title, "fields": fields})
+    if event.asks == "url":
+        return URL_TOOL, as_json({"title": event.title, "url": event.url})
+    return call or (event.title or "tool", as_json({"title": event.title}))
 
 
 def matched(pending: list[Asked], decisions: Sequence[Decision]) -> list[tuple[Asked, Decision]]:
@@ -48,7 +94,7 @@ def answer_of(asked: Asked, decision: Decision) -> Answer:
         BadRequest: It is invalid.
     """
     question, returned = asked.question, decision.returned
-    called = client_call(question)
+    called = call_of_front_end(question)
     if called is not None:
         if returned is None and decision.approve:
             raise BadRequest(
