@@ -6,7 +6,7 @@ A broken stream is resumed by numbers of messages, so nothing here may depend on
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 from uuid import NAMESPACE_OID, uuid5
 
 from msgspec import Struct
@@ -61,7 +61,10 @@ class Head(TypedDict):
     id: str
     otid: str
     date: str
-    step_id: NotRequired[str]
+
+
+class _StepHead(Head):
+    step_id: str
 
 
 class _Speech(Struct, kw_only=True):
@@ -70,14 +73,14 @@ class _Speech(Struct, kw_only=True):
     kind: Literal["thought", "message"]
     source: str | None
     """The agent's name for it."""
-    head: Head
+    head: _StepHead
     pieces: list[str]
 
 
 class _Call(Struct, kw_only=True):
     """A call that has begun."""
 
-    head: Head
+    head: _StepHead
     view: ToolView
     """What is known of it by now."""
     done: bool = False
@@ -176,9 +179,7 @@ class Mapper:
                 return self._plan(change)
             case ev.QuestionAsked() if waits(change):
                 return self._ask(change)
-            case ev.QuestionAnswered(id=id_) if id_ in self.asked and call_of_front_end(
-                self.asked[id_].question
-            ):
+            case ev.QuestionAnswered(id=id_) if id_ in self.asked and self.asked[id_].called:
                 self._in_step = False  # the model continues with its result
             case ev.UsageUpdate():
                 self._context = change.used
@@ -193,7 +194,7 @@ class Mapper:
             given += self._settle(call)
         return given
 
-    def _head(self, event: ch.Change, step: str, suffix: str = "") -> Head:
+    def _head(self, event: ch.Change, step: str, suffix: str = "") -> _StepHead:
         id_ = f"message-{self._run}-{event.seq}{suffix}"
         return {**head_of(id_, self._created + event.at), "step_id": step}
 

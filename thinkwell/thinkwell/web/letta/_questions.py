@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thinkwell import events as ev
     from thinkwell.events import JsonValue
     from thinkwell.questions import Answer
+    from thinkwell.web.front_ends._tools import FrontEndCall
     from thinkwell.web.letta._incoming import Decision
 
 FORM_TOOL: Final = "fill_in_form"
@@ -37,6 +38,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     question: ev.QuestionAsked
     message_id: str
     tool_call_id: str
+
+    @property
+    def called(self) -> FrontEndCall | None:
+        """The call of a client's tool in it."""
+        return call_of_front_end(self.question)
 
 
 def carried(event: ev.QuestionAsked, call: tuple[str, str] | None) -> tuple[str, str]:
@@ -93,8 +99,7 @@ def answer_of(asked: Asked, decision: Decision) -> Answer:
     Raises:
         BadRequest: It is invalid.
     """
-    question, returned = asked.question, decision.returned
-    called = call_of_front_end(question)
+    question, called, returned = asked.question, asked.called, decision.returned
     if called is not None:
         if returned is None and decision.approve:
             raise BadRequest(
