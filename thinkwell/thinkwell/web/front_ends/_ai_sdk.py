@@ -84,7 +84,7 @@ class AiSdkFormat(FrontEndFormat):
     """
 
     headers: ClassVar[Mapping[str, str]] = {"x-vercel-ai-ui-message-stream": "v1"}
-    closing: ClassVar[bytes] = b"[DONE]"
+    closing: ClassVar[tuple[bytes, ...]] = (b"[DONE]",)
 
     def __init__(self, record: RunRecord, *, stops: bool = False, answered: Collection[str] = ()) -> None:
         super().__init__(record, ShownRun())

@@ -24,8 +24,8 @@ class FrontEndFormat(ABC):
 
     headers: ClassVar[Mapping[str, str]] = {}
     """Further headers of answers."""
-    closing: ClassVar[bytes] = b""
-    """The end of a stream, after the last chunk, as the data of an event."""
+    closing: ClassVar[tuple[bytes, ...]] = ()
+    """The end of a stream, after the last chunk, as the data of events."""
 
     def __init__(self, record: RunRecord, run: ShownRun) -> None:
         self.record = record

@@ -66,7 +66,7 @@ async def format_events(watcher: Watcher, name: FormatName, *, after: int = 0) -
         for entry in batch.entries:
             chunks = form.take(read_entry(entry))
             if entry.seq > after:
-                frames = [*map(_encoder.encode, chunks), *(_closing(form) if is_end(entry) else ())]
+                frames = [*map(_encoder.encode, chunks), *(form.closing if is_end(entry) else ())]
                 piece += map(sse_frame, frames[:-1])
                 piece += [sse_frame(frame, id=entry.seq) for frame in frames[-1:]]
         if piece:
@@ -128,12 +128,8 @@ async def segment_events(
                     yield _sse(chunks)
     except JournalError:
         last = form.break_off(UNREADABLE)
-    yield _sse(last) + b"".join(map(sse_frame, _closing(form)))
+    yield _sse(last) + b"".join(map(sse_frame, form.closing))
 
 
 def _sse(chunks: Iterable[Chunk]) -> bytes:
     return b"".join(sse_frame(_encoder.encode(chunk)) for chunk in chunks)
-
-
-def _closing(form: FrontEndFormat) -> tuple[bytes, ...]:
-    return (form.closing,) if form.closing else ()

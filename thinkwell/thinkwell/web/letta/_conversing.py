@@ -14,7 +14,7 @@ from thinkwell.web.letta._bodies import CancelMessages, Resume, SendMessages
 from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import BadRequest, NothingToCancel, NotKnown
 from thinkwell.web.letta._history import read_run, running_in, thread_messages
-from thinkwell.web.letta._lists import Runs, read_page
+from thinkwell.web.letta._lists import LongPage, Runs
 from thinkwell.web.letta._runs import RunsQuery, list_runs, state_of
 from thinkwell.web.letta._segments import Options, Segment, SegmentReader
 from thinkwell.web.letta._sending import Place, Sender
@@ -101,7 +101,7 @@ class Conversing(Endpoints):
         )
 
     async def _messages(self, request: Request, place: Place) -> ASGIApp:
-        page = read_page(request, 100)
+        page = read_query(request, LongPage)
         only = request.query_params.getlist("include_return_message_types")
         return json_answer(
             await thread_messages(
@@ -112,8 +112,7 @@ class Conversing(Endpoints):
     async def runs(self, request: Request) -> ASGIApp:
         """List runs."""
         query = read_query(request, RunsQuery, "agent_ids", "statuses")
-        page = read_page(request, 100)
-        return json_answer(await list_runs(self._server, query, page, caller=caller_of(request.scope)))
+        return json_answer(await list_runs(self._server, query, caller=caller_of(request.scope)))
 
     async def run(self, request: Request) -> ASGIApp:
         """Show a run."""
@@ -124,7 +123,7 @@ class Conversing(Endpoints):
         """List the messages of a run."""
         record, _ = await self._run(self._segment(request), caller_of(request.scope))
         told = await read_run(self._server.journal, record)
-        return json_answer(read_page(request, 100).of(told.messages))
+        return json_answer(read_query(request, LongPage).of(told.messages))
 
     async def run_usage(self, request: Request) -> ASGIApp:
         """Return the usage of a run."""

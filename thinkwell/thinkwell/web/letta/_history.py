@@ -75,7 +75,7 @@ async def thread_messages(
                 return True
             messages = page.beyond(messages)
         found.extend(message for message in messages if not only or tag_of(message) in only)
-        return len(found) >= page.limit
+        return len(found) >= page.most
 
     beside: RunRecord | None = None
     if page.cursor is not None:

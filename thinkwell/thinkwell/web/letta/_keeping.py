@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from thinkwell._version import VERSION
 from thinkwell.web._http import caller_of, json_answer, read_query
 from thinkwell.web._refusals import RequestInvalid
@@ -13,7 +11,7 @@ from thinkwell.web.letta._bodies import CreateAgent, CreateConversation, UpdateA
 from thinkwell.web.letta._endpoints import Endpoints
 from thinkwell.web.letta._failures import NotKnown
 from thinkwell.web.letta._history import first_waiting, running_in
-from thinkwell.web.letta._lists import read_page
+from thinkwell.web.letta._lists import Page
 from thinkwell.web.letta._store import CONTEXT_WINDOW, PROVIDER, agent_state, model_of
 
 if TYPE_CHECKING:
@@ -23,14 +21,14 @@ if TYPE_CHECKING:
     from thinkwell.web.letta._store import KeptAgent, ListedAgent
 
 
-class _AgentsQuery(Struct, frozen=True, kw_only=True):
+class _AgentsQuery(Page, frozen=True, kw_only=True):
     name: str | None = None
     query_text: str | None = None
     tags: frozenset[str] = frozenset()
     match_all_tags: bool = False
 
 
-class _ConversationsQuery(Struct, frozen=True, kw_only=True):
+class _ConversationsQuery(Page, frozen=True, kw_only=True):
     agent_id: str | None = None
     archive_status: str = "unarchived"
     summary_search: str | None = None
@@ -96,7 +94,7 @@ class Keeping(Endpoints):
 
         store = self._store(request)
         known = [listed for listed in await store.agents() if is_wanted(listed)]
-        wanted = [await store.pick_agent(listed.id) for listed in read_page(request).of(known)]
+        wanted = [await store.pick_agent(listed.id) for listed in query.of(known)]
         return json_answer([agent_state(kept) for kept in wanted if kept is not None])
 
     async def agent(self, request: Request) -> ASGIApp:
@@ -145,7 +143,7 @@ class Keeping(Endpoints):
             if (query.archive_status == "all" or one.archived == (query.archive_status == "archived"))
             and text in (one.summary or "").casefold()
         ]
-        return json_answer([one.state for one in read_page(request).of(known)])
+        return json_answer([one.state for one in query.of(known)])
 
     async def conversation(self, request: Request) -> ASGIApp:
         """Return a conversation."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from thinkwell.web._http import read_query
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from typing import Self
-
-    from starlette.requests import Request
 
     from thinkwell.journal import RunRecord, RunStatus
     from thinkwell.web._serving import RunServer
@@ -36,25 +32,29 @@ class _Named(Protocol):
 T = TypeVar("T", bound=_Named)
 
 
-class _Query(Struct, frozen=True, kw_only=True):
+class Page(Struct, frozen=True, kw_only=True):
+    """The part of a list that the query of a request wants; by default the latest items, latest first."""
+
+    usual: ClassVar[int] = 50
+    """Items of a page, by default."""
     after: str | None = None
+    """Id of the item before it, in the requested order."""
     before: str | None = None
+    """Id of the item after it."""
     limit: int | None = None
     order: Literal["asc", "desc"] | None = None
     ascending: bool | None = None
     """The older name of `order`."""
 
+    @property
+    def most(self) -> int:
+        """Most items of the page."""
+        return max(1, min(self.usual if self.limit is None else self.limit, MOST))
 
-class Page(Struct, frozen=True, kw_only=True):
-    """The requested part of a list."""
-
-    after: str | None = None
-    """Id of the item before it, in the requested order."""
-    before: str | None = None
-    """Id of the item after it."""
-    limit: int
-    ascending: bool
-    """Whether the oldest come first."""
+    @property
+    def oldest_first(self) -> bool:
+        """The requested order."""
+        return bool(self.ascending) if self.order is None else self.order == "asc"
 
     @property
     def cursor(self) -> str | None:
@@ -64,7 +64,7 @@ class Page(Struct, frozen=True, kw_only=True):
     @property
     def forwards(self) -> bool:
         """Whether it is read from the cursor towards newer items."""
-        return self.ascending != self._is_reversed
+        return self.oldest_first != self._is_reversed
 
     @property
     def _is_reversed(self) -> bool:
@@ -73,7 +73,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
     def in_order(self, found: list[T]) -> list[T]:
         """Return the items after the cursor in the requested order."""
-        items = found[: self.limit]
+        items = found[: self.most]
         return items[::-1] if self._is_reversed else items
 
     def beyond(self, items: list[T]) -> list[T]:
@@ -82,10 +82,18 @@ class Page(Struct, frozen=True, kw_only=True):
             return items
         return items[next((n for n, item in enumerate(items, 1) if item.id == self.cursor), len(items)) :]
 
-    def of(self, oldest_first: Sequence[T]) -> list[T]:
-        """Return the part of a list. It is empty if the item next to it was deleted."""
-        items = [*oldest_first] if self.forwards else [*reversed(oldest_first)]
-        return self.in_order(self.beyond(items))
+    def of(self, items: list[T]) -> list[T]:
+        """Return the part of a list, whose oldest item is its first.
+
+        It is empty if the item next to it was deleted.
+        """
+        return self.in_order(self.beyond(items if self.forwards else items[::-1]))
+
+
+class LongPage(Page, frozen=True, kw_only=True):
+    """The same of a list whose pages are longer by default."""
+
+    usual: ClassVar[int] = 100
 
 
 class Runs:
@@ -140,19 +148,3 @@ class Runs:
             raise StopAsyncIteration
         self._before = record.id
         return record
-
-
-def read_page(request: Request, limit: int = 50) -> Page:
-    """Return the requested part of a list; by default the latest come first.
-
-    Args:
-        request: The request.
-        limit: The default number.
-
-    Raises:
-        RequestInvalid: It is invalid.
-    """
-    query = read_query(request, _Query)
-    ascending = query.order == "asc" if query.order is not None else bool(query.ascending)
-    wanted = limit if query.limit is None else query.limit
-    return Page(after=query.after, before=query.before, limit=max(1, min(wanted, MOST)), ascending=ascending)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from thinkwell.web._records import RunEnded, read_entry
-from thinkwell.web.letta._lists import Runs
+from thinkwell.web.letta._lists import LongPage, Runs
 from thinkwell.web.letta._mapping import date_of
 from thinkwell.web.letta._segments import Segment, stop_reason_of
 from thinkwell.web.letta._turns import Turn
@@ -16,7 +16,6 @@ from thinkwell.web.letta._turns import Turn
 if TYPE_CHECKING:
     from thinkwell.journal import RunRecord, RunStatus
     from thinkwell.web._serving import RunServer
-    from thinkwell.web.letta._lists import Page
     from thinkwell.web.letta._messages import StopReasonType
 
 _STATUSES: Final[dict[RunStatus, str]] = {
@@ -47,8 +46,8 @@ class RunState(Struct, frozen=True, kw_only=True):
     total_duration_ns: int | None
 
 
-class RunsQuery(Struct, frozen=True, kw_only=True):
-    """The filters of a request for runs. ``None``: any."""
+class RunsQuery(LongPage, frozen=True, kw_only=True):
+    """The part of the list of runs that a request wants, and its filters. ``None``: any."""
 
     agent_id: str | None = None
     agent_ids: frozenset[str] = frozenset()
@@ -61,7 +60,7 @@ class RunsQuery(Struct, frozen=True, kw_only=True):
 
     def may_be(self, record: RunRecord, turn: Turn) -> bool:
         """Return whether a run may be requested, as far as that is known without its log."""
-        agents = self.agent_ids | ({self.agent_id} if self.agent_id else set())
+        agents = self.agent_ids | ({self.agent_id} if self.agent_id else set[str]())
         running = record.status == "running"
         states = {_STATUSES[record.status], "completed" if running else ""}  # if it waits for approval
         return (
@@ -94,25 +93,25 @@ class RunsQuery(Struct, frozen=True, kw_only=True):
         )
 
 
-async def list_runs(server: RunServer, query: RunsQuery, page: Page, *, caller: str) -> list[RunState]:
+async def list_runs(server: RunServer, query: RunsQuery, *, caller: str) -> list[RunState]:
     """Return runs that clients of Letta have started. A run that has waited for approval is listed once."""
     beside: str | None = None
-    if page.cursor is not None:
-        segment = Segment.of(page.cursor)
+    if query.cursor is not None:
+        segment = Segment.of(query.cursor)
         known = None if segment is None else await server.journal.get(segment.run)
         if known is None or known.caller != caller:
             return []
         beside = known.id
-    until = beside if page.forwards else None
+    until = beside if query.forwards else None
     runs = Runs(
         server,
         caller=caller,
         status="running" if query.is_running and until is None else None,  # that one may have ended
-        before=None if page.forwards else beside,
+        before=None if query.forwards else beside,
         until=until,
     )
     # The latest come first: either the first or the last matches are requested.
-    found: deque[tuple[RunRecord, Turn, RunState | None]] = deque(maxlen=page.limit)
+    found: deque[tuple[RunRecord, Turn, RunState | None]] = deque(maxlen=query.most)
     async for record in runs:
         turn = Turn.of(record)
         if turn is None or not query.may_be(record, turn):
@@ -120,10 +119,10 @@ async def list_runs(server: RunServer, query: RunsQuery, page: Page, *, caller: 
         state = await state_of(server, record, turn) if query.needs_state else None
         if state is None or query.is_so(state):
             found.append((record, turn, state))
-            if len(found) == page.limit and not page.forwards:
+            if len(found) == query.most and not query.forwards:
                 break
     states = [state or await state_of(server, record, turn) for record, turn, state in found]
-    return states[::-1] if page.ascending else states
+    return states[::-1] if query.oldest_first else states
 
 
 async def state_of(server: RunServer, record: RunRecord, turn: Turn, run_id: str | None = None) -> RunState:

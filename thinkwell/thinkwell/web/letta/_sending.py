@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from thinkwell.journal import RunRecord
+    from thinkwell.questions import Answer
     from thinkwell.tools import Tool
     from thinkwell.web._serving import RunServer
     from thinkwell.web.letta._bodies import ClientSkill, SendMessages
@@ -217,17 +218,20 @@ class Sender:
                 "GET the messages of the agent to see how things stand"
             )
         run_id, decided = waiting[0].id, matched(waiting[1].pending, incoming.decisions)
-        answers = [(asked.question.id, answer_of(asked, decision)) for asked, decision in decided]
+        answers: list[tuple[str, Answer]] = [
+            (asked.question.id, answer_of(asked, decision)) for asked, decision in decided
+        ]
         segment = Segment(run=run_id, after=decided[-1][0].question.seq)
         # Before it is answered: the request may be repeated meanwhile, in another process too.
         await store.keep_answer(place.thread, LastAnswer(token=token, run=segment.id, options=options))
         try:
             for question_id, answer in answers:
                 await self._server.answer(run_id, question_id, answer, caller=place.caller, by=BY)
-        except (AnswerRefused, QuestionClosed) as exc:
+        except AnswerRefused:
             await store.keep_answer(place.thread, None)
-            if isinstance(exc, AnswerRefused):
-                raise
+            raise
+        except QuestionClosed:
+            await store.keep_answer(place.thread, None)
             raise BadRequest(
                 "No tool call is currently awaiting approval; it was just decided elsewhere"
             ) from None
