@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell._core.exit import OPEN_TIMEOUT, existing_folder
@@ -26,65 +25,51 @@ if TYPE_CHECKING:
 
 PROG: Final = "python -m thinkwell.doctor"
 
+LIMITS: Final = Limits(startup_name="--timeout", opening_name="--timeout", prompt_name="--prompt")
+
 EXITS: Final = """\
 exit codes: 0 no check failed; 1 a check failed; 2 wrong usage; 3 an agent wants a login (and no other
 failed); 130 interrupted. Without --prompt it spends no tokens, and cannot know whether an agent works."""
 
 
-class CommandLine(Struct, frozen=True, kw_only=True):
+class CommandLine(argparse.Namespace):
     """The valid arguments."""
 
-    agents: tuple[str | None, ...]
+    agents: Sequence[str | None]
     """Agents by name; ``None`` is the one that the command or the environment names."""
     command: list[str] | None
-    more: tuple[AgentProfile, ...]
+    all: bool
+    more: Sequence[AgentProfile] = ()
     """Agents to check too, if they are installed."""
-    several: bool
-    """Whether more than one agent was requested, however many there are."""
     cwd: str
     servers: tuple[McpServer, ...]
     limits: Limits
     prompt: bool
     json: bool
 
+    @property
+    def several(self) -> bool:
+        """Whether more than one agent was requested, however many there are."""
+        return self.all or len(self.agents) > 1
+
 
 def read_command_line(arguments: Sequence[str] | None, *, prog: str = PROG) -> CommandLine:
     """Parse the arguments; by default those of this process. Invalid ones end it (`SystemExit`)."""
     parser = _parser(prog)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(arguments, CommandLine())
     if given.command is not None and (len(given.agents) > 1 or given.all):
         parser.error("give one agent with --command, or none")
-    agents: list[str | None] = [*dict.fromkeys(given.agents)]
-    if not agents and not given.all:
-        agents = [None]
-    more: tuple[AgentProfile, ...] = ()
-    servers: tuple[McpServer, ...] = ()
-    try:
-        if given.all:
-            more = (find_agent("builtin"), *known_agents())
-        elif given.command is None and not given.agents:
-            _check_environment()
-        if given.mcp is not None:
-            servers = _servers(given.mcp)
-    except _WrongUsageError as exc:
-        parser.error(str(exc))
-    except ProfileError as exc:
-        parser.error(str(exc))
-    return CommandLine(
-        agents=tuple(agents),
-        command=given.command,
-        more=more,
-        several=given.all or len(agents) > 1,
-        cwd=given.cwd,
-        servers=servers,
-        limits=_limits(given.timeout),
-        prompt=given.prompt,
-        json=given.json,
-    )
-
-
-class _WrongUsageError(Exception):
-    """An argument cannot be used."""
+    given.agents = [*dict.fromkeys(given.agents)]
+    if given.all:
+        try:
+            given.more = (find_agent("builtin"), *known_agents())
+        except ProfileError as exc:
+            parser.error(str(exc))
+    elif not given.agents:
+        given.agents = [None]
+        if given.command is None:
+            _check_environment(parser)
+    return given
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
@@ -109,11 +94,20 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--cwd", metavar="DIR", type=_folder, default=".", help="the folder to work in; by default this one"
     )
-    parser.add_argument("--mcp", metavar="FILE", help="MCP servers to hand over, such as .mcp.json")
+    parser.add_argument(
+        "--mcp",
+        metavar="FILE",
+        dest="servers",
+        type=_servers,
+        default=(),
+        help="MCP servers to hand over, such as .mcp.json",
+    )
     parser.add_argument(
         "--timeout",
         metavar="S",
-        type=_seconds,
+        dest="limits",
+        type=_limits,
+        default=LIMITS,
         help=f"seconds until an agent has answered its first request, or an MCP server its own "
         f"({STARTUP_TIMEOUT:g}), and until a session is open ({OPEN_TIMEOUT:g})",
     )
@@ -143,38 +137,31 @@ def _folder(path: str) -> str:
     return existing_folder(path, "the doctor")
 
 
-def _seconds(text: str) -> float:
+def _limits(text: str) -> Limits:
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0
     if not seconds > 0:  # also refuses NaN
         raise argparse.ArgumentTypeError(f"it is {text}; give a number of seconds above 0")
-    return seconds
-
-
-def _limits(timeout: float | None) -> Limits:
-    named = Limits(startup_name="--timeout", opening_name="--timeout", prompt_name="--prompt")
-    return named if timeout is None else replace(named, startup=timeout, opening=timeout)
+    return replace(LIMITS, startup=seconds, opening=seconds)
 
 
 def _servers(path: str) -> tuple[McpServer, ...]:
+    who = "the doctor"
     try:
         servers = load_mcp_servers(path)
-    except McpServerError as exc:
-        raise _WrongUsageError(f"argument --mcp: {exc}") from None
-    try:
-        Servers(servers, None, "argument --mcp")
-    except ValueError as exc:
-        raise _WrongUsageError(str(exc)) from None
+        Servers(servers, None, who)
+    except (McpServerError, ValueError) as exc:
+        raise argparse.ArgumentTypeError(str(exc).removeprefix(f"{who}: ")) from None
     return servers
 
 
-def _check_environment() -> None:
+def _check_environment(parser: argparse.ArgumentParser) -> None:
     """Check that the environment names an agent in a valid way, if it names one."""
     try:
         choose(None, None)
     except ThinkwellError:
-        return  # the checks tell
+        pass  # the checks tell
     except ValueError as exc:
-        raise _WrongUsageError(str(exc)) from None
+        parser.error(str(exc))

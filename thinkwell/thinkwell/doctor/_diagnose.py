@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from msgspec.structs import replace
+
 from thinkwell import open_agent
 from thinkwell._core.diagnosis import check_types, environment
 from thinkwell._core.exit import OPEN_TIMEOUT, existing_folder
@@ -11,7 +13,7 @@ from thinkwell._core.schema.arguments import check_seconds
 from thinkwell._recording._redact import Redactor
 from thinkwell.agents import AgentProfile, choose
 from thinkwell.doctor._diagnosis import Diagnosis
-from thinkwell.doctor._examination import Examination
+from thinkwell.doctor._examination import Examination, redacted
 from thinkwell.doctor._limits import STARTUP_TIMEOUT, Limits
 from thinkwell.doctor._report import Report
 from thinkwell.doctor._servers import Servers
@@ -99,9 +101,13 @@ async def examine(
     mcp_servers: Sequence[McpServer],
     limits: Limits,
     prompt: bool,
+    on_begin: Callable[[Diagnosis], None] = lambda _: None,
     on_check: Callable[[Check], None] | None,
 ) -> Diagnosis:
-    """Do the work of `diagnose`, with arguments that are partly checked already."""
+    """Do the work of `diagnose`, with arguments that are partly checked already.
+
+    `on_begin` gets what is known of the agent before it is checked.
+    """
     name = (agent.name if isinstance(agent, AgentProfile) else agent) or "agent"
     profile: AgentProfile | None = None
     unknown: ThinkwellError | None = None
@@ -117,13 +123,22 @@ async def examine(
         {"mcpServers": [s.to_builtins(server) for server in servers.wire]}
     )  # it learns their secrets
     report = Report(on_check, redactor, limits)
+    known = Diagnosis(agent=name)
+    if profile is not None:
+        known = Diagnosis(
+            agent=profile.name,
+            title=profile.title,
+            command=redacted(profile.command, redactor),
+            quirks=profile.quirks,
+        )
+    on_begin(known)
     if unknown is not None:
         report.fail("found", unknown)
         report.skip_rest("it is not known how to start it")
         await servers.check(report, cwd)
-        return Diagnosis(agent=name, checks=report.checks)
+        return replace(known, checks=report.checks)
     examination = Examination(
-        name=name,
+        known=known,
         profile=profile,
         env=variables,
         cwd=cwd,

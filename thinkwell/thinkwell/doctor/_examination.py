@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from thinkwell._core.diagnosis import LATEST, noise, shown
 from thinkwell.agents import Program
 from thinkwell.doctor import _words as words
-from thinkwell.doctor._diagnosis import Diagnosis
 from thinkwell.doctor._probing import Probing, leave_open, take_turn
 from thinkwell.doctor._programs import program_of, versions_of
 from thinkwell.errors import AgentNotFound, AgentStartFailed, LoginRequired, ThinkwellError
@@ -28,19 +27,10 @@ if TYPE_CHECKING:
     from thinkwell._core.diagnosis import RunningAgent
     from thinkwell._recording._redact import Redactor
     from thinkwell.agents import AgentProfile
+    from thinkwell.doctor._diagnosis import Diagnosis
     from thinkwell.doctor._report import Report
     from thinkwell.doctor._servers import Servers
     from thinkwell.errors import AuthMethod
-
-
-def beforehand(profile: AgentProfile, redactor: Redactor) -> Diagnosis:
-    """Return what is known of an agent before it is checked."""
-    return Diagnosis(
-        agent=profile.name,
-        title=profile.title,
-        command=redacted(profile.command, redactor),
-        quirks=profile.quirks,
-    )
 
 
 def redacted(command: Sequence[str], redactor: Redactor) -> tuple[str, ...]:
@@ -52,7 +42,7 @@ class Examination:
     """Checks one agent.
 
     Args:
-        name: The requested name.
+        known: What is known of it already.
         profile: Its profile; ``None`` if it runs already.
         env: Its environment.
         cwd: Its folder.
@@ -65,7 +55,7 @@ class Examination:
     def __init__(
         self,
         *,
-        name: str,
+        known: Diagnosis,
         profile: AgentProfile | None,
         env: Mapping[str, str],
         cwd: str,
@@ -82,7 +72,7 @@ class Examination:
         self._redactor = redactor
         self._report = report
         self._phases: list[ev.PhaseChanged] = []
-        self._diagnosis = Diagnosis(agent=name) if profile is None else beforehand(profile, redactor)
+        self._diagnosis = known
 
     async def run(self, opening: AbstractAsyncContextManager[Agent]) -> Diagnosis:
         """Open the agent, check it, and close it again."""
@@ -156,17 +146,12 @@ class Examination:
                 name = "protocol"
             case LoginRequired():
                 report.add("starts", "ok", "it answers the first request, with an error")
-                self._wants_login(error)
+                report.wants_login(error, self._profile)
                 return
             case _:
                 pass
         report.fail(name, error)
         report.skip_rest("it does not run")
-
-    def _wants_login(self, error: LoginRequired) -> None:
-        report = self._report
-        report.add("login", "failed", words.short(error.reason), hint=words.logins((), self._profile))
-        report.skip_rest("it wants a login before that")
 
     # While the agent runs
 

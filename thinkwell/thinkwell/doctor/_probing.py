@@ -92,17 +92,11 @@ class Probing:
         report, agent = self._report, self._agent
         began = anyio.current_time()
         try:
-            async with self._session(self._plan(bare=True)) as session:
+            async with self._session(bare=True) as session:
                 seconds = anyio.current_time() - began
                 detail = words.session(session)
         except LoginRequired as exc:
-            report.add(
-                "login",
-                "failed",
-                words.short(exc.reason),
-                hint=words.logins(exc.methods, agent.setup.profile),
-            )
-            report.skip_rest("it wants a login before that")
+            report.wants_login(exc, agent.setup.profile)
             return False
         except AgentError as exc:
             report.add("login", "skipped", "no session was opened, so that this is not known")
@@ -155,7 +149,7 @@ class Probing:
             return Check(name=name, status="skipped", detail=gone)
         began = anyio.current_time()
         try:
-            async with self._session(self._plan(tools_via=way)) as session:
+            async with self._session(tools_via=way) as session:
                 opened = anyio.current_time()
                 seen = await self._listed(session._wire.tools.server, seconds)
                 now = anyio.current_time()
@@ -220,7 +214,7 @@ class Probing:
         began = anyio.current_time()
         try:
             check_reachable(self._servers, agent.client.capabilities.mcp_capabilities)
-            async with self._session(self._plan(mcp_servers=self._servers, bare=True)):
+            async with self._session(mcp_servers=self._servers, bare=True):
                 seconds = anyio.current_time() - began
         except AgentError as exc:
             report.fail(name, exc, anyio.current_time() - began)
@@ -230,24 +224,22 @@ class Probing:
 
     # Sessions
 
-    def _plan(
+    @asynccontextmanager
+    async def _session(
         self,
         *,
         mcp_servers: tuple[s.McpServer, ...] = (),
         tools_via: ToolTransport | None = None,
         bare: bool = False,
-    ) -> SessionPlan:
-        return SessionPlan(
+    ) -> AsyncGenerator[Session]:
+        """Open a session, and delete it afterwards if the agent supports that: it is not the user's."""
+        plan = SessionPlan(
             cwd=self._agent.setup.cwd,
             mcp_servers=mcp_servers,
             open_timeout=self._report.limits.opening,
             tools_via=tools_via,
             bare=bare,
         )
-
-    @asynccontextmanager
-    async def _session(self, plan: SessionPlan) -> AsyncGenerator[Session]:
-        """Open a session, and delete it afterwards if the agent supports that: it is not the user's."""
         async with open_session(self._agent, plan) as session:
             yield session
             session_id = session.id
@@ -262,7 +254,9 @@ class Probing:
     def _gone(self) -> str | None:
         """Return a message if the agent is gone."""
         error = self._agent.client.connection.error
-        return None if error is None else self._report.trouble(self._agent.host.errors.error(error)).detail
+        return (
+            None if error is None else self._report.failure("", self._agent.host.errors.error(error)).detail
+        )
 
 
 def leave_open(report: Report) -> tuple[ToolTransport, ...]:
@@ -289,9 +283,7 @@ async def take_turn(agent: Agent, report: Report) -> tuple[ToolTransport, ...]:
         if report.status(f"tools over {way}") == "unknown":
             report.add(f"tools over {way}", "ok", "it fetches the list of tools in a turn, and not before")
     if isinstance(error, LoginRequired):
-        hint = words.logins(error.methods, agent._agent.setup.profile)
-        report.add("login", "failed", words.short(error.reason), hint=hint)
-        report.skip_rest("it wants a login before that")
+        report.wants_login(error, agent._agent.setup.profile)
         return seen
     if error is None or isinstance(error, ResultError):
         report.add("answer", "ok", _answer(stream), seconds=seconds)

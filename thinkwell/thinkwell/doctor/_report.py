@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from thinkwell._core.diagnosis import PLAINEST_FIRST
+from thinkwell.doctor import _words as words
 from thinkwell.doctor._check import Check, Status
-from thinkwell.doctor._words import Trouble, trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from thinkwell._recording._redact import Redactor
+    from thinkwell.agents import AgentProfile
     from thinkwell.doctor._limits import Limits
+    from thinkwell.errors import LoginRequired
 
 BEFORE_THE_END: Final = (
     "found",
@@ -79,12 +81,12 @@ class Report:
 
     def failure(self, name: str, error: Exception, seconds: float | None = None) -> Check:
         """Return a check that failed with an error, without adding it."""
-        detail, hint, stderr = self.trouble(error)
-        return Check(name=name, status="failed", detail=detail, seconds=seconds, hint=hint, stderr=stderr)
+        return words.failure(name, error, self.limits, seconds)
 
-    def trouble(self, error: Exception) -> Trouble:
-        """Return the message about an error."""
-        return trouble(error, self.limits)
+    def wants_login(self, error: LoginRequired, profile: AgentProfile | None) -> None:
+        """Report that the agent requires a login, and skip the remaining checks."""
+        self.add("login", "failed", words.short(error.reason), hint=words.logins(error.methods, profile))
+        self.skip_rest("it wants a login before that")
 
     def skip_rest(self, why: str) -> None:
         """Skip the remaining checks."""

@@ -23,6 +23,7 @@ from thinkwell_acp.mcp._stdio_client import stdio_link
 from thinkwell_acp.stdio import find_program
 
 if TYPE_CHECKING:
+    from thinkwell.doctor._check import Status
     from thinkwell.doctor._report import Report
     from thinkwell.mcp_servers import McpServer
 
@@ -76,33 +77,37 @@ class Servers:
             report.take(checks[name])
 
     async def _started(self, server: s.McpServerStdio, cwd: str, report: Report) -> Check:
-        began = anyio.current_time()
-        try:
-            tools = await _tools(self._with_path(server), cwd, report.limits.startup)
-        except McpTrouble as exc:
-            cause = exc.__cause__
-            stderr = words.end(cause.stderr_tail) if isinstance(cause, ProcessExited) else ""
-            return Check(
-                name=check_name(server.name),
-                status="failed",
-                detail=exc.reason,
-                seconds=anyio.current_time() - began,
-                stderr=stderr if "\n" in stderr else "",  # its last line is in the reason
-            )
-        seconds = anyio.current_time() - began
-        if tools is None:
-            return Check(
-                name=check_name(server.name),
-                status="failed",
-                detail=f"it starts, but does not list its tools within {report.limits.startup:g} seconds",
-                seconds=seconds,
-                hint=f"raise {report.limits.startup_name} if it needs longer",
-            )
+        """Start a server, and check whether it lists its tools."""
+        limits, began = report.limits, anyio.current_time()
+        found: int | McpTrouble | None = None
+        async with stdio_link(self._with_path(server), cwd, _nothing) as link:
+            with anyio.move_on_after(limits.startup):
+                client = McpClient(server.name, link, IDENTITY)
+                try:
+                    await client.start()
+                    found = len(client.tools)
+                except McpTrouble as exc:  # not raised through the block, which has tasks
+                    found = exc
+        status: Status = "failed"
+        hint = stderr = ""
+        match found:
+            case None:
+                detail = f"it starts, but does not list its tools within {limits.startup:g} seconds"
+                hint = f"raise {limits.startup_name} if it needs longer"
+            case McpTrouble(__cause__=cause):
+                detail = found.reason
+                said = words.end(cause.stderr_tail) if isinstance(cause, ProcessExited) else ""
+                stderr = said if "\n" in said else ""  # its last line is in the reason
+            case _:
+                status = "ok" if found else "warning"
+                detail = f"it starts, and offers {found or 'no'} tool{'' if found == 1 else 's'}"
         return Check(
             name=check_name(server.name),
-            status="ok" if tools else "warning",
-            detail=f"it starts, and offers {tools or 'no'} tool{'' if tools == 1 else 's'}",
-            seconds=seconds,
+            status=status,
+            detail=detail,
+            seconds=anyio.current_time() - began,
+            hint=hint,
+            stderr=stderr,
         )
 
     def _with_path(self, server: s.McpServerStdio) -> s.McpServerStdio:
@@ -110,27 +115,6 @@ class Servers:
         if self._path is None or any(variable.name == "PATH" for variable in server.env):
             return server
         return replace(server, env=(s.EnvVariable(name="PATH", value=self._path), *server.env))
-
-
-async def _tools(server: s.McpServerStdio, cwd: str, seconds: float) -> int | None:
-    """Start a server, and return the number of its tools; ``None`` if it takes too long.
-
-    Raises:
-        McpTrouble: The server does not list its tools.
-    """
-    trouble: McpTrouble | None = None
-    tools: int | None = None
-    async with stdio_link(server, cwd, _nothing) as link:
-        with anyio.move_on_after(seconds):
-            client = McpClient(server.name, link, IDENTITY)
-            try:
-                await client.start()
-                tools = len(client.tools)
-            except McpTrouble as exc:  # not raised through the block, which has tasks
-                trouble = exc
-    if trouble is not None:
-        raise trouble
-    return tools
 
 
 def _missing(given: object, path: str | None) -> dict[str, str]:

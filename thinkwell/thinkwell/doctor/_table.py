@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from thinkwell._display.cells import cells, cut
 from thinkwell.doctor._check import is_of_servers, is_open
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ def rows(check: Check, width: int) -> list[str]:
     time = "" if check.seconds is None else f"{check.seconds:.2f} s"
     name = plain(check.name)
     above, mark = [], MARKS.get(check.status, check.status)
-    if columns(name) > NAME:
+    if cells(name) > NAME:
         above, name = [f"{mark:7}  {name}"], ""
-    head = f"{'' if above else mark:7}  {name}{' ' * (NAME - columns(name))}  {time:>8}  "
+    head = f"{'' if above else mark:7}  {name}{' ' * (NAME - cells(name))}  {time:>8}  "
     first, *rest = _wrapped(check.detail, width - INDENT) or [""]
     below = [
         *_hint(check.hint, width - HINT),
@@ -165,29 +165,11 @@ def _broken(text: str, room: int) -> Iterator[str]:
     line = ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
-        if columns(longer) <= room:
+        if cells(longer) <= room:
             line = longer
             continue
         if line:
             yield line
-        *full, line = _cut(word, max(room, LONGEST))
+        *full, line = cut(word, max(room, LONGEST))
         yield from full
     yield line
-
-
-def _cut(word: str, room: int) -> list[str]:
-    parts = [""]
-    for char in word:
-        if columns(parts[-1] + char) > room:
-            parts.append("")
-        parts[-1] += char
-    return parts
-
-
-def columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    marks = sum(unicodedata.combining(char) > 0 for char in text)
-    return len(text) + wide - marks

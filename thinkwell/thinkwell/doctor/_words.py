@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from thinkwell._core.diagnosis import shown
+from thinkwell.doctor._check import Check
 from thinkwell.errors import (
     AgentExited,
     AgentNotFound,
@@ -45,16 +46,8 @@ ENDINGS: Final[Mapping[Ending | None, tuple[Status, str]]] = {
 """How an agent's process ended, and the status of that."""
 
 
-class Trouble(NamedTuple):
-    """An error, in the words of a check."""
-
-    detail: str
-    hint: str
-    stderr: str
-
-
-def trouble(error: Exception, limits: Limits) -> Trouble:
-    """Return the message about an error. It is shorter than the error's own text."""
+def failure(name: str, error: Exception, limits: Limits, seconds: float | None = None) -> Check:
+    """Return a check that failed with an error. Its message is shorter than the error's own text."""
     next_line, stderr = "", ""
     hints: list[str] = list(getattr(error, "__notes__", ()))
     match error:
@@ -78,7 +71,14 @@ def trouble(error: Exception, limits: Limits) -> Trouble:
             detail = str(error)
     if next_line:
         hints.append(next_line if "://" in next_line.partition(" ")[0] else f"$ {next_line}")
-    return Trouble(short(detail), "\n".join(hints), end(stderr))
+    return Check(
+        name=name,
+        status="failed",
+        detail=short(detail),
+        seconds=seconds,
+        hint="\n".join(hints),
+        stderr=end(stderr),
+    )
 
 
 def capabilities(flags: s.AgentCapabilities) -> str:

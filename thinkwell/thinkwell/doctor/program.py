@@ -7,27 +7,23 @@ import logging
 import os
 import shutil
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
 import anyio
 
-from thinkwell._core.diagnosis import environment, is_installed
-from thinkwell._recording._redact import Redactor
-from thinkwell.agents import choose
-from thinkwell.doctor import Diagnosis
+from thinkwell._core.diagnosis import is_installed
 from thinkwell.doctor._command_line import PROG, read_command_line
 from thinkwell.doctor._diagnose import examine
-from thinkwell.doctor._examination import beforehand
 from thinkwell.doctor._report import BEFORE_THE_END
 from thinkwell.doctor._servers import check_name
 from thinkwell.doctor._table import belongs, fold, heading, quirks, rows, verdict
-from thinkwell.errors import ThinkwellError
 
 if TYPE_CHECKING:
     import io
     from collections.abc import Sequence
 
-    from thinkwell.doctor import Check
+    from thinkwell.doctor import Check, Diagnosis
     from thinkwell.doctor._command_line import CommandLine
 
 BROKEN_PIPE: Final = 141
@@ -68,21 +64,22 @@ async def _run(given: CommandLine) -> int:
     waited = [check_name(server.name) for server in given.servers]
     found: list[Diagnosis] = []
     for agent in agents:
-        screen = None if given.json else _Screen(sys.stdout, waited)
-        if screen is not None:
-            screen.begin(_beforehand(agent, given.command), first=not found)
-        diagnosis = await examine(
+        check = partial(
+            examine,
             agent,
             command=given.command,
             cwd=given.cwd,
             mcp_servers=given.servers,
             limits=given.limits,
             prompt=given.prompt,
-            on_check=None if screen is None else screen.check,
         )
-        found.append(diagnosis)
-        if screen is not None:
-            screen.end(diagnosis)
+        if given.json:
+            found.append(await check(on_check=None))
+            continue
+        sys.stdout.write("\n" if found else "")
+        screen = _Screen(sys.stdout, waited)
+        found.append(await check(on_begin=screen.begin, on_check=screen.check))
+        screen.end(found[-1])
     if given.json:
         several = [one.as_builtins() for one in found]
         text = json.dumps(several, indent=2) if given.several else found[0].to_json()
@@ -104,15 +101,6 @@ async def _present(given: CommandLine) -> list[str]:
     return present
 
 
-def _beforehand(agent: str | None, command: Sequence[str] | None) -> Diagnosis:
-    """Return what is known of an agent before it is checked."""
-    try:
-        profile = choose(agent, command)
-    except ThinkwellError:  # the checks report it
-        return Diagnosis(agent=agent or "agent")
-    return beforehand(profile, Redactor(environment(profile, None)))
-
-
 class _Screen:
     """Shows the checks of one agent as they come."""
 
@@ -124,10 +112,9 @@ class _Screen:
         """Not shown yet: more may be skipped for the same reason."""
         self._order = [*BEFORE_THE_END, *servers, *(["mcp servers"] if servers else []), "ends"]
 
-    def begin(self, known: Diagnosis, *, first: bool) -> None:
+    def begin(self, known: Diagnosis) -> None:
         """Show the agent's name."""
-        lines = [*([] if first else [""]), *heading(known.agent, known.title, known.command), ""]
-        self._write("\n".join(lines) + "\n")
+        self._write("\n".join([*heading(known.agent, known.title, known.command), ""]) + "\n")
 
     @property
     def _width(self) -> int:
