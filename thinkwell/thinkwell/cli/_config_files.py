@@ -67,7 +67,7 @@ def at_home(path: Path) -> Path:
         return path
 
 
-def read_secret(path: Path, what: str, hint: str) -> str:
+def read_secret(path: Path, what: str, hint: str | None) -> str:
     """Return the secret in a file.
 
     Args:

@@ -157,14 +157,3 @@ async def launched(
         async with opening(on_phase=launching) as agent:
             launching.done()
             yield agent
-
-
-@asynccontextmanager
-async def counted(opened: AbstractAsyncContextManager[Agent], agents: set[Agent]) -> AsyncGenerator[Agent]:
-    """Open an agent for a block, and keep it in a set meanwhile."""
-    async with opened as agent:
-        agents.add(agent)
-        try:
-            yield agent
-        finally:
-            agents.discard(agent)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, ParamSpec
 
 import anyio
 
@@ -15,7 +15,12 @@ from thinkwell._display.text import clean
 from thinkwell._terminal.ctrl_c import signal_received
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import AsyncGenerator, Callable, Generator
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkwell import Agent
+
+P = ParamSpec("P")
 
 SIGNALS: Final = tuple(
     signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__
@@ -35,6 +40,7 @@ class Ending:
         """The scope around everything that has to end."""
         self.signal: signal.Signals | None = None
         """The signal that ended it."""
+        self._agents: set[Agent] = set()
         self._begun = anyio.Event()
         self._hurried = anyio.Event()
 
@@ -59,6 +65,27 @@ class Ending:
     def exit_code(self) -> int:
         """The exit code after the signal, as in shells; 0 without one."""
         return 0 if self.signal is None else 128 + self.signal
+
+    def counting(
+        self, opening: Callable[P, AbstractAsyncContextManager[Agent]]
+    ) -> Callable[P, AbstractAsyncContextManager[Agent]]:
+        """Return a function that opens an agent, too, but one that `kill` kills."""
+
+        @asynccontextmanager
+        async def counted(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[Agent]:
+            async with opening(*args, **kwargs) as agent:
+                self._agents.add(agent)
+                try:
+                    yield agent
+                finally:
+                    self._agents.discard(agent)
+
+        return counted
+
+    def kill(self) -> None:
+        """Kill the counted agents."""
+        for agent in self._agents:
+            agent.kill()
 
     async def hurry(self, kill: Callable[[], None], patience: float = HURRY) -> None:
         """Kill an object that takes too long to close.

@@ -10,11 +10,13 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from thinkwell._core.exit import QUESTION_TIMEOUT
 from thinkwell._core.schema.json_schema import is_object
 from thinkwell._core.schema.settings import convert_settings, path_from, unknown_key
 from thinkwell.cli._config_files import read_settings
 from thinkwell.journal import Retention
 from thinkwell.web import Limits
+from thinkwell.web.access import SESSION_AGE
 
 T = TypeVar("T", bound=Struct)
 
@@ -25,6 +27,12 @@ _LARGEST_NUMBER: Final = 2**53
 
 WORDS: Final = ("deny", "ask", "allow")
 """Permissions that are not a file."""
+
+REDIS_VARIABLE: Final = "THINKWELL_SERVE_REDIS"
+"""The variable with the address of Redis, unless the file names another."""
+
+PORT: Final = 8283
+"""The port of a self-hosted Letta server: their clients look there."""
 
 JOURNALS: Final = ("memory", "redis")
 """Journals that are not a file."""
@@ -54,11 +62,11 @@ class AgentSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """How many times a turn is tried again."""
     fallback: list[Text] = []
     """The agents to open if it does not start."""
-    timeout: SecondsOrNever | None = None
+    timeout: SecondsOrNever = 3600.0
     """For a run."""
-    idle_timeout: SecondsOrNever | None = None
+    idle_timeout: SecondsOrNever = 600.0
     """Of silence."""
-    question_timeout: Seconds | None = None
+    question_timeout: Seconds = QUESTION_TIMEOUT
     """Until an unanswered question is denied."""
     max_tokens: Annotated[int, Meta(gt=0)] | None = None
     """For a run."""
@@ -76,12 +84,12 @@ class CallerSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of the file. ``None``: not in the file."""
 
-    host: Text | None = None
+    host: Text = "127.0.0.1"
     """Where to listen."""
-    port: Annotated[int, Meta(ge=0, le=65_535)] | None = None
+    port: Annotated[int, Meta(ge=0, le=65_535)] = PORT
     journal: Text | None = None
     """Where to store runs: a file, ``memory`` or ``redis``."""
-    redis_env: Text | None = None
+    redis_env: Text = REDIS_VARIABLE
     """The environment variable with the address of Redis."""
     token_env: Text | None = None
     """The environment variable with the token, if there is one caller."""
@@ -91,12 +99,12 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of the server; this, and what follows, as in `Access`."""
     origins: list[Text] = []
     proxies: list[Text] = []
-    session_age: Seconds | None = None
+    session_age: Seconds = SESSION_AGE
     page: bool = True
     """Whether to serve the page."""
     letta: bool = True
     """Whether to serve Letta clients."""
-    idle_after: SecondsOrNever | None = None
+    idle_after: SecondsOrNever = 3600.0
     """Until an unused conversation ends."""
     abandoned_after: Seconds | None = None
     """Until a run without watchers is cancelled."""

@@ -6,15 +6,16 @@ import ipaddress
 import os
 import secrets
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
 from thinkwell import Budget, PermissionMode, PermissionPolicy
-from thinkwell._core.exit import QUESTION_TIMEOUT, find_starter
+from thinkwell._core.exit import find_starter
 from thinkwell.agents import state_folder
 from thinkwell.cli._config_files import at_home, read_secret
 from thinkwell.cli._errors import words
@@ -23,34 +24,18 @@ from thinkwell.cli.serve._config import AgentSection, Config, read_config
 from thinkwell.errors import ThinkwellError
 from thinkwell.journal import Journal, MemoryJournal, SqliteJournal
 from thinkwell.web import Access, ServedAgent, served_agent
-from thinkwell.web.access import SESSION_AGE, read_authority, token_flaw
+from thinkwell.web.access import read_authority, token_flaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from thinkwell.agents import AgentProfile
 
 TOKEN_VARIABLE: Final = "THINKWELL_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 """The variable with the token, if there is one caller."""
 
-REDIS_VARIABLE: Final = "THINKWELL_SERVE_REDIS"
-"""The variable with the address of Redis, unless the file names another."""
-
 OPERATOR: Final = "operator"
 """The name of the caller, if there is one."""
-
-HOST: Final = "127.0.0.1"
-
-PORT: Final = 8283
-"""The port of a self-hosted Letta server: their clients look there."""
-
-RUN_TIMEOUT: Final = 3600.0
-"""Default seconds for a run."""
-
-RUN_IDLE_TIMEOUT: Final = 600.0
-
-IDLE_AFTER: Final = 3600.0
-"""Default seconds until an unused conversation ends."""
 
 GOOD_TOKEN: Final = 'this makes a good one: python3 -c "import secrets; print(secrets.token_urlsafe(32))"'  # noqa: S105
 
@@ -64,7 +49,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What to serve, and how. Everything in it is valid."""
 
     agents: Mapping[str, ServedAgent]
-    missing: tuple[str, ...]
+    missing: Sequence[str]
     """Why some of them cannot be started, such as a missing program."""
     access: Access
     secret: str | None
@@ -72,11 +57,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     journal: Journal
     kept: str
     """Where runs are stored, in words."""
-    host: str
-    port: int
-    page: bool
-    letta: bool
     config: Config
+    """The content of the file, overridden by the options."""
     verbose: bool
 
 
@@ -108,12 +90,22 @@ def read_plan(
     """
     config = None if config is None else at_home(config)
     file = read_config(config)
-    place = host or file.host or HOST
+    file = replace(
+        file,
+        host=host or file.host,
+        port=file.port if port is None else port,
+        page=file.page and not no_page,
+        letta=file.letta and not no_letta,
+    )
     with _told_of(config):
         if agents or commands or not file.agents:
-            served = _agents_of_options(
-                agents, commands, cwd, permissions, model=model, retry=retry, fallback=fallback
+            section = AgentSection(
+                folders={} if cwd is None else {"default": str(cwd)},
+                models=[model] if model else [],
+                retry=retry,
+                fallback=list(fallback or ()),
             )
+            served = _agents_of_options(agents, commands, section, permissions)
         else:
             for option, given in (
                 ("--cwd", cwd),
@@ -125,28 +117,24 @@ def read_plan(
                 if given is not None:
                     told = "the agents of the file have their own; name them there, or give --agent as well"
                     raise typer.BadParameter(told, param_hint=option)
-            served = [_agent_of_file(name, agent, file) for name, agent in file.agents.items()]
+            served = {name: _agent_of_file(name, agent, file) for name, agent in file.agents.items()}
         tokens = _tokens(file, None if token_file is None else at_home(token_file))
         secret = None
         if not tokens:
-            if not is_loopback(place):
-                raise typer.BadParameter(NO_TOKEN.format(place=place), param_hint="--host")
+            if not is_loopback(file.host):
+                raise typer.BadParameter(NO_TOKEN.format(place=file.host), param_hint="--host")
             secret = secrets.token_urlsafe(32)
             tokens[secret] = OPERATOR
-        access = _access(tokens, place, file)
+        access = _access(tokens, file)
         kept, where = _journal(journal, file)
     return Plan(
         # If it generates the only secret itself, the reader is the operator.
-        agents={each.name: replace(each.agent, show_stderr=secret is not None) for each in served},
-        missing=tuple(each.missing for each in served if each.missing is not None),
+        agents={name: replace(agent, show_stderr=secret is not None) for name, (_, agent) in served.items()},
+        missing=[why for profile, agent in served.values() if (why := _missing(profile, agent)) is not None],
         access=access,
         secret=secret,
         journal=kept,
         kept=where,
-        host=place,
-        port=port if port is not None else PORT if file.port is None else file.port,
-        page=file.page and not no_page,
-        letta=file.letta and not no_letta,
         config=file,
         verbose=verbose,
     )
@@ -166,79 +154,42 @@ def _told_of(config: Path | None) -> Generator[None]:
 # Agents
 
 
-class _Served(Struct, frozen=True):
-    """An agent for callers."""
-
-    name: str
-    agent: ServedAgent
-    missing: str | None
-    """Why it cannot be started now."""
+_Agent: TypeAlias = "tuple[AgentProfile, ServedAgent]"
 
 
 def _agents_of_options(
-    agents: Sequence[str],
-    commands: Sequence[str],
-    cwd: Path | None,
-    permissions: str | None,
-    *,
-    model: str | None,
-    retry: int,
-    fallback: Sequence[str] | None,
-) -> list[_Served]:
+    agents: Sequence[str], commands: Sequence[str], section: AgentSection, permissions: str | None
+) -> dict[str, _Agent]:
     permissions = None if permissions is None else str(at_home(Path(permissions)))
     rules = read_permissions(permissions, can_ask=True)
-    policies: dict[str, PermissionMode | PermissionPolicy] = {
-        rules if isinstance(rules, str) else Path(permissions or "").stem: rules
-    }
-    profiles = [
-        *(chosen_agent(name, None) for name in agents),
-        *(chosen_agent(None, line) for line in commands),
-    ] or [chosen_agent(None, None)]
-    for option, given in (("--model", model), ("--fallback", fallback)):
-        if given is not None and len(profiles) > 1:
+    policies = {rules if isinstance(rules, str) else Path(permissions or "").stem: rules}
+    sections = [
+        *(replace(section, agent=name) for name in agents),
+        *(replace(section, command=line) for line in commands),
+    ] or [section]
+    for option, given in (("--model", section.models), ("--fallback", section.fallback)):
+        if given and len(sections) > 1:
             told = "it is that of one agent; name those of several in a file, by --config"
             raise typer.BadParameter(told, param_hint=option)
-    served: dict[str, _Served] = {}
-    for profile in profiles:
+    served: dict[str, _Agent] = {}
+    for each in sections:
+        try:
+            profile, agent = _served(each, policies)
+        except ValueError as exc:
+            raise typer.BadParameter(str(exc), param_hint="--fallback") from None
         if profile.name in served:
             told = f"two agents are called {profile.name}; call them something else in a file, by --config"
             raise typer.BadParameter(told, param_hint="--agent")
-        try:
-            agent = served_agent(
-                profile,
-                title=_title(profile),
-                folders={"default": cwd or Path.cwd()},
-                permissions=policies,
-                models=() if model is None else (model,),
-                retry=retrying(retry),
-                fallback=fallback,
-            )
-        except ValueError as exc:
-            raise typer.BadParameter(str(exc), param_hint="--fallback") from None
-        served[profile.name] = _Served(profile.name, agent, _missing(profile, cwd or Path.cwd()))
-    return list(served.values())
+        served[profile.name] = profile, agent
+    return served
 
 
-def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Served:
+def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Agent:
     where = f"agents.{name}"
+    if agent.agent is None and agent.command is None:
+        agent = replace(agent, agent=name)
     try:
-        named = agent.agent if agent.command is not None else agent.agent or name
-        profile = chosen_agent(named, agent.command)
-        folders = agent.folders or {"default": str(Path.cwd())}
-        served = served_agent(
-            profile,
-            title=agent.title or _title(profile),
-            folders=folders,
-            permissions={each: _policy(each, file) for each in agent.permissions or ("ask",)},
-            question_timeout=agent.question_timeout or QUESTION_TIMEOUT,
-            timeout=_seconds(agent.timeout, RUN_TIMEOUT),
-            idle_timeout=_seconds(agent.idle_timeout, RUN_IDLE_TIMEOUT),
-            budget=_budget(agent),
-            models=agent.models,
-            retry=retrying(agent.retry),
-            fallback=agent.fallback or None,
-        )
-        return _Served(name, served, _missing(profile, Path(next(iter(folders.values())))))
+        return _served(agent, {each: _policy(each, file) for each in agent.permissions or ("ask",)})
     except NotADirectoryError as exc:
         folder = str(exc).partition("there is ")[2]
         raise typer.BadParameter(f"{where}.folders: there is {folder}", param_hint="--config") from None
@@ -248,18 +199,33 @@ def _agent_of_file(name: str, agent: AgentSection, file: Config) -> _Served:
         raise typer.BadParameter(f"{where}: {exc.message}", param_hint="--config") from None
 
 
-def _missing(profile: AgentProfile, folder: Path) -> str | None:
+def _served(section: AgentSection, permissions: Mapping[str, PermissionMode | PermissionPolicy]) -> _Agent:
+    """Return an agent for callers, and its profile. Raises what `chosen_agent` and `served_agent` raise."""
+    profile = chosen_agent(section.agent, section.command)
+    limited = section.max_tokens is not None or section.max_cost is not None
+    return profile, served_agent(
+        profile,
+        title=section.title,
+        folders=section.folders or {"default": str(Path.cwd())},
+        permissions=permissions,
+        question_timeout=section.question_timeout,
+        timeout=section.timeout or None,
+        idle_timeout=section.idle_timeout or None,
+        budget=partial(Budget, max_tokens=section.max_tokens, max_cost=section.max_cost) if limited else None,
+        models=section.models,
+        retry=retrying(section.retry),
+        fallback=section.fallback or None,
+    )
+
+
+def _missing(profile: AgentProfile, agent: ServedAgent) -> str | None:
     """Return why an agent cannot be started now, as far as this can be seen without starting it."""
     try:
-        find_starter(profile, folder)
+        find_starter(profile, next(iter(agent.folders.values())))
     except ThinkwellError as exc:
         what, next_ = words(exc)
         return " ".join(f"{what}. Until then its runs fail. {next_}".split())  # in one line
     return None
-
-
-def _title(profile: AgentProfile) -> str:
-    return profile.title or profile.name
 
 
 def _policy(name: str, file: Config) -> PermissionMode | PermissionPolicy:
@@ -269,16 +235,6 @@ def _policy(name: str, file: Config) -> PermissionMode | PermissionPolicy:
         raise typer.BadParameter(f"permissions: {name}: {exc.message}", param_hint="--config") from None
 
 
-def _seconds(given: float | None, default: float) -> float | None:
-    return default if given is None else given or None
-
-
-def _budget(agent: AgentSection) -> Callable[[], Budget] | None:
-    if agent.max_tokens is None and agent.max_cost is None:
-        return None
-    return lambda: Budget(max_tokens=agent.max_tokens, max_cost=agent.max_cost)
-
-
 # Callers
 
 
@@ -286,33 +242,30 @@ def _tokens(file: Config, token_file: Path | None) -> dict[str, str]:
     """Return the names of the callers, by token."""
     tokens: dict[str, str] = {}
 
-    def add(caller: str, token: str, source: str, key: str = "", hint: str | None = "--config") -> None:
-        flaw = token_flaw(token)
-        if flaw is not None:
+    def add(caller: str, key: str, source: Path | str, hint: str | None = "--config") -> None:
+        """Add the token in a file or a variable, which a key of the settings names."""
+        is_file = isinstance(source, Path)
+        token = read_secret(source, key, hint) if is_file else _taken(source, key)
+        if (flaw := token_flaw(token)) is not None:
             what = f"{key}the token in {source} {flaw}; {GOOD_TOKEN}"
             raise typer.BadParameter(what, param_hint=hint)
         if tokens.setdefault(token, caller) != caller:
             what = f"{tokens[token]} and {caller} have the same token; give each its own"
             raise typer.BadParameter(what, param_hint="--config")
 
-    def add_of_file(caller: str, path: Path, key: str = "", hint: str = "--config") -> None:
-        add(caller, read_secret(path, key, hint), str(path), key, hint)
-
     if token_file is not None:
-        add_of_file(OPERATOR, token_file, hint="--token-file")
+        add(OPERATOR, "", token_file, "--token-file")
     elif file.token_file is not None:
-        add_of_file(OPERATOR, Path(file.token_file), "token_file: ")
+        add(OPERATOR, "token_file: ", Path(file.token_file))
     elif file.token_env is not None:
-        add(OPERATOR, _taken(file.token_env, "token_env: "), file.token_env, "token_env: ")
-    elif token := _taken(TOKEN_VARIABLE):
-        add(OPERATOR, token, TOKEN_VARIABLE, hint=None)
+        add(OPERATOR, "token_env: ", file.token_env)
+    elif os.environ.get(TOKEN_VARIABLE, "").strip():
+        add(OPERATOR, "", TOKEN_VARIABLE, None)
     for name, caller in file.callers.items():
-        key = f"callers.{name}."
         if caller.token_file is not None:
-            add_of_file(name, Path(caller.token_file), f"{key}token_file: ")
+            add(name, f"callers.{name}.token_file: ", Path(caller.token_file))
         if caller.token_env is not None:
-            variable = caller.token_env
-            add(name, _taken(variable, f"{key}token_env: "), variable, f"{key}token_env: ")
+            add(name, f"callers.{name}.token_env: ", caller.token_env)
     os.environ.pop(TOKEN_VARIABLE, None)
     return tokens
 
@@ -331,14 +284,14 @@ def _taken(variable: str, key: str = "") -> str:
     return secret
 
 
-def _access(tokens: Mapping[str, str], host: str, file: Config) -> Access:
+def _access(tokens: Mapping[str, str], file: Config) -> Access:
     try:
         return Access(
             tokens,
-            hosts=[*([host] if _is_name(host) else []), *file.hosts],
+            hosts=[*([file.host] if _is_name(file.host) else []), *file.hosts],
             origins=file.origins,
             proxies=file.proxies,
-            session_age=file.session_age or SESSION_AGE,
+            session_age=file.session_age,
         )
     except ValueError as exc:
         raise typer.BadParameter(str(exc), param_hint="--config") from None
@@ -367,7 +320,7 @@ def is_loopback(host: str) -> bool:
 def _journal(given: str | None, file: Config) -> tuple[Journal, str]:
     """Return the journal, and where it is in words."""
     where = str(at_home(Path(given))) if given else file.journal or str(state_folder() / "runs.db")
-    variable = file.redis_env or REDIS_VARIABLE
+    variable = file.redis_env
     address = _taken(variable)
     if where == "memory":
         return MemoryJournal(), "in memory, as long as this runs"
@@ -382,7 +335,7 @@ def _journal(given: str | None, file: Config) -> tuple[Journal, str]:
         except ValueError:
             told = f"the environment variable {variable} has no address such as redis://user:password@host:6379/0"
             raise typer.BadParameter(told, param_hint="--journal") from None
-    if "://" in (given or where):
+    if given and "://" in given:
         raise typer.BadParameter(
             "an address may have a password in it, and other users of this machine can see how a program was "
             f"started. Put it into the environment variable {variable}, and give --journal redis",

@@ -12,18 +12,14 @@ from msgspec.structs import replace
 
 from thinkwell._core.exit import background_tasks
 from thinkwell.cli._errors import NO_RESULT
-from thinkwell.cli._launch import counted
 from thinkwell.cli._process import Ending, log_to_stderr, say
 from thinkwell.cli.serve._http import ListenError, http_server, listen, make_room
-from thinkwell.cli.serve._plan import IDLE_AFTER, is_loopback
+from thinkwell.cli.serve._plan import is_loopback
 from thinkwell.web import Limits, RunServer, web_app
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager
     from socket import socket
 
-    from thinkwell import Agent, PermissionMode, PermissionPolicy
     from thinkwell.cli.serve._http import HttpServer
     from thinkwell.cli.serve._plan import Plan
 
@@ -59,7 +55,7 @@ def run_plan(plan: Plan) -> int:
         log_to_stderr(logging.INFO if plan.verbose and name == "thinkwell" else logging.WARNING, name)
     with ExitStack() as opened:
         try:
-            sockets = listen(plan.host, plan.port)
+            sockets = listen(plan.config.host, plan.config.port)
         except ListenError as exc:
             say(f"Error: {exc}")
             return NO_RESULT
@@ -70,21 +66,15 @@ def run_plan(plan: Plan) -> int:
 
 async def _run(plan: Plan, sockets: list[socket]) -> int:
     ending = Ending()
-    agents: set[Agent] = set()
     everything = anyio.CancelScope()
-
-    def kill() -> None:
-        for agent in agents:
-            agent.kill()
-
     with ending.signals():
         async with background_tasks() as tasks:
-            tasks.start_soon(ending.hurry, kill, PATIENCE)
+            tasks.start_soon(ending.hurry, ending.kill, PATIENCE)
             tasks.start_soon(ending.hurry, everything.cancel, PATIENCE + LAST)
             with everything:
-                async with _server(plan, agents) as server:
+                async with _server(plan, ending) as server:
                     http = http_server(
-                        web_app(server, access=plan.access, page=plan.page, letta=plan.letta),
+                        web_app(server, access=plan.access, page=plan.config.page, letta=plan.config.letta),
                         make_room((plan.config.limits or Limits()).max_watchers + SPARE),
                         lambda: _tell_ready(plan, sockets[0].getsockname()[1]),
                         noted=plan.verbose,
@@ -101,24 +91,16 @@ async def _end(ending: Ending, server: RunServer, http: HttpServer) -> None:
     http.should_exit = True
 
 
-def _server(plan: Plan, agents: set[Agent]) -> RunServer:
+def _server(plan: Plan, ending: Ending) -> RunServer:
     file = plan.config
     return RunServer(
-        {name: replace(served, open=_counted(served.open, agents)) for name, served in plan.agents.items()},
+        {name: replace(served, open=ending.counting(served.open)) for name, served in plan.agents.items()},
         journal=plan.journal,
         limits=file.limits,
         retention=file.retention,
-        idle_after=IDLE_AFTER if file.idle_after is None else file.idle_after or None,
+        idle_after=file.idle_after or None,
         abandoned_after=file.abandoned_after,
     )
-
-
-def _counted(
-    opener: Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]],
-    agents: set[Agent],
-) -> Callable[[PermissionMode | PermissionPolicy], AbstractAsyncContextManager[Agent]]:
-    """Return a function that opens an agent, and keeps it in a set while it is open."""
-    return lambda permissions: counted(opener(permissions), agents)
 
 
 def _tell_ready(plan: Plan, port: int) -> None:
@@ -127,11 +109,11 @@ def _tell_ready(plan: Plan, port: int) -> None:
     callers = ", ".join(plan.access.tokens.callers)
     if plan.secret is None:
         say(f"Ready at {address} for callers with the token of {callers}")
-    elif plan.page:
+    elif plan.config.page:
         say(f"Ready at {address}#secret={plan.secret}")
     else:
         say(f"Ready at {address} with the token {plan.secret}")
-    if not (is_loopback(plan.host) or plan.config.proxies):
+    if not (is_loopback(plan.config.host) or plan.config.proxies):
         say(OPEN)
     for why in plan.missing:
         say(f"Warning: {why}")
@@ -139,7 +121,7 @@ def _tell_ready(plan: Plan, port: int) -> None:
 
 def _shown_host(plan: Plan) -> str:
     """Return a host name or address for requests to the server."""
-    host = plan.host
+    host = plan.config.host
     if host in ("0.0.0.0", "::"):  # noqa: S104 - all addresses have none of their own
         if plan.config.hosts:
             return plan.config.hosts[0]

@@ -19,7 +19,6 @@ from thinkwell.channels.telegram import (
     serve,
 )
 from thinkwell.cli._errors import WRONG_USAGE, tell
-from thinkwell.cli._launch import counted
 from thinkwell.cli._process import Ending, log_to_stderr, say
 from thinkwell.cli.telegram._config import take_token
 
@@ -108,10 +107,9 @@ async def _run(
     people: str | None,
 ) -> int:
     ending = Ending()
-    agents: set[Agent] = set()
     everything = anyio.CancelScope()
     router = MessageRouter(  # opens the agent with the first message, and again after it died
-        lambda: counted(opened(), agents),
+        ending.counting(opened),
         idle_after=(IDLE_AFTER if config.idle_after is None else config.idle_after) or None,
         busy=config.busy,
         max_waiting=MAX_WAITING if config.max_waiting is None else config.max_waiting,
@@ -119,21 +117,16 @@ async def _run(
     )
 
     def end_at_once() -> None:
-        for agent in agents:
-            agent.kill()
+        ending.kill()
         everything.cancel()
 
     with ending.signals():
         async with background_tasks() as tasks:
             tasks.start_soon(ending.hurry, end_at_once, PATIENCE)
-            try:
-                with everything:
-                    async with channel, router:
-                        with ending.scope:
-                            await _serve(channel, router, config, people)
-            except _Unknown as exc:
-                tell(exc.error)
-                return WRONG_USAGE
+            with everything:
+                async with channel, router:
+                    with ending.scope:
+                        await _serve(channel, router, config, people)
     return ending.exit_code
 
 
@@ -152,14 +145,15 @@ async def _introduction(channel: TelegramChannel) -> BotUser:
     """Return the bot's own user, once Telegram can be reached.
 
     Raises:
-        _Unknown: The bot does not exist.
+        typer.Exit: The bot does not exist; the user was told.
     """
     pause = FIRST_PAUSE
     while True:
         try:
             return await channel.bot()
         except TelegramUnauthorized as exc:
-            raise _Unknown(exc) from None
+            tell(exc)
+            raise typer.Exit(WRONG_USAGE) from None
         except TelegramError as exc:
             if not exc.temporary:
                 raise
@@ -167,13 +161,6 @@ async def _introduction(channel: TelegramChannel) -> BotUser:
             say(f"Telegram cannot be reached; trying again in {seconds:.0f} s: {exc}")
         await anyio.sleep(seconds)
         pause = min(2 * pause, LONGEST_PAUSE)
-
-
-class _Unknown(Exception):  # noqa: N818 - it goes no further
-    """Nothing was started, as Telegram does not know the token."""
-
-    def __init__(self, error: TelegramUnauthorized) -> None:
-        self.error = error
 
 
 def _tell_delivery(delivery: Delivery) -> None:
