@@ -358,6 +358,8 @@ def test_what_goes_wrong_is_logged_above(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_ctrl_c_at_the_prompt() -> None:
     with chat() as person:
         person.sees(READY)
+        person.type(f"/mode nowhere{ENTER}")
+        person.sees("There is no mode")
         person.type(f"half a line{CTRL_C}")
         person.sees("Ctrl-D or /exit leaves")
         person.type(f"whole{ENTER}")

@@ -59,14 +59,6 @@ def _read_table(path: Path) -> dict[str, object]:
         raise ValueError(f"it is not TOML: {exc}") from None
 
 
-def at_home(path: Path) -> Path:
-    """Return a path without its ``~``, which shells do not replace in quotes, after ``=`` and in services."""
-    try:
-        return path.expanduser()
-    except RuntimeError:  # from pathlib: that user has no home here
-        return path
-
-
 def read_secret(path: Path, what: str, hint: str | None) -> str:
     """Return the secret in a file.
 

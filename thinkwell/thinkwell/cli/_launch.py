@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Final
+from contextlib import asynccontextmanager, closing
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import typer
 
@@ -16,7 +16,7 @@ from thinkwell.agents import choose
 from thinkwell.cli._options import Style
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from thinkwell import Agent, PermissionMode, Question
@@ -59,22 +59,39 @@ def read_permissions(given: str | None, *, can_ask: bool) -> PermissionMode | Pe
         case "deny" | "ask" | "allow":
             return given
         case _:
-            pass
-    hint = "--permissions"
-    try:
-        return PermissionPolicy.load(given)
-    except PolicyError as exc:
-        raise typer.BadParameter(str(exc), param_hint=hint) from None
-    except OSError as exc:
-        words = "it is not deny, ask, allow or a file of rules"
-        raise typer.BadParameter(f"{given}: {words} ({exc.strerror})", param_hint=hint) from None
+            try:
+                return PermissionPolicy.load(given)
+            except PolicyError as exc:
+                told = str(exc)
+            except OSError as exc:
+                told = f"{given}: it is not deny, ask, allow or a file of rules ({exc.strerror})"
+            raise typer.BadParameter(told, param_hint="--permissions")
 
 
-def leaves_open(policy: PermissionMode | PermissionPolicy) -> bool:
-    """Return whether the user may be asked under a policy."""
+class Asking(TypedDict):
+    """The arguments of `open_agent` about questions."""
+
+    permissions: PermissionMode | PermissionPolicy
+    on_question: Callable[[Question], Awaitable[Reply]] | None
+
+
+def asking(permissions: str | None, how: How) -> Asking:
+    """Return the meaning of ``--permissions`` where the user may be in the terminal.
+
+    Raises:
+        typer.BadParameter: The value is neither a mode nor a file of rules.
+    """
+    policy = read_permissions(permissions, can_ask=how.can_ask)
     if isinstance(policy, PermissionPolicy):
-        return "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
-    return policy == "ask"
+        asks = "ask" in (policy.otherwise, *(rule.verdict for rule in policy.rules))
+    else:
+        asks = policy == "ask"
+    return {"permissions": policy, "on_question": asked_in_vain if asks and not how.can_ask else None}
+
+
+def as_rules(policy: PermissionMode | PermissionPolicy) -> PermissionMode | PermissionPolicy:
+    """Return a policy under which a denied agent can still ask what is no permission."""
+    return PermissionPolicy(otherwise="deny") if policy == "deny" else policy
 
 
 def retrying(times: int) -> Retry | None:
@@ -124,22 +141,12 @@ class Launching:
             sys.stderr.write(f"[phase]  {words}\n")
         sys.stderr.flush()
 
-    def done(self) -> None:
+    def close(self) -> None:
         """Remove the shown phase."""
         if self._stands:
             self._stands = False
             sys.stderr.write(ERASED)
             sys.stderr.flush()
-
-
-@contextmanager
-def launching_shown(name: str, how: How) -> Generator[Launching]:
-    """Show the launch of an agent during a block."""
-    launching = Launching(name, how)
-    try:
-        yield launching
-    finally:
-        launching.done()
 
 
 @asynccontextmanager
@@ -153,7 +160,7 @@ async def launched(
         how: How to show it.
         opening: `open_agent` with its arguments except ``on_phase``.
     """
-    with launching_shown(name, how) as launching:
+    with closing(Launching(name, how)) as launching:
         async with opening(on_phase=launching) as agent:
-            launching.done()
+            launching.close()
             yield agent

@@ -6,23 +6,23 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import anyio
 import typer
 
-from thinkwell import Agent, PermissionPolicy, ThinkwellError, open_agent
+from thinkwell import Agent, ThinkwellError, open_agent
 from thinkwell._core.exit import background_tasks
 from thinkwell._display.text import clean
 from thinkwell._lines.words import error_fields, write_message
 from thinkwell.cli._errors import WRONG_USAGE, exit_code, tell, told
-from thinkwell.cli._launch import asked_in_vain, chosen_agent, launched, read_permissions
+from thinkwell.cli._launch import as_rules, asked_in_vain, chosen_agent, launched, read_permissions
 from thinkwell.cli._options import (
     CommandOption,
     CwdOption,
     How,
     RecordOption,
+    SchemaOption,
     Style,
     agent_argument,
     limit_option,
@@ -43,10 +43,7 @@ def middleware(
         agent_argument("Which agent; by default the one that the environment names, else the built-in one."),
     ] = None,
     command: CommandOption = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", metavar="FILE", help="Return JSON that fits this JSON Schema."),
-    ] = None,
+    schema: SchemaOption = None,
     cwd: CwdOption = None,
     permissions: Annotated[str | None, permissions_option("ask: the host decides")] = None,
     timeout: Annotated[float | None, limit_option("--timeout", "Maximum seconds for each prompt.")] = None,
@@ -96,8 +93,7 @@ def middleware(
             open_agent,
             profile,
             cwd=cwd,
-            # As rules: so the host gets all questions except permissions.
-            permissions=PermissionPolicy(otherwise="deny") if policy == "deny" else policy,
+            permissions=as_rules(policy),  # so the host gets all questions except permissions
             on_question=asked_in_vain,  # for questions while no prompt runs
             record=record,
         )

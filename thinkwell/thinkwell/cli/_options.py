@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -76,6 +75,14 @@ def agent_names(incomplete: str) -> list[str]:
     return [name for name in ("builtin", *names) if name.startswith(incomplete)]
 
 
+def at_home(path: Path) -> Path:
+    """Return a path without its ``~``, which shells do not replace in quotes, after ``=`` and in services."""
+    try:
+        return path.expanduser()
+    except RuntimeError:  # from pathlib: that user has no home here
+        return path
+
+
 def _in_a_folder(path: Path | None) -> Path | None:
     """Check that the folder of a file exists, before anything starts."""
     if path is not None and not path.parent.is_dir():
@@ -87,9 +94,7 @@ def _folder(path: Path | None) -> Path | None:
     """Check that a folder exists, and return it."""
     if path is None:
         return None
-    with suppress(RuntimeError):  # from pathlib: that user has no home here
-        path = path.expanduser()  # for paths in quotes, after `=`, and in services
-    path = path.resolve()
+    path = at_home(path).resolve()
     if not path.is_dir():
         raise typer.BadParameter(f"the folder {path} does not exist")
     return path
@@ -226,6 +231,9 @@ CwdOption: TypeAlias = Annotated[
         file_okay=False,
         callback=_folder,
     ),
+]
+SchemaOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--schema", metavar="FILE", help="Return JSON that fits this JSON Schema.")
 ]
 McpOption: TypeAlias = Annotated[
     Path | None, typer.Option("--mcp", metavar="FILE", help="MCP servers for the agent, as in .mcp.json.")

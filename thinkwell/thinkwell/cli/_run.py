@@ -25,12 +25,10 @@ from thinkwell import (
 from thinkwell._core.exit import image_type
 from thinkwell.cli._errors import told
 from thinkwell.cli._launch import (
-    asked_in_vain,
+    asking,
     check_fallback,
     chosen_agent,
     launched,
-    leaves_open,
-    read_permissions,
     retrying,
 )
 from thinkwell.cli._options import (
@@ -46,6 +44,7 @@ from thinkwell.cli._options import (
     QuietOption,
     RecordOption,
     RetryOption,
+    SchemaOption,
     Spoken,
     Style,
     StyleOption,
@@ -79,10 +78,7 @@ def run(
     command: CommandOption = None,
     model: ModelOption = None,
     protocol: ProtocolOption = Spoken.ACP,
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", metavar="FILE", help="Return JSON that fits this JSON Schema."),
-    ] = None,
+    schema: SchemaOption = None,
     type_: Annotated[
         str | None,
         typer.Option(
@@ -163,14 +159,13 @@ def run(
                 raise typer.BadParameter(f"{file} is not a regular file", param_hint="--file")
         _check_protocol(protocol, command, mcp=mcp, model=model)
         profile = chosen_agent(agent, command)
-        policy = read_permissions(permissions, can_ask=how.can_ask)
+        asked = asking(permissions, how)
         output = read_output(schema, type_)
         opening = partial(
             open_agent,
             profile,
             cwd=cwd,
-            permissions=policy,
-            on_question=asked_in_vain if not how.can_ask and leaves_open(policy) else None,
+            **asked,
             mcp_servers=_mcp_servers(mcp),
             record=record,
             model=model,
@@ -179,13 +174,13 @@ def run(
         )
         if fallback:
             check_fallback(opening)
-        asked = _read_prompt(prompt or ())  # last, when all else can be used
+        task = _read_prompt(prompt or ())  # last, when all else can be used
         from thinkwell.cli._progress import finish
 
         async def work() -> int:
             with log_held(how.verbose):
                 async with launched(profile.name, how, opening) as running:
-                    stream = _builder(running, output, asked, files or (), system).stream(
+                    stream = _builder(running, output, task, files or (), system).stream(
                         include="all" if how.as_json else "default",
                         timeout=timeout,
                         idle_timeout=idle_timeout,

@@ -18,11 +18,11 @@ class Answers:
     """Keys and lines for a question.
 
     Args:
-        begin: Called when a question begins or stops to wait for keys or lines.
+        begin: Called when a question begins or stops to wait for keys or lines, with what was waited for.
         echo: Shows a typed line.
     """
 
-    def __init__(self, begin: Callable[[], None], echo: Callable[[str], object]) -> None:
+    def __init__(self, begin: Callable[[Wanted], None], echo: Callable[[str], object]) -> None:
         self.wanted: Wanted = None
         """What a question waits for."""
         self._begin = begin
@@ -41,8 +41,7 @@ class Answers:
     def take(self, *, lines: bool = False) -> bool:
         """Wait for keys from now on, or for lines."""
         self.forget()
-        self.wanted = "lines" if lines else "keys"
-        self._begin()
+        self._want("lines" if lines else "keys")
         return True
 
     def key(self) -> str | None:
@@ -77,9 +76,12 @@ class Answers:
 
     def release(self) -> None:
         """Stop waiting."""
-        self.wanted = None
-        self._begin()
+        self._want(None)
 
     def close(self) -> None:
         """Stop waiting."""
         self.release()
+
+    def _want(self, wanted: Wanted) -> None:
+        before, self.wanted = self.wanted, wanted
+        self._begin(before)

@@ -5,12 +5,14 @@ The modules of the chat are slow to import, so they are imported when it begins.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
+from thinkwell import open_agent
 from thinkwell.cli._errors import needing, told
-from thinkwell.cli._launch import chosen_agent, read_permissions, retrying
+from thinkwell.cli._launch import asking, check_fallback, chosen_agent, retrying
 from thinkwell.cli._options import (
     AgentOption,
     CommandOption,
@@ -80,18 +82,27 @@ def chat(
         from thinkwell.cli.chat._conversation import ChatOptions, hold_chat
 
         how = How(verbose=verbose, style=style)
-        options = ChatOptions(
-            profile=chosen_agent(agent, command),
-            agent=(*naming(agent, command), *(["--model", model] if model else [])),
+        profile = chosen_agent(agent, command)
+        opening = partial(
+            open_agent,
+            profile,
+            cwd=cwd,
+            **asking(permissions, how),
+            record=record,
             model=model,
+            fallback=fallback or None,
+        )
+        if fallback:
+            check_fallback(opening)
+        options = ChatOptions(
+            profile=profile,
+            agent=(*naming(agent, command), *(["--model", model] if model else [])),
+            opening=opening,
             system=system,
             load=load,
             resume=resume,
             cwd=cwd,
-            permissions=read_permissions(permissions, can_ask=how.can_ask),
-            record=record,
             retry=retrying(retry),
-            fallback=fallback or None,
             history=history,
             how=how,
         )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -21,9 +22,17 @@ from thinkwell._display.usage import usage_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from thinkwell import Agent, HistoryMessage, Session, SessionOption, ThoughtStream
+    from thinkwell import (
+        Agent,
+        HistoryMessage,
+        OptionChoice,
+        Session,
+        SessionMode,
+        SessionOption,
+        ThoughtStream,
+    )
 
-__all__ = ("ChatCommands", "Entry", "Ours", "Prompted", "Unknown", "UsageError")
+__all__ = ("ChatCommands", "Ours", "UsageError")
 
 OURS: Final = {
     "help": ("", "list the commands"),
@@ -60,80 +69,61 @@ _COMMAND: Final = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class Ours(Struct, frozen=True):
-    """One of our commands."""
+    """An entry that is one of our commands."""
 
     name: str
     rest: str
-
-
-class Prompted(Struct, frozen=True):
-    """A text for the agent. It may be one of the agent's commands."""
-
-    text: str
-
-
-class Unknown(Struct, frozen=True):
-    """An unknown command: more likely a typing error than a text."""
-
-    name: str
-
-
-Entry: TypeAlias = Ours | Prompted | Unknown
-"""The meaning of an entry."""
 
 
 class UsageError(Exception):
     """A command was used wrongly; the text is for the user."""
 
 
+@dataclass
 class ChatCommands:
-    """The commands of a chat.
+    """The commands of a chat."""
 
-    Args:
-        agent: The agent.
-        session: The session of the chat.
-        write: Shows lines without control characters.
-        columns: Returns the columns of the terminal; ``None`` without a terminal.
-    """
-
-    def __init__(
-        self,
-        agent: Agent,
-        session: Session,
-        write: Callable[[str], object],
-        columns: Callable[[], int | None],
-    ) -> None:
-        self._agent = agent
-        self._session = session
-        self._write = write
-        self._columns = columns
-        self.stream: ThoughtStream[str] | None = None
-        """The last turn."""
+    agent: Agent
+    session: Session
+    """The session of the chat."""
+    write: Callable[[str], object]
+    """Shows lines without control characters."""
+    columns: Callable[[], int | None]
+    """Returns the columns of the terminal; ``None`` without a terminal."""
+    stream: ThoughtStream[str] | None = None
+    """The last turn."""
 
     def greeting(self) -> str:
         """Return the greeting."""
-        info = self._agent.info
+        info = self.agent.info
         version = "" if info is None else f" {line(info.version)}"
-        mode = "" if self._session.mode is None else f", mode {line(self._session.mode)}"
-        said = len(self._session.history())
+        mode = "" if self.session.mode is None else f", mode {line(self.session.mode)}"
+        said = len(self.session.history())
         old = f" · {said} messages of before; /history shows them" if said else ""
         return (
-            f"{line(self._agent.name)}{version} in {line(self._session.cwd)}{mode}{old}\n"
+            f"{line(self.agent.name)}{version} in {line(self.session.cwd)}{mode}{old}\n"
             "/help lists the commands; Ctrl-D leaves"
         )
 
-    def meaning(self, entry: str) -> Entry:
-        """Return the meaning of an entry. After a second slash, it is a text for the agent."""
+    def meaning(self, entry: str) -> Ours | str:
+        """Return the meaning of an entry: one of our commands, or a text for the agent.
+
+        The text may be one of the agent's commands. After a second slash, everything is a text.
+
+        Raises:
+            UsageError: It is an unknown command: more likely a typing error than a text.
+        """
         if entry.startswith("//"):
-            return Prompted(entry[1:])
+            return entry[1:]
         found = _COMMAND.fullmatch(entry.rstrip())
         if found is None:  # a text, or one about a path
-            return Prompted(entry)
+            return entry
         name, rest = found[1], (found[2] or "").strip()
         if name in OURS:
             return Ours(name, rest)
-        is_theirs = any(command.name == name for command in self._session.commands)
-        return Prompted(entry) if is_theirs else Unknown(name)
+        if any(command.name == name for command in self.session.commands):
+            return entry
+        raise UsageError(f"There is no command /{name}: see /help. //{name} is sent as it is")
 
     def completions(self, before: str, word: str) -> list[tuple[str, str]] | None:
         """Return the possible values of a word, each with a description; ``None`` if it may be anything.
@@ -142,7 +132,7 @@ class ChatCommands:
             before: The line as far as the cursor.
             word: The part of it that is the word.
         """
-        session = self._session
+        session = self.session
         match before.split(" ")[:-1]:
             case [] if word.startswith("/"):
                 theirs = {f"/{command.name}": line(command.description) for command in session.commands}
@@ -173,17 +163,17 @@ class ChatCommands:
             case "usage":
                 self._usage()
             case "history":
-                self._show(_as_text(self._session.history()) or "Nothing was said yet")
+                self._show(_as_text(self.session.history()) or "Nothing was said yet")
             case "save":
                 self._save(rest)
             case _:
                 self._help()
 
     def _show(self, text: str) -> None:
-        self._write(f"{clean(text)}\n")
+        self.write(f"{clean(text)}\n")
 
     def _help(self) -> None:
-        columns = self._columns()
+        columns = self.columns()
         room = ROOM if columns is None else min(ROOM, columns // 3)
 
         def row(command: str, about: str) -> str:
@@ -192,11 +182,11 @@ class ChatCommands:
         lines = [row(f"/{name} {arguments}", about) for name, (arguments, about) in OURS.items()]
         theirs = [
             row(f"/{line(command.name)} {line(command.hint or '')}", line(command.description))
-            for command in self._session.commands
+            for command in self.session.commands
         ]
         if theirs:
-            lines += ["", f"Of {line(self._agent.name)}:", *theirs]
-        hidden = [command.name for command in self._session.commands if command.name in OURS]
+            lines += ["", f"Of {line(self.agent.name)}:", *theirs]
+        hidden = [command.name for command in self.session.commands if command.name in OURS]
         if hidden:
             lines.append(f"  (the agent's own /{line(hidden[0])} is //{line(hidden[0])} here)")
         about = [
@@ -209,23 +199,20 @@ class ChatCommands:
         self._show("\n".join(lines))
 
     async def _mode(self, rest: str) -> None:
-        modes = self._session.modes
+        modes = self.session.modes
         if not modes:
             raise UsageError("This agent has no modes")
         if not rest:
             for mode in modes:
-                about = f": {line(mode.description)}" if mode.description else ""
-                self._show(
-                    f"{_mark(mode.id == self._session.mode)} {line(mode.id)}  {line(mode.name)}{about}"
-                )
+                self._show_choice(mode.id, mode, chosen=mode.id == self.session.mode)
             return
         if rest not in {mode.id for mode in modes}:
             raise UsageError(f"There is no mode {rest!r}, but {_listed(mode.id for mode in modes)}")
-        await self._session.set_mode(rest)
+        await self.session.set_mode(rest)
         self._show(f"The mode is {line(rest)}")
 
     async def _option(self, rest: str) -> None:
-        options = {option.id: option for option in self._session.options}
+        options = {option.id: option for option in self.session.options}
         if not options:
             raise UsageError("This agent has no options")
         name, _, value = rest.partition(" ")
@@ -243,7 +230,7 @@ class ChatCommands:
         if value not in _values_of(option):
             values = _listed(_values_of(option))
             raise UsageError(f"The option {line(option.id)!r} cannot be {value!r}, but {values}")
-        await self._session.set_option(option.id, value == SWITCH[0] if option.type == "boolean" else value)
+        await self.session.set_option(option.id, value == SWITCH[0] if option.type == "boolean" else value)
         self._show(f"{line(option.id)} is {line(value)}")
 
     def _show_choices(self, option: SessionOption) -> None:
@@ -252,15 +239,17 @@ class ChatCommands:
             self._show(_summary(option))
             return
         for choice in option.choices:
-            about = f": {line(choice.description)}" if choice.description else ""
-            mark = _mark(choice.value == option.value)
-            self._show(f"{mark} {line(choice.value)}  {line(choice.name)}{about}")
+            self._show_choice(choice.value, choice, chosen=choice.value == option.value)
+
+    def _show_choice(self, value: str, choice: SessionMode | OptionChoice, *, chosen: bool) -> None:
+        about = f": {line(choice.description)}" if choice.description else ""
+        self._show(f"{'*' if chosen else ' '} {line(value)}  {line(choice.name)}{about}")
 
     def _usage(self) -> None:
         stream = self.stream
         if stream is None:
             raise UsageError("There was no turn yet")
-        columns = self._columns()
+        columns = self.columns()
         if columns is None:
             self._show(usage_words(stream.view))
             return
@@ -272,7 +261,15 @@ class ChatCommands:
     def _save(self, rest: str) -> None:
         if not rest:
             raise UsageError("/save FILE: give the name of a new file; .json for JSON")
-        path = _saved(self._session.history(), rest, self._agent.name, self._session.title)
+        path = Path(rest).expanduser()
+        history = self.session.history()
+        if path.suffix.lower() == ".json":
+            data = history_to_json(history)
+        else:
+            data = _as_markdown(history, self.agent.name, self.session.title).encode()
+        # A new file, readable by its owner only.
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(data)
         self._show(f"Saved: {path}")
 
 
@@ -285,10 +282,6 @@ def _hanging(before: str, text: str, columns: int | None) -> str:
     indent = " " * len(before.rpartition("\n")[2])
     rows = wrap(text, min(columns, WIDEST) - len(indent) - 1)
     return "\n".join(f"{indent if number else before}{row}".rstrip() for number, row in enumerate(rows))
-
-
-def _mark(chosen: bool) -> str:
-    return "*" if chosen else " "
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -339,17 +332,3 @@ def _sections(history: Sequence[HistoryMessage], agent: str) -> Iterator[str]:
             yield clean(message.text).strip()
         else:
             yield f"- *{line(message.tool.title)}* ({message.tool.status})"
-
-
-def _saved(history: Sequence[HistoryMessage], name: str, agent: str, title: str | None) -> Path:
-    """Write a conversation to a new file, readable by its owner only, and return its path.
-
-    Raises:
-        OSError: The file exists, or cannot be written.
-    """
-    path = Path(name).expanduser()
-    is_json = path.suffix.lower() == ".json"
-    data = history_to_json(history) if is_json else _as_markdown(history, agent, title).encode()
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-        file.write(data)
-    return path

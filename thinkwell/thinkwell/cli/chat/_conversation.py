@@ -10,31 +10,25 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO, assert_never, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 import anyio
 import typer
 from anyio.from_thread import start_blocking_portal
 from msgspec import Struct
 
-from thinkwell import Injected, Refused, open_agent
+from thinkwell import Injected, Refused
 from thinkwell._display.text import line
 from thinkwell.cli._errors import INTERRUPTED, OK, WRONG_USAGE, exit_code, is_expected, tell
-from thinkwell.cli._launch import asked_in_vain, check_fallback, launching_shown, leaves_open
+from thinkwell.cli._launch import Launching
 from thinkwell.cli._options import Style
 from thinkwell.cli._output import write_result
 from thinkwell.cli._process import Ending, log_held
-from thinkwell.cli.chat._commands import (
-    ChatCommands,
-    Ours,
-    Prompted,
-    Unknown,
-    UsageError,
-)
-from thinkwell.cli.chat._entries import Lines, read_entry, typed_ahead
+from thinkwell.cli.chat._commands import ChatCommands, Ours, UsageError
+from thinkwell.cli.chat._entries import read_entry, typed_ahead
 from thinkwell.errors import (
     AgentClosed,
     AgentError,
@@ -46,20 +40,18 @@ from thinkwell.errors import (
 from thinkwell.progress import Live
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from anyio.from_thread import BlockingPortal
     from rich.console import Console
 
-    from thinkwell import Agent, PermissionMode, PermissionPolicy, Retry, Session, ThoughtStream
+    from thinkwell import Agent, Retry, Session, ThoughtStream
     from thinkwell.agents import AgentProfile
     from thinkwell.cli._options import How
     from thinkwell.cli.chat._prompt import Prompt
 
 __all__ = ("ChatOptions", "hold_chat")
-
-SIGNALLED: Final = 128
-"""Plus the number of a signal: the exit code after that signal."""
 
 FATAL: Final = (AgentExited, AgentClosed, SessionUnusable)
 """Errors after which no turn can follow."""
@@ -76,15 +68,13 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     profile: AgentProfile
     agent: tuple[str, ...]
     """The options that name the agent, for a command that the user can type."""
-    model: str | None
+    opening: Callable[..., AbstractAsyncContextManager[Agent]]
+    """`open_agent` with its arguments except ``on_phase``."""
     system: str | None
     load: str | None
     resume: str | None
     cwd: Path | None
-    permissions: PermissionMode | PermissionPolicy
-    record: Path | None
     retry: Retry | None
-    fallback: Sequence[str] | None
     history: bool
     how: How
 
@@ -106,32 +96,20 @@ def hold_chat(options: ChatOptions) -> int:
 @asynccontextmanager
 async def _opened(options: ChatOptions) -> AsyncGenerator[_Chat]:
     """Open an agent and a session during a block."""
-    in_vain = leaves_open(options.permissions) and not options.how.can_ask
-    opened = partial(
-        open_agent,
-        options.profile,
-        cwd=options.cwd,
-        permissions=options.permissions,
-        on_question=asked_in_vain if in_vain else None,
-        record=options.record,
-        model=options.model,
-        fallback=options.fallback,
-    )
-    if options.fallback:
-        check_fallback(opened)
-    with log_held(options.how.verbose) as write_log:
-        launching = launching_shown(options.profile.name, options.how)
-        with launching as on_phase:
-            async with opened(on_phase=on_phase) as agent:
-                await _check_folder(agent, options)
-                async with agent.session(
-                    load=options.load,
-                    resume=options.resume,
-                    system=options.system,
-                    system_fallback=None if options.system is None else "prompt",
-                ) as session:
-                    on_phase.done()
-                    yield _Chat(agent, session, options, write_log)
+    with (
+        log_held(options.how.verbose) as write_log,
+        closing(Launching(options.profile.name, options.how)) as launching,
+    ):
+        async with options.opening(on_phase=launching) as agent:
+            await _check_folder(agent, options)
+            async with agent.session(
+                load=options.load,
+                resume=options.resume,
+                system=options.system,
+                system_fallback=None if options.system is None else "prompt",
+            ) as session:
+                launching.close()
+                yield _Chat(agent, session, options, write_log)
 
 
 async def _check_folder(agent: Agent, options: ChatOptions) -> None:
@@ -185,7 +163,7 @@ async def _prompted(options: ChatOptions) -> int:
                     finally:
                         prompt.close()
             chat.tell_how_to_go_on()
-    return code if ending.signal is None else SIGNALLED + ending.signal
+    return ending.exit_code or code
 
 
 async def _hold(prompt: Prompt, chat: _Chat) -> int:
@@ -202,11 +180,10 @@ async def _hold(prompt: Prompt, chat: _Chat) -> int:
 
 def _line_by_line(portal: BlockingPortal, chat: _Chat) -> int:
     """Run a chat whose lines come from a file, a pipe or a simple terminal."""
-    lines = Lines(sys.stdin, echo=sys.stderr if chat.person else None)
     chat.tell(chat.commands.greeting())
     while True:
         try:
-            entry = read_entry(lines)
+            entry = read_entry(sys.stdin, sys.stderr if chat.person else None)
             code = _followed(portal, chat, entry) if entry.strip() else None
         except EOFError:
             chat.tell("")
@@ -229,14 +206,6 @@ def _followed(portal: BlockingPortal, chat: _Chat, entry: str) -> int | None:
             return following.result()
         except KeyboardInterrupt:
             portal.call(chat.interrupt)
-
-
-class _Left(Exception):  # noqa: N818 - not an error
-    """The user leaves."""
-
-
-class _Killed(Exception):  # noqa: N818 - not an error
-    """The user has killed the agent."""
 
 
 class _Chat:
@@ -287,12 +256,15 @@ class _Chat:
     async def follow(self, entry: str) -> int | None:
         """Run an entry; return an exit code if the chat is over."""
         try:
-            return await self._do(entry)
-        except _Left:
-            return OK
-        except _Killed:
-            self.tell("Killed")
-            return INTERRUPTED
+            match self.commands.meaning(entry):
+                case str(text):
+                    return await self._turn(text)
+                case Ours("exit"):
+                    return OK
+                case Ours(name, rest):
+                    with anyio.CancelScope() as self._doing:
+                        await self.commands.do(name, rest)
+                    return INTERRUPTED if self._doing.cancelled_caught and not self.person else None
         except UsageError as exc:
             sys.stderr.write(f"{exc}\n")
             return None if self.person else WRONG_USAGE
@@ -300,26 +272,11 @@ class _Chat:
             if not is_expected(exc):  # pragma: no cover - a bug
                 raise
             return self._failed(exc)
+        finally:
+            self._doing = None
 
-    async def _do(self, entry: str) -> int | None:
-        meant = self.commands.meaning(entry)
-        match meant:
-            case Prompted(text):
-                await self._turn(text)
-            case Ours("exit"):
-                raise _Left
-            case Ours(name, rest):
-                with anyio.CancelScope() as self._doing:
-                    await self.commands.do(name, rest)
-                cancelled, self._doing = self._doing.cancelled_caught, None
-                return INTERRUPTED if cancelled and not self.person else None
-            case Unknown(name):
-                raise UsageError(f"There is no command /{name}: see /help. //{name} is sent as it is")
-            case _:
-                assert_never(meant)
-        return None
-
-    async def _turn(self, text: str) -> None:
+    async def _turn(self, text: str) -> int | None:
+        """Let the agent answer; return an exit code if the user has killed it."""
         how = self._options.how
         style = how.style if self.person or how.style is not Style.AUTO else Style.LINES
         stream = self.session.think().text(text).stream(retry=self._options.retry)
@@ -338,10 +295,12 @@ class _Chat:
             self._live = None
         self._write_log()
         if live.killed:
-            raise _Killed
+            self.tell("Killed")
+            return INTERRUPTED
         answer = await stream.result
         if self._plain:
             write_result(answer)
+        return None
 
     async def _steer(self, stream: ThoughtStream[str], entry: str) -> bool:
         """Steer the agent with a text, and return whether the agent takes it. Commands wait."""

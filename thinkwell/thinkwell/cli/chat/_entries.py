@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ("BACKSLASH", "Lines", "begins_block", "read_entry", "typed_ahead", "unquoted")
+__all__ = ("BACKSLASH", "begins_block", "read_entry", "typed_ahead", "unquoted")
 
 FIRST: Final = "> "
 MORE: Final = ". "
@@ -48,53 +48,38 @@ def typed_ahead() -> list[str]:
     return typed.decode(errors="replace").splitlines()
 
 
-def read_entry(lines: Lines) -> str:
+def read_entry(source: TextIO, echo: TextIO | None = None) -> str:
     r"""Return the next entry: a line; lines that end with ``\``, and the next one; or a block.
 
     The end of the input ends an unfinished entry.
+
+    Args:
+        source: A file, a pipe or a simple terminal.
+        echo: Where to write the prompt, if it is a terminal.
 
     Raises:
         EOFError: The input has ended.
         KeyboardInterrupt: Ctrl-C was pressed.
     """
-    line = lines.read(FIRST)
+
+    def read(prompt: str) -> str:
+        if echo is not None:
+            echo.write(prompt)
+            echo.flush()
+        if not (line := source.readline()):
+            raise EOFError
+        return line.removesuffix("\n")
+
+    line = read(FIRST)
     taken: list[str] = []
     try:
         if line.strip() == QUOTES:
-            while (line := lines.read(MORE)).strip() != QUOTES:
+            while (line := read(MORE)).strip() != QUOTES:
                 taken.append(line)
             return "\n".join(taken)
         while line.endswith(BACKSLASH):
             taken.append(line[:-1])
-            line = lines.read(MORE)
+            line = read(MORE)
     except EOFError:
         return "\n".join(taken)
     return "\n".join([*taken, line])
-
-
-class Lines:
-    """Reads a file, a pipe or a simple terminal.
-
-    Args:
-        source: The file.
-        echo: Where to write the prompt, if it is a terminal.
-    """
-
-    def __init__(self, source: TextIO, echo: TextIO | None = None) -> None:
-        self._source = source
-        self._echo = echo
-
-    def read(self, prompt: str) -> str:
-        """Return the next line.
-
-        Raises:
-            EOFError: The input has ended.
-            KeyboardInterrupt: Ctrl-C was pressed.
-        """
-        if self._echo is not None:
-            self._echo.write(prompt)
-            self._echo.flush()
-        line = self._source.readline()
-        if not line:
-            raise EOFError
-        return line.removesuffix("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -34,7 +34,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from thinkwell._display.cells import clip
 from thinkwell._display.text import clean, line
 from thinkwell._terminal.shared import SharedTerminal
-from thinkwell.cli.chat._answers import Answers, Wanted
+from thinkwell.cli.chat._answers import Answers
 from thinkwell.cli.chat._completion import is_completed_while_typed
 from thinkwell.cli.chat._entries import unquoted
 from thinkwell.cli.chat._keys import key_bindings
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
     from thinkwell._terminal.keyboard import Keyboard
+    from thinkwell.cli.chat._answers import Wanted
 
 __all__ = ("Prompt", "prompt_output")
 
@@ -137,8 +138,6 @@ class Prompt:
         self._closed = False
         self._draft = ""
         """The text in the input area when a question needed a line."""
-        self._wanted: Wanted = None
-        """What the question before waited for."""
         self._news = anyio.Event()
         self._live: Sequence[str] = ()
         self.terminal = _Above(self._draw, self._size)
@@ -219,10 +218,8 @@ class Prompt:
     @contextmanager
     def beside(self) -> Generator[None]:
         """Print the program's output above, during a block."""
-        with ExitStack() as redirected:
-            redirected.enter_context(redirect_stderr(self.terminal))
-            if sys.stdout.isatty():
-                redirected.enter_context(redirect_stdout(self.terminal))
+        out = redirect_stdout(self.terminal) if sys.stdout.isatty() else nullcontext()
+        with redirect_stderr(self.terminal), out:
             yield
 
     # For the keys
@@ -269,15 +266,15 @@ class Prompt:
         self.buffer.reset()
         self.terminal.write("(Ctrl-D or /exit leaves)\n")
 
-    def _answering(self) -> None:
+    def _answering(self, before: Wanted) -> None:
         """Give the keys to a question, or take them back."""
-        before, self._wanted = self._wanted, self.answers.wanted
-        if self._wanted == "lines":
+        wanted = self.answers.wanted
+        if wanted == "lines":
             self._draft = self.buffer.text
             self.buffer.reset()
         elif before == "lines":
             self._put(self._draft)
-        if self._wanted != "keys":
+        if wanted != "keys":
             self.on_question = False
         elif before is None:
             self.on_question = not self.buffer.text  # the text was typed for the agent

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from thinkwell import Budget, PermissionMode, PermissionPolicy
 from thinkwell._core.exit import find_starter
 from thinkwell.agents import state_folder
-from thinkwell.cli._config_files import at_home, read_secret
+from thinkwell.cli._config_files import read_secret
 from thinkwell.cli._errors import words
 from thinkwell.cli._launch import chosen_agent, read_permissions, retrying
+from thinkwell.cli._options import at_home
 from thinkwell.cli.serve._config import AgentSection, Config, read_config
 from thinkwell.errors import ThinkwellError
 from thinkwell.journal import Journal, MemoryJournal, SqliteJournal
@@ -244,8 +245,7 @@ def _tokens(file: Config, token_file: Path | None) -> dict[str, str]:
 
     def add(caller: str, key: str, source: Path | str, hint: str | None = "--config") -> None:
         """Add the token in a file or a variable, which a key of the settings names."""
-        is_file = isinstance(source, Path)
-        token = read_secret(source, key, hint) if is_file else _taken(source, key)
+        token = read_secret(source, key, hint) if isinstance(source, Path) else _taken(source, key)
         if (flaw := token_flaw(token)) is not None:
             what = f"{key}the token in {source} {flaw}; {GOOD_TOKEN}"
             raise typer.BadParameter(what, param_hint=hint)
