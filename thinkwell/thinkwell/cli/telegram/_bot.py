@@ -40,12 +40,6 @@ FIRST_PAUSE: Final = 1.0
 
 LONGEST_PAUSE: Final = 30.0
 
-IDLE_AFTER: Final = 3600.0
-"""Seconds after which an unused conversation ends."""
-
-MAX_WAITING: Final = 8
-"""Default number of waiting messages in a chat."""
-
 NO_USERS: Final = """\
 No user is allowed yet. Write to the bot in Telegram: it replies with your number.
 Then begin again with --allow NUMBER, or with a line  allow = [NUMBER]  in the file of --config."""
@@ -56,19 +50,14 @@ class _Server(TypedDict, total=False):
 
 
 def run_bot(
-    config: Config,
-    allowed: frozenset[int],
-    opened: Callable[[], AbstractAsyncContextManager[Agent]],
-    *,
-    verbose: bool,
+    config: Config, opened: Callable[[], AbstractAsyncContextManager[Agent]], *, verbose: bool
 ) -> int:
     """Answer messages until a signal comes, and return the exit code.
 
     The token must not be in the environment any more.
 
     Args:
-        config: The content of the file.
-        allowed: The users who may talk to the bot.
+        config: The settings.
         opened: Opens the agent.
         verbose: Whether to log more.
 
@@ -76,13 +65,12 @@ def run_bot(
         typer.BadParameter: There is no token, or a value in the file cannot be used.
         TelegramError: The bot cannot get messages any more.
     """
-    channel = _channel(config, allowed)
+    channel = _channel(config)
     log_to_stderr(logging.INFO if verbose else logging.WARNING)
-    people = numbers.plural(len(allowed), "person", "people") if allowed else None
-    return anyio.run(_run, channel, config, opened, people)
+    return anyio.run(_run, channel, config, opened)
 
 
-def _channel(config: Config, allowed: frozenset[int]) -> TelegramChannel:
+def _channel(config: Config) -> TelegramChannel:
     server: _Server = {"base_url": config.base_url} if config.base_url else {}
     settings = DeliverySettings(streaming=config.streaming, thinking=config.thinking)
     if config.stalled_after is not None:
@@ -90,7 +78,7 @@ def _channel(config: Config, allowed: frozenset[int]) -> TelegramChannel:
     try:
         return TelegramChannel(
             take_token(config),
-            allowed=allowed,
+            allowed=config.allow,
             settings=settings,
             markdown=config.markdown,
             drafts=config.drafts,
@@ -101,18 +89,15 @@ def _channel(config: Config, allowed: frozenset[int]) -> TelegramChannel:
 
 
 async def _run(
-    channel: TelegramChannel,
-    config: Config,
-    opened: Callable[[], AbstractAsyncContextManager[Agent]],
-    people: str | None,
+    channel: TelegramChannel, config: Config, opened: Callable[[], AbstractAsyncContextManager[Agent]]
 ) -> int:
     ending = Ending()
     everything = anyio.CancelScope()
     router = MessageRouter(  # opens the agent with the first message, and again after it died
         ending.counting(opened),
-        idle_after=(IDLE_AFTER if config.idle_after is None else config.idle_after) or None,
+        idle_after=config.idle_after or None,
         busy=config.busy,
-        max_waiting=MAX_WAITING if config.max_waiting is None else config.max_waiting,
+        max_waiting=config.max_waiting,
         timeout=config.timeout,
     )
 
@@ -126,17 +111,15 @@ async def _run(
             with everything:
                 async with channel, router:
                     with ending.scope:
-                        await _serve(channel, router, config, people)
+                        await _serve(channel, router, config)
     return ending.exit_code
 
 
-async def _serve(channel: TelegramChannel, router: MessageRouter, config: Config, people: str | None) -> None:
+async def _serve(channel: TelegramChannel, router: MessageRouter, config: Config) -> None:
     me = await _introduction(channel)
-    say(
-        f"Ready as @{me.username}, for {people}. Ctrl-C ends it."
-        if people
-        else f"Ready as @{me.username}. {NO_USERS}"
-    )
+    people = numbers.plural(len(set(config.allow)), "person", "people")
+    reached = f", for {people}. Ctrl-C ends it." if config.allow else f". {NO_USERS}"
+    say(f"Ready as @{me.username}{reached}")
     greeting = {"greeting": config.greeting} if config.greeting else {}
     await serve(channel, router, **greeting, on_delivery=_tell_delivery)
 

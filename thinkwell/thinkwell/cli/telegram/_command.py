@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from thinkwell import PermissionMode, PermissionPolicy, open_agent, wait_for_answer
-from thinkwell._core.exit import QUESTION_TIMEOUT
 from thinkwell.cli._errors import needing, told
-from thinkwell.cli._launch import chosen_agent, launched, read_permissions
+from thinkwell.cli._launch import as_rules, chosen_agent, launched, read_permissions
 from thinkwell.cli._options import (
     AgentOption,
     CommandOption,
@@ -90,14 +90,13 @@ def telegram(
             open_agent,
             profile,
             cwd=cwd or _folder(file),
-            # As rules: so the chat gets all questions except permissions.
-            permissions=PermissionPolicy(otherwise="deny") if policy == "deny" else policy,
+            permissions=as_rules(policy),  # so the chat gets all questions except permissions
             on_question=wait_for_answer,  # which is given in the chat
-            question_timeout=file.question_timeout or QUESTION_TIMEOUT,
+            question_timeout=file.question_timeout,
         )
         opened = partial(launched, profile.name, How(style=Style.LINES), opening)
-        allowed = frozenset((*file.allow, *(allow or ())))
-        raise typer.Exit(run_bot(file, allowed, opened, verbose=verbose))
+        file = replace(file, allow=(*file.allow, *(allow or ())))
+        raise typer.Exit(run_bot(file, opened, verbose=verbose))
 
 
 def _permissions(given: str | None, file: Config) -> PermissionMode | PermissionPolicy:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 import typer
+from msgspec import Meta, Struct
+from msgspec.structs import fields
 
-from thinkwell._core.schema.json_schema import is_array
+from thinkwell._core.exit import QUESTION_TIMEOUT
 from thinkwell._core.schema.settings import path_from, unknown_key
 from thinkwell.cli._config_files import read_secret, read_settings
 
@@ -18,82 +20,67 @@ TOKEN_VARIABLE: Final = "TELEGRAM_BOT_TOKEN"  # noqa: S105 - the name of a varia
 """The default variable with the token."""
 
 
-class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file, times in seconds. ``False`` for a time: never. ``None``: not in the file."""
+_SECONDS: Final = Meta(description="a number of seconds above 0")
+_SECONDS_OR_NEVER: Final = Meta(description="a number of seconds above 0, or false")
+_PEOPLE: Final = Meta(description="a list of the numbers of people, such as [123456789]")
+_BUSY: Final = Meta(description='"steer", "queue" or "refuse"')
+_COUNT: Final = Meta(ge=0, description="a whole number, 0 or more")
 
-    agent: str | None = None
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+Text: TypeAlias = Annotated[Annotated[str, Meta(pattern=r"\S")] | None, Meta(description="a text")]
+Switch: TypeAlias = Annotated[bool, Meta(description="true or false")]
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """The content of the file, times in seconds. ``False`` for a time: never. ``None``: not in the file.
+
+    Each type has the description of the valid values.
+    """
+
+    agent: Text = None
     """The agent's name."""
-    command: str | None = None
+    command: Text = None
     """Or its command."""
-    cwd: str | None = None
+    cwd: Text = None
     """Its folder."""
-    permissions: str | None = None
+    permissions: Text = None
     """Its permissions: ``deny``, ``ask``, ``allow``, or a file of rules."""
-    question_timeout: float | None = None
+    question_timeout: Annotated[Seconds, _SECONDS] = QUESTION_TIMEOUT
     """Until an unanswered question is denied."""
-    allow: tuple[int, ...] = ()
+    allow: Annotated[tuple[Annotated[int, Meta(ge=1)], ...], _PEOPLE] = ()
     """The numbers of the users who may talk to the bot."""
-    token_env: str | None = None
+    token_env: Text = None
     """The environment variable with the token."""
-    token_file: str | None = None
+    token_file: Text = None
     """Or the file with the token, which no other user can read."""
-    base_url: str | None = None
+    base_url: Text = None
     """A Bot API server of your own."""
-    greeting: str | None = None
+    greeting: Text = None
     """The beginning of ``/start`` and ``/help``."""
-    markdown: bool = True
+    markdown: Switch = True
     """Whether the agent writes Markdown."""
-    streaming: bool = True
+    streaming: Switch = True
     """Whether answers are shown while they are written."""
-    thinking: bool = True
+    thinking: Switch = True
     """Whether the agent's thoughts are shown."""
-    drafts: bool = False
+    drafts: Switch = False
     """Whether answers in private chats are drafts while they are written."""
-    stalled_after: float | bool | None = None
+    stalled_after: Annotated[Seconds | bool | None, _SECONDS_OR_NEVER] = None
     """Until a run without any news is given up."""
-    timeout: float | None = None
+    timeout: Annotated[Seconds | None, _SECONDS] = None
     """For a run."""
-    idle_after: float | bool | None = None
+    idle_after: Annotated[Seconds | bool, _SECONDS_OR_NEVER] = 3600.0
     """After which an unused conversation ends."""
-    busy: Literal["steer", "queue", "refuse"] = "steer"
+    busy: Annotated[Literal["steer", "queue", "refuse"], _BUSY] = "steer"
     """How to treat a message while another one is answered."""
-    max_waiting: int | None = None
+    max_waiting: Annotated[int, _COUNT] = 8
     """How many messages of a chat may wait."""
 
 
-_TEXT: Final = "a text"
-_SWITCH: Final = "true or false"
-_SECONDS: Final = "a number of seconds above 0"
-_SECONDS_OR_NEVER: Final = "a number of seconds above 0, or false"
-_PEOPLE: Final = "a list of the numbers of people, such as [123456789]"
-_BUSY: Final = '"steer", "queue" or "refuse"'
-_COUNT: Final = "a whole number, 0 or more"
+_KEYS: Final = {field.name: field.type for field in fields(Config)}
 
-_WANTED: Final = {
-    "agent": _TEXT,
-    "command": _TEXT,
-    "cwd": _TEXT,
-    "permissions": _TEXT,
-    "question_timeout": _SECONDS,
-    "allow": _PEOPLE,
-    "token_env": _TEXT,
-    "token_file": _TEXT,
-    "base_url": _TEXT,
-    "greeting": _TEXT,
-    "markdown": _SWITCH,
-    "streaming": _SWITCH,
-    "thinking": _SWITCH,
-    "drafts": _SWITCH,
-    "stalled_after": _SECONDS_OR_NEVER,
-    "timeout": _SECONDS,
-    "idle_after": _SECONDS_OR_NEVER,
-    "busy": _BUSY,
-    "max_waiting": _COUNT,
-}
-"""The valid values of each key."""
-
-_RULES: Final = tuple(("permissions", rule) for rule in ("deny", "ask", "allow"))
-"""Values that are not a path."""
+_MODES: Final = ("deny", "ask", "allow")
+"""Permissions that are not a path."""
 
 
 def read_config(path: Path | None) -> Config:
@@ -103,14 +90,14 @@ def read_config(path: Path | None) -> Config:
 
 def _checked(table: dict[str, object], folder: Path) -> Config:
     for key, value in table.items():
-        if key not in _WANTED:
+        if key not in _KEYS:
             raise ValueError(_unknown(key))
-        if not _fits(value, _WANTED[key]):
-            raise ValueError(f"{key}: give {_WANTED[key]}")
+        if not _fits(value, kind := _KEYS[key]):
+            raise ValueError(f"{key}: give {kind.__metadata__[0].description}")
     if "token_env" in table and "token_file" in table:
         raise ValueError("give token_env or token_file, not both")
     for key in ("cwd", "token_file", "permissions"):
-        if key in table and (key, table[key]) not in _RULES:
+        if key in table and not (key == "permissions" and table[key] in _MODES):
             table[key] = str(path_from(folder, str(table[key]), at=key))
     return msgspec.convert(table, Config)
 
@@ -121,27 +108,15 @@ def _unknown(key: str) -> str:
             "'token': a token does not belong into this file. Put it into the environment variable "
             f"{TOKEN_VARIABLE}, into another one that token_env names, or into a file that token_file names"
         )
-    return unknown_key("", key, tuple(_WANTED))
+    return unknown_key("", key, tuple(_KEYS))
 
 
-def _fits(value: object, wanted: str) -> bool:
-    if wanted == _SWITCH:
-        return isinstance(value, bool)
-    if wanted == _TEXT:
-        return isinstance(value, str) and bool(value.strip())
-    if wanted == _BUSY:
-        return value in ("steer", "queue", "refuse")
-    if wanted == _COUNT:
-        return _is_whole(value, 0)
-    if wanted == _PEOPLE:
-        return is_array(value) and all(_is_whole(each, 1) for each in value)
-    if value is False:
-        return wanted == _SECONDS_OR_NEVER
-    return isinstance(value, int | float) and value is not True and 0 < value <= sys.float_info.max
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _fits(value: object, kind: object) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return value is not True or kind == Switch  # as a time, only false has a meaning
 
 
 def take_token(config: Config) -> str:
