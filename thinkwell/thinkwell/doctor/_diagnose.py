@@ -101,12 +101,12 @@ async def examine(
     mcp_servers: Sequence[McpServer],
     limits: Limits,
     prompt: bool,
-    on_begin: Callable[[Diagnosis], None] = lambda _: None,
+    on_begin: Callable[[str, str, Sequence[str]], None] = lambda *_: None,
     on_check: Callable[[Check], None] | None,
 ) -> Diagnosis:
     """Do the work of `diagnose`, with arguments that are partly checked already.
 
-    `on_begin` gets what is known of the agent before it is checked.
+    `on_begin` gets the agent's name, title and command before it is checked.
     """
     name = (agent.name if isinstance(agent, AgentProfile) else agent) or "agent"
     profile: AgentProfile | None = None
@@ -131,14 +131,14 @@ async def examine(
             command=redacted(profile.command, redactor),
             quirks=profile.quirks,
         )
-    on_begin(known)
+    on_begin(known.agent, known.title, known.command)
     if unknown is not None:
         report.fail("found", unknown)
         report.skip_rest("it is not known how to start it")
         await servers.check(report, cwd)
         return replace(known, checks=report.checks)
     examination = Examination(
-        known=known,
+        diagnosis=known,
         profile=profile,
         env=variables,
         cwd=cwd,

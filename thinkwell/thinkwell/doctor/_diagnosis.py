@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -14,7 +15,7 @@ from thinkwell.agents import (
     ToolTransport,  # noqa: TC001
 )
 from thinkwell.doctor._check import Check, is_of_servers, is_open
-from thinkwell.doctor._table import ROOM, folded, heading, quirks, rows, verdict
+from thinkwell.doctor._table import ROOM, Table
 from thinkwell.errors import AuthMethod  # noqa: TC001
 
 Verdict: TypeAlias = Literal["works", "does not", "unknown"]
@@ -90,12 +91,10 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
         Args:
             width: The number of columns.
         """
-        lines = [
-            *heading(self.agent, self.title, self.command),
-            "",
-            *(line for check in folded(self.checks) for line in rows(check, width)),
-            *quirks(self.quirks, width),
-            "",
-            verdict(self.agent, self.checks),
-        ]
-        return "\n".join(lines) + "\n"
+        text = StringIO()
+        table = Table(text, lambda: width)
+        table.begin(self.agent, self.title, self.command)
+        for check in self.checks:
+            table.check(check)
+        table.end(self.agent, self.checks, self.quirks)
+        return text.getvalue()

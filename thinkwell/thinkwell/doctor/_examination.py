@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -38,41 +39,25 @@ def redacted(command: Sequence[str], redactor: Redactor) -> tuple[str, ...]:
     return msgspec.convert(redactor.redact(list(command)), tuple[str, ...])
 
 
+@dataclass(kw_only=True)
 class Examination:
-    """Checks one agent.
+    """Checks one agent."""
 
-    Args:
-        known: What is known of it already.
-        profile: Its profile; ``None`` if it runs already.
-        env: Its environment.
-        cwd: Its folder.
-        servers: The caller's MCP servers.
-        redactor: Removes the secrets from its command.
-        report: Collects the checks.
-        prompt: Whether a prompt may be sent.
-    """
-
-    def __init__(
-        self,
-        *,
-        known: Diagnosis,
-        profile: AgentProfile | None,
-        env: Mapping[str, str],
-        cwd: str,
-        servers: Servers,
-        redactor: Redactor,
-        report: Report,
-        prompt: bool,
-    ) -> None:
-        self._prompt = prompt
-        self._profile = profile
-        self._env = env
-        self._cwd = cwd
-        self._servers = servers
-        self._redactor = redactor
-        self._report = report
-        self._phases: list[ev.PhaseChanged] = []
-        self._diagnosis = known
+    diagnosis: Diagnosis
+    """What is known of it."""
+    profile: AgentProfile | None
+    """Its profile; ``None`` if it runs already."""
+    env: Mapping[str, str]
+    cwd: str
+    servers: Servers
+    """The caller's MCP servers."""
+    redactor: Redactor
+    """Removes the secrets from its command."""
+    report: Report
+    """Collects the checks."""
+    prompt: bool
+    """Whether a prompt may be sent."""
+    phases: list[ev.PhaseChanged] = field(default_factory=list)
 
     async def run(self, opening: AbstractAsyncContextManager[Agent]) -> Diagnosis:
         """Open the agent, check it, and close it again."""
@@ -82,48 +67,48 @@ class Examination:
                 agent = await stack.enter_async_context(opening)
             except ThinkwellError as exc:
                 self._not_started(exc)
-                await self._servers.check(self._report, self._cwd)
-                self._report.add("ends", "skipped", "it does not run")
+                await self.servers.check(self.report, self.cwd)
+                self.report.add("ends", "skipped", "it does not run")
             else:
                 running = agent._agent
                 self._started(running)
-                probing = Probing(running, self._servers.wire, self._report)
+                probing = Probing(running, self.servers.wire, self.report)
                 ways = await probing.run()
                 if ways is not None:
-                    turn = await take_turn(agent, self._report) if self._prompt else leave_open(self._report)
-                    self._diagnosis = replace(self._diagnosis, ways=tuple(dict.fromkeys((*ways, *turn))))
-                await self._servers.check(self._report, self._cwd)
+                    turn = await take_turn(agent, self.report) if self.prompt else leave_open(self.report)
+                    self.diagnosis = replace(self.diagnosis, ways=tuple(dict.fromkeys((*ways, *turn))))
+                await self.servers.check(self.report, self.cwd)
                 await probing.hand_over()
                 await self._end(stack, running)
-        return replace(self._diagnosis, checks=self._report.checks)
+        return replace(self.diagnosis, checks=self.report.checks)
 
     # Before the agent runs
 
     async def _find(self) -> None:
         """Look for the program that starts the agent. Opening the agent explains better what is missing."""
-        if self._profile is None:
-            self._report.add("found", "skipped", "it runs already")
-            self._report.add("installed", "skipped", "it runs already")
+        if self.profile is None:
+            self.report.add("found", "skipped", "it runs already")
+            self.report.add("installed", "skipped", "it runs already")
             return
         began = anyio.current_time()
-        path = program_of(self._profile, self._env)
+        path = program_of(self.profile, self.env)
         if path is not None:
-            versions = await versions_of(self._profile, self._env, self._cwd)
+            versions = await versions_of(self.profile, self.env, self.cwd)
             detail = f"{path} ({versions})" if versions else path
-            self._report.add("found", "ok", detail, seconds=anyio.current_time() - began)
+            self.report.add("found", "ok", detail, seconds=anyio.current_time() - began)
 
     def phase(self, event: ev.PhaseChanged) -> None:
         """Handle a phase of the launch."""
-        self._phases.append(event)
-        if self._profile is None or event.phase == "launching":
+        self.phases.append(event)
+        if self.profile is None or event.phase == "launching":
             return
-        if "found" not in self._report:
-            self._report.add("found", "ok", "it is downloaded, and needs nothing else")
+        if "found" not in self.report:
+            self.report.add("found", "ok", "it is downloaded, and needs nothing else")
         if event.phase == "initializing":
-            self._installed(self._profile, event.at)
+            self._installed(self.profile, event.at)
 
     def _installed(self, profile: AgentProfile, now: float) -> None:
-        before = self._phases[-2]
+        before = self.phases[-2]
         if before.phase == "installing":
             how = "the newest one was asked for: " if profile.version == LATEST else "installed now: "
             detail = how + before.detail
@@ -131,11 +116,11 @@ class Examination:
             detail = "there is nothing to install"
         else:
             detail = f"version {profile.version} is there"
-        self._report.add("installed", "ok", detail, seconds=now - before.at)
+        self.report.add("installed", "ok", detail, seconds=now - before.at)
 
     def _not_started(self, error: ThinkwellError) -> None:
         """Report at which check an agent failed that was not opened."""
-        report, name = self._report, "starts"
+        report, name = self.report, "starts"
         match error:
             case AgentNotFound() if "found" not in report:
                 name = "found"
@@ -146,7 +131,7 @@ class Examination:
                 name = "protocol"
             case LoginRequired():
                 report.add("starts", "ok", "it answers the first request, with an error")
-                report.wants_login(error, self._profile)
+                report.wants_login(error, self.profile)
                 return
             case _:
                 pass
@@ -157,7 +142,7 @@ class Examination:
 
     def _started(self, agent: RunningAgent) -> None:
         """Check what the agent reports about itself."""
-        report, client = self._report, agent.client
+        report, client = self.report, agent.client
         (phase,) = (view for view in agent.host.launch_log.views() if view.phase == "initializing")
         report.add("starts", "ok", "it answers the first request", seconds=phase.seconds)
         self._version(client.agent.agent_info)
@@ -169,28 +154,28 @@ class Examination:
             report.add("protocol", "ok", version)
         flags = client.capabilities
         report.add("capabilities", "ok", words.capabilities(flags))
-        self._diagnosis = replace(
-            self._diagnosis,
-            command=self._diagnosis.command or redacted(agent.line.command, self._redactor),
+        self.diagnosis = replace(
+            self.diagnosis,
+            command=self.diagnosis.command or redacted(agent.line.command, self.redactor),
             capabilities=s.to_builtins(flags),
             auth_methods=tuple(map(self._method, agent.host.errors.methods)),
         )
 
     def _method(self, method: AuthMethod) -> AuthMethod:
-        env = msgspec.convert(self._redactor.redact(dict(method.env)), dict[str, str])
-        return replace(method, command=redacted(method.command, self._redactor), env=env)
+        env = msgspec.convert(self.redactor.redact(dict(method.env)), dict[str, str])
+        return replace(method, command=redacted(method.command, self.redactor), env=env)
 
     def _version(self, info: s.Implementation | None) -> None:
-        pinned = None if self._profile is None or self._profile.version == LATEST else self._profile.version
+        pinned = None if self.profile is None or self.profile.version == LATEST else self.profile.version
         if info is None:
-            self._report.add("version", "warning", "it does not say what it is, or in which version")
+            self.report.add("version", "warning", "it does not say what it is, or in which version")
             return
-        self._diagnosis = replace(self._diagnosis, version=info.version)
+        self.diagnosis = replace(self.diagnosis, version=info.version)
         said = f"{shown(info.name)} {shown(info.version)}"
         if pinned is None or info.version.removeprefix("v") == pinned:
-            self._report.add("version", "ok", said)
+            self.report.add("version", "ok", said)
         else:
-            self._report.add(
+            self.report.add(
                 "version",
                 "warning",
                 f"{said}, while its profile starts {pinned}",
@@ -205,9 +190,9 @@ class Examination:
         await stack.aclose()
         seconds = anyio.current_time() - began
         if process is None:
-            self._report.add("ends", "skipped", "it was not started here")
+            self.report.add("ends", "skipped", "it was not started here")
         elif gone:
-            self._report.add("ends", "skipped", "it had ended before")
+            self.report.add("ends", "skipped", "it had ended before")
         else:
             status, detail = words.ENDINGS[process.ended_by]
-            self._report.add("ends", status, detail, seconds=seconds)
+            self.report.add("ends", status, detail, seconds=seconds)

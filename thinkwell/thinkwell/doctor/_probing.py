@@ -108,9 +108,10 @@ class Probing:
         return True
 
     def _login(self) -> str:
-        if not self._agent.host.errors.methods:
+        methods = self._agent.host.errors.methods
+        if not methods:
             return "not wanted for a session"
-        offered = words.ids(self._agent.host.errors.methods)
+        offered = words.listed(method.id for method in methods)
         return f"not wanted for a session; the model may still want one. It offers: {offered}"
 
     # Our tools

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -34,20 +35,15 @@ BEFORE_THE_END: Final = (
 """The checks of a running agent, in order."""
 
 
+@dataclass
 class Report:
-    """Collects the checks, and reports each.
+    """Collects the checks, and reports each."""
 
-    Args:
-        on_check: Called with each check.
-        redactor: Removes secrets: people show a doctor's output to others.
-        limits: The time limits.
-    """
-
-    def __init__(self, on_check: Callable[[Check], None] | None, redactor: Redactor, limits: Limits) -> None:
-        self._on_check = on_check
-        self._redactor = redactor
-        self.limits = limits
-        self._checks: dict[str, Check] = {}
+    on_check: Callable[[Check], None] | None
+    redactor: Redactor
+    """Removes secrets: people show a doctor's output to others."""
+    limits: Limits
+    _checks: dict[str, Check] = field(default_factory=dict, init=False)
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -63,11 +59,11 @@ class Report:
 
     def take(self, check: Check) -> None:
         """Add a check, without its secrets."""
-        clean = self._redactor.text
+        clean = self.redactor.text
         check = replace(check, detail=clean(check.detail), hint=clean(check.hint), stderr=clean(check.stderr))
         self._checks[check.name] = check
-        if self._on_check is not None:
-            self._on_check(check)
+        if self.on_check is not None:
+            self.on_check(check)
 
     def add(
         self, name: str, status: Status, detail: str, *, seconds: float | None = None, hint: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -11,7 +12,8 @@ from thinkwell._display.cells import cells, cut
 from thinkwell.doctor._check import is_of_servers, is_open
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TextIO
 
     from thinkwell.agents import Quirk
     from thinkwell.doctor._check import Check
@@ -47,36 +49,61 @@ STDERR_LINES: Final = 8
 """Lines of standard error that are shown, the last ones."""
 
 
-def heading(agent: str, title: str, command: Iterable[str]) -> list[str]:
-    """Return the lines above the table."""
-    name = f"{title} ({agent})" if title else agent
-    line = shlex.join(command)
-    return [plain(name), *([plain(line)] if line else [])]
+class Table:
+    """Writes the checks of one agent as they come.
 
+    Args:
+        out: Where to write. In a terminal it also shows which check follows.
+        width: Returns the number of columns.
+        order: The checks that will come, by name.
+    """
 
-def folded(checks: Iterable[Check]) -> Iterator[Check]:
-    """Yield checks as shown: those skipped for one reason as one."""
-    group: list[Check] = []
-    for check in checks:
-        if not belongs(check, group):
-            yield from fold(group)
-            group = []
-        group.append(check)
-    yield from fold(group)
+    def __init__(self, out: TextIO, width: Callable[[], int], order: Sequence[str] = ()) -> None:
+        self._out = out
+        self._width = width
+        self._next = dict(pairwise(order)) if out.isatty() else {}
+        self._waiting = ""
+        self._skipped: list[Check] = []
+        """Not shown yet: more may be skipped for the same reason."""
 
+    def begin(self, agent: str, title: str, command: Iterable[str]) -> None:
+        """Write the lines above the checks."""
+        name = f"{title} ({agent})" if title else agent
+        line = shlex.join(command)
+        self._write([plain(name), *([plain(line)] if line else []), ""])
 
-def belongs(check: Check, group: Sequence[Check]) -> bool:
-    """Whether a check was skipped for the same reason as those before it."""
-    return bool(group) and all(
-        (each.status, each.detail) == ("skipped", check.detail) for each in (check, group[-1])
-    )
+    def check(self, check: Check) -> None:
+        """Write a check; those that are skipped for one reason as one."""
+        if self._skipped and (check.status, check.detail) != ("skipped", self._skipped[0].detail):
+            self._write_skipped()
+        if check.status == "skipped":
+            self._skipped.append(check)
+        else:
+            self._write(rows(check, self._width()))
+        if check.name in self._next:
+            self._write([])
+            self._waiting = f"…        {self._next[check.name]}"
+            self._out.write(self._waiting)
+            self._out.flush()
 
+    def end(self, agent: str, checks: Sequence[Check], known: Sequence[Quirk]) -> None:
+        """Write the lines below the checks."""
+        self._write_skipped()
+        self._write([*quirks(known, self._width()), "", verdict(agent, checks)])
 
-def fold(group: Sequence[Check]) -> Sequence[Check]:
-    """Return checks that belong together as shown: many of them as one."""
-    if len(group) < FOLDED:
-        return group
-    return (replace(group[0], name=f"{len(group)} more checks"),)
+    def _write_skipped(self) -> None:
+        skipped, self._skipped = self._skipped, []
+        if len(skipped) >= FOLDED:
+            skipped = [replace(skipped[0], name=f"{len(skipped)} more checks")]
+        for check in skipped:
+            self._write(rows(check, self._width()))
+
+    def _write(self, lines: Iterable[str]) -> None:
+        if self._waiting:
+            self._out.write("\r" + " " * len(self._waiting) + "\r")
+            self._waiting = ""
+        self._out.write("".join(f"{line}\n" for line in lines))
+        self._out.flush()
 
 
 def rows(check: Check, width: int) -> list[str]:

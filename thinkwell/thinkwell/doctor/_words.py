@@ -140,11 +140,6 @@ def logins(methods: Sequence[AuthMethod], profile: AgentProfile | None) -> str:
     return "\n".join(lines) or "it offers no way to log in: do that with its own program"
 
 
-def ids(methods: Sequence[AuthMethod]) -> str:
-    """Return the login methods."""
-    return listed(method.id for method in methods)
-
-
 def listed(names: Iterable[str]) -> str:
     """Return names, of many only the first."""
     known = [shown(name) for name in names]

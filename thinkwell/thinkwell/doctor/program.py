@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Final, TextIO, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
@@ -17,13 +17,13 @@ from thinkwell.doctor._command_line import PROG, read_command_line
 from thinkwell.doctor._diagnose import examine
 from thinkwell.doctor._report import BEFORE_THE_END
 from thinkwell.doctor._servers import check_name
-from thinkwell.doctor._table import belongs, fold, heading, quirks, rows, verdict
+from thinkwell.doctor._table import ROOM, Table
 
 if TYPE_CHECKING:
     import io
     from collections.abc import Sequence
 
-    from thinkwell.doctor import Check, Diagnosis
+    from thinkwell.doctor import Diagnosis
     from thinkwell.doctor._command_line import CommandLine
 
 BROKEN_PIPE: Final = 141
@@ -61,7 +61,8 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = PROG) -> int:
 
 async def _run(given: CommandLine) -> int:
     agents = [*given.agents, *await _present(given)]
-    waited = [check_name(server.name) for server in given.servers]
+    servers = [check_name(server.name) for server in given.servers]
+    order = [*BEFORE_THE_END, *servers, *(["mcp servers"] if servers else []), "ends"]
     found: list[Diagnosis] = []
     for agent in agents:
         check = partial(
@@ -77,9 +78,10 @@ async def _run(given: CommandLine) -> int:
             found.append(await check(on_check=None))
             continue
         sys.stdout.write("\n" if found else "")
-        screen = _Screen(sys.stdout, waited)
-        found.append(await check(on_begin=screen.begin, on_check=screen.check))
-        screen.end(found[-1])
+        table = Table(sys.stdout, lambda: shutil.get_terminal_size((ROOM, 24)).columns, order)
+        diagnosis = await check(on_begin=table.begin, on_check=table.check)
+        table.end(diagnosis.agent, diagnosis.checks, diagnosis.quirks)
+        found.append(diagnosis)
     if given.json:
         several = [one.as_builtins() for one in found]
         text = json.dumps(several, indent=2) if given.several else found[0].to_json()
@@ -99,58 +101,3 @@ async def _present(given: CommandLine) -> list[str]:
     if missing:
         sys.stderr.write(f"Not there, and so not checked: {', '.join(missing)}\n")
     return present
-
-
-class _Screen:
-    """Shows the checks of one agent as they come."""
-
-    def __init__(self, out: TextIO, servers: Sequence[str]) -> None:
-        self._out = out
-        self._live = out.isatty()
-        self._waiting = ""
-        self._skipped: list[Check] = []
-        """Not shown yet: more may be skipped for the same reason."""
-        self._order = [*BEFORE_THE_END, *servers, *(["mcp servers"] if servers else []), "ends"]
-
-    def begin(self, known: Diagnosis) -> None:
-        """Show the agent's name."""
-        self._write("\n".join([*heading(known.agent, known.title, known.command), ""]) + "\n")
-
-    @property
-    def _width(self) -> int:
-        return shutil.get_terminal_size((100, 24)).columns
-
-    def check(self, check: Check) -> None:
-        """Show a check, and in a terminal which one follows."""
-        if not belongs(check, self._skipped):
-            self._show_skipped()
-        if check.status == "skipped":
-            self._skipped.append(check)
-        else:
-            self._show(check)
-        if self._live and check.name in self._order[:-1]:
-            self._write("")
-            self._waiting = f"…        {self._order[self._order.index(check.name) + 1]}"
-            self._out.write(self._waiting)
-            self._out.flush()
-
-    def end(self, diagnosis: Diagnosis) -> None:
-        """Show the text below the checks."""
-        self._show_skipped()
-        lines = [*quirks(diagnosis.quirks, self._width), "", verdict(diagnosis.agent, diagnosis.checks)]
-        self._write("\n".join(lines) + "\n")
-
-    def _show_skipped(self) -> None:
-        for check in fold(self._skipped):
-            self._show(check)
-        self._skipped = []
-
-    def _show(self, check: Check) -> None:
-        self._write("\n".join(rows(check, self._width)) + "\n")
-
-    def _write(self, text: str) -> None:
-        if self._waiting:
-            self._out.write("\r" + " " * len(self._waiting) + "\r")
-            self._waiting = ""
-        self._out.write(text)
-        self._out.flush()
