@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Final
 
 import anyio
@@ -45,41 +44,23 @@ def login(
     """
     with told():
         profile = chosen_agent(agent, command)
-        own = ["--command", command] if command else []
-        again = ["thinkwell", "login", *([agent] if agent else []), *own]
-        attempt = partial(_attempt, agent, command=command, cwd=cwd)
-        missing = _chosen(anyio.run(attempt, method), method, profile, attempt)
-        if missing is not None:
-            sys.stderr.write("\n".join(_what_now(missing, profile, again, method)) + "\n")
-            raise typer.Exit(LOGIN_REQUIRED)
+        log_in = partial(thinkwell.login, agent, command=command, cwd=cwd)
+        try:
+            try:
+                anyio.run(log_in, method)
+            except LoginRequired as exc:
+                # The choice comes first: nothing was tried before it.
+                undecided = method is None and len(exc.methods) >= SEVERAL
+                chosen = _asked(profile, exc.methods) if undecided else None
+                if chosen is None:
+                    raise
+                anyio.run(log_in, chosen)
+        except LoginRequired as exc:
+            own = ["--command", command] if command else []
+            again = ["thinkwell", "login", *([agent] if agent else []), *own]
+            sys.stderr.write("\n".join(_what_now(exc, profile, again, method)) + "\n")
+            raise typer.Exit(LOGIN_REQUIRED) from None
         sys.stderr.write(f"Logged in: agent {line(profile.name)} opens sessions\n")
-
-
-def _chosen(
-    missing: LoginRequired | None,
-    method: str | None,
-    profile: AgentProfile,
-    attempt: Callable[[str], Awaitable[LoginRequired | None]],
-) -> LoginRequired | None:
-    """If there are several methods, let the user choose one, and log in; return the remaining problem.
-
-    The choice comes first: nothing was tried before it.
-    """
-    if missing is None or method is not None or len(missing.methods) < SEVERAL:
-        return missing
-    chosen = _asked(profile, missing.methods)
-    return missing if chosen is None else anyio.run(attempt, chosen)
-
-
-async def _attempt(
-    agent: str | None, method: str | None, *, command: str | None, cwd: Path | None
-) -> LoginRequired | None:
-    """Log in; return the problem, if this method cannot be used like this."""
-    try:
-        await thinkwell.login(agent, method, command=command, cwd=cwd)
-    except LoginRequired as exc:
-        return exc
-    return None
 
 
 def _asked(profile: AgentProfile, methods: Sequence[AuthMethod]) -> str | None:

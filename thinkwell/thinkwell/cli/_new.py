@@ -8,14 +8,14 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
+from importlib import resources
 from importlib.metadata import distribution
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from msgspec import Struct
 
 from thinkwell._version import VERSION
 
@@ -62,57 +62,38 @@ def new(
       thinkwell new my-review && cd my-review && uv run my-review .
       thinkwell new . --name my-review        in the folder that is there
     """
+    chosen = _derived(folder) if name is None else name
     try:
-        project = _plan_project(folder, name)
-        _make_project(project)
+        module = _module(chosen, given=name is not None)
+        files = _files(chosen, module)
+        _check_free(folder, files)
+        _make_project(folder, files)
     except NewProjectError as exc:
         raise typer.BadParameter(str(exc), param_hint="FOLDER" if name is None else "--name") from exc
-    typer.echo(_next_steps(project))
+    typer.echo(_next_steps(folder, chosen, module, files))
 
 
 class NewProjectError(Exception):
     """The project cannot be created there, or not by that name."""
 
 
-class Project(Struct, frozen=True, kw_only=True):
-    """A project to create."""
-
-    folder: Path
-    name: str
-    module: str
-    files: dict[str, str]
-    """Their texts by path."""
-
-
-def _plan_project(folder: Path, name: str | None = None) -> Project:
-    """Return the files of a project, without writing anything.
-
-    Args:
-        folder: The project's folder.
-        name: Its name; by default that of the folder.
-
-    Raises:
-        NewProjectError: The name cannot be used, or a file exists already.
-    """
-    chosen = _derived(folder) if name is None else name
-    module = _module(chosen, given=name is not None)
+def _files(name: str, module: str) -> dict[str, str]:
+    """Return the texts of a project's files, by path."""
     requirement, settings = _requirement()
-    values = {"@NAME@": chosen, "@MODULE@": module, "@REQUIREMENT@": requirement, "@SETTINGS@": settings}
-    texts = {_filled(path, values): _filled(_template(source), values) for path, source in TEMPLATES.items()}
-    _check_free(folder, texts)
-    return Project(folder=folder, name=chosen, module=module, files=texts)
+    values = {"@NAME@": name, "@MODULE@": module, "@REQUIREMENT@": requirement, "@SETTINGS@": settings}
+    return {_filled(path, values): _filled(_template(source), values) for path, source in TEMPLATES.items()}
 
 
-def _make_project(project: Project) -> None:
-    """Write a project. If that fails, delete what was written.
+def _make_project(folder: Path, texts: dict[str, str]) -> None:
+    """Write the files of a project. If that fails, delete what was written.
 
     Raises:
         NewProjectError: A file has appeared meanwhile, or the disk refuses.
     """
     made: list[Path] = []
     try:
-        for name, text in project.files.items():
-            path = project.folder / name
+        for name, text in texts.items():
+            path = folder / name
             _make_folder(path.parent, made)
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 made.append(path)
@@ -121,24 +102,24 @@ def _make_project(project: Project) -> None:
         for path in reversed(made):
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
-        raise NewProjectError(f"{exc.filename or project.folder}: {exc.strerror}. Nothing was made") from exc
+        raise NewProjectError(f"{exc.filename or folder}: {exc.strerror}. Nothing was made") from exc
 
 
-def _next_steps(project: Project) -> str:
+def _next_steps(folder: Path, project: str, module: str, names: Iterable[str]) -> str:
     """Return the message about the created project."""
-    enter = [] if project.folder == Path() else [f"  cd {shlex.quote(str(project.folder))}"]
+    enter = [] if folder == Path() else [f"  cd {shlex.quote(str(folder))}"]
     return "\n".join(
         [
-            f"Made {project.name} in {project.folder.absolute()}:",
-            *(f"  {name}" for name in project.files),
+            f"Made {project} in {folder.absolute()}:",
+            *(f"  {name}" for name in names),
             "",
             "Next:",
             *enter,
-            f"  uv run {project.name} .                # the built-in agent: no key, no model",
-            f"  uv run {project.name} . --agent claude",
+            f"  uv run {project} .                # the built-in agent: no key, no model",
+            f"  uv run {project} . --agent claude",
             "  uv run --group test pytest",
             "",
-            f"Without uv: see README.md. The program is src/{project.module}/main.py",
+            f"Without uv: see README.md. The program is src/{module}/main.py",
         ]
     )
 
@@ -194,7 +175,7 @@ def _requirement() -> tuple[str, str]:
 
 
 def _template(name: str) -> str:
-    return files("thinkwell.cli").joinpath("templates", name).read_text("utf-8")
+    return resources.files("thinkwell.cli").joinpath("templates", name).read_text("utf-8")
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

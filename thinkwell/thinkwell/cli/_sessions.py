@@ -69,21 +69,6 @@ def sessions(
             anyio.run(_forget, opened, delete)
 
 
-class SessionUnknown(ThinkwellError):  # noqa: N818 - the name says what happened
-    """The agent lists no such session."""
-
-    def __init__(self, agent: str, session_id: str) -> None:
-        super().__init__(agent, session_id)
-        self.agent = agent
-        self.session_id = session_id
-
-    def __str__(self) -> str:
-        return (
-            f"Agent {self.agent!r} remembers no session {self.session_id!r}: "
-            "`thinkwell sessions` lists those that it does"
-        )
-
-
 async def _show(
     opened: AbstractAsyncContextManager[Agent], cwd: Path | None, *, as_json: bool, given: Sequence[str]
 ) -> None:
@@ -118,7 +103,7 @@ async def _forget(opened: AbstractAsyncContextManager[Agent], session_id: str) -
     """Delete a session of an agent.
 
     Raises:
-        SessionUnknown: The agent lists its sessions, and this is not one of them.
+        ThinkwellError: The agent lists its sessions, and this is not one of them.
         CapabilityMissing: The agent does not delete sessions.
         AgentError: The agent answered with an error.
     """
@@ -129,7 +114,10 @@ async def _forget(opened: AbstractAsyncContextManager[Agent], session_id: str) -
         # For the protocol, deleting an unknown session is not an error: a typing mistake would look like a
         # deletion.
         if flags.list is not None and session_id not in {info.id for info in await running.list_sessions()}:
-            raise SessionUnknown(running.name, session_id)
+            raise ThinkwellError(
+                f"Agent {running.name!r} remembers no session {session_id!r}: "
+                "`thinkwell sessions` lists those that it does"
+            )
         await running.delete_session(session_id)
     sys.stderr.write(f"Deleted {line(session_id)}\n")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
-__all__ = ("HttpServer", "ListenError", "http_server", "listen", "make_room")
+__all__ = ("HttpServer", "ListenError", "listen", "make_room")
 
 HEAD_TIME: Final = 20.0
 """Seconds from the connection, or the last answer, until the head of a request must have come. The limit for
@@ -143,8 +143,8 @@ def make_room(connections: int) -> int:
     return connections
 
 
-def http_server(app: ASGIApp, connections: int, ready: Callable[[], None], *, noted: bool) -> HttpServer:
-    """Return a server for an application.
+class HttpServer(uvicorn.Server):
+    """A server for an application. It leaves signals to us.
 
     Args:
         app: The application.
@@ -152,24 +152,19 @@ def http_server(app: ASGIApp, connections: int, ready: Callable[[], None], *, no
         ready: Called once it takes connections.
         noted: Whether to log each request.
     """
-    config = uvicorn.Config(
-        _Noted(app) if noted else app,
-        http=_Connection,
-        lifespan="off",  # the server of runs is entered already
-        ws="none",
-        log_config=None,
-        access_log=False,  # it contains queries
-        proxy_headers=False,  # the guard trusts only the configured proxies
-        server_header=False,
-        limit_concurrency=connections,
-    )
-    return HttpServer(config, ready)
 
-
-class HttpServer(uvicorn.Server):
-    """A server that leaves signals to us."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, connections: int, ready: Callable[[], None], *, noted: bool) -> None:
+        config = uvicorn.Config(
+            _Noted(app) if noted else app,
+            http=_Connection,
+            lifespan="off",  # the server of runs is entered already
+            ws="none",
+            log_config=None,
+            access_log=False,  # it contains queries
+            proxy_headers=False,  # the guard trusts only the configured proxies
+            server_header=False,
+            limit_concurrency=connections,
+        )
         super().__init__(config)
         self.servers = []  # unset until it listens
         self._ready = ready

@@ -13,14 +13,13 @@ from msgspec.structs import replace
 from thinkwell._core.exit import background_tasks
 from thinkwell.cli._errors import NO_RESULT
 from thinkwell.cli._process import Ending, log_to_stderr, say
-from thinkwell.cli.serve._http import ListenError, http_server, listen, make_room
+from thinkwell.cli.serve._http import HttpServer, ListenError, listen, make_room
 from thinkwell.cli.serve._plan import is_loopback
 from thinkwell.web import Limits, RunServer, web_app
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from thinkwell.cli.serve._http import HttpServer
     from thinkwell.cli.serve._plan import Plan
 
 PR_SET_DUMPABLE: Final = 4
@@ -73,7 +72,7 @@ async def _run(plan: Plan, sockets: list[socket]) -> int:
             tasks.start_soon(ending.hurry, everything.cancel, PATIENCE + LAST)
             with everything:
                 async with _server(plan, ending) as server:
-                    http = http_server(
+                    http = HttpServer(
                         web_app(server, access=plan.access, page=plan.config.page, letta=plan.config.letta),
                         make_room((plan.config.limits or Limits()).max_watchers + SPARE),
                         lambda: _tell_ready(plan, sockets[0].getsockname()[1]),
