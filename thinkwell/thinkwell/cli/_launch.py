@@ -90,7 +90,7 @@ def asking(permissions: str | None, how: How) -> Asking:
 
 
 def as_rules(policy: PermissionMode | PermissionPolicy) -> PermissionMode | PermissionPolicy:
-    """Return a policy under which a denied agent can still ask what is no permission."""
+    """Return a policy under which an agent without permissions can still ask other questions."""
     return PermissionPolicy(otherwise="deny") if policy == "deny" else policy
 
 

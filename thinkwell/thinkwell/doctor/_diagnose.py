@@ -101,7 +101,7 @@ async def examine(
     mcp_servers: Sequence[McpServer],
     limits: Limits,
     prompt: bool,
-    on_begin: Callable[[str, str, Sequence[str]], None] = lambda *_: None,
+    on_begin: Callable[[str, str, Sequence[str]], None] | None = None,
     on_check: Callable[[Check], None] | None,
 ) -> Diagnosis:
     """Do the work of `diagnose`, with arguments that are partly checked already.
@@ -131,7 +131,8 @@ async def examine(
             command=redacted(profile.command, redactor),
             quirks=profile.quirks,
         )
-    on_begin(known.agent, known.title, known.command)
+    if on_begin is not None:
+        on_begin(known.agent, known.title, known.command)
     if unknown is not None:
         report.fail("found", unknown)
         report.skip_rest("it is not known how to start it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from prompt_toolkit.completion import CompleteEvent, get_common_complete_suffix
@@ -14,8 +15,10 @@ from thinkwell.cli.chat._entries import BACKSLASH, begins_block
 
 if TYPE_CHECKING:
     from collections import deque
+    from collections.abc import Callable
 
     from prompt_toolkit.buffer import Buffer
+    from prompt_toolkit.filters import FilterOrBool
     from prompt_toolkit.key_binding import KeyPressEvent
 
     from thinkwell.cli.chat._answers import Answers
@@ -60,48 +63,62 @@ def key_bindings(prompt: Entering) -> KeyBindings:
     empty = Condition(lambda: not prompt.buffer.text)
     waits = Condition(lambda: bool(prompt.waiting))
 
-    def press(event: KeyPressEvent) -> None:
-        """Answer a question with a key."""
-        key = event.key_sequence[0].key
-        if key is Keys.BracketedPaste:  # a text for the agent
-            prompt.on_question = False
-            prompt.buffer.insert_text(event.data)
-            return
-        name = {"c-m": "enter", **_NAMES}.get(str(getattr(key, "value", key)), event.data)
-        if name in _NAMES.values() or (len(name) == 1 and name.isprintable()):
-            prompt.answers.press(name)
-
-    def change_sides(_event: KeyPressEvent) -> None:
+    def change_sides() -> None:
         """Move from the question to the input area, or back."""
         prompt.on_question = not prompt.on_question
 
-    def enter(_event: KeyPressEvent) -> None:
-        """Enter the typed text, if it is complete."""
-        document = prompt.buffer.document
-        if begins_block(document.text):
-            prompt.buffer.insert_text("\n")
-        elif document.text_before_cursor.endswith(BACKSLASH) and document.is_cursor_at_the_end_of_line:
-            prompt.buffer.delete_before_cursor()
-            prompt.buffer.insert_text("\n")
-        else:
-            prompt.enter()
+    def stop(event: KeyPressEvent) -> None:  # pragma: no cover - needs a shell with job control
+        """Stop the program until the shell continues it."""
+        event.app.suspend_to_background()
+
+    def on(*names: str, do: Callable[[], object], when: FilterOrBool = True, eager: bool = False) -> None:
+        """Let keys, pressed one after the other, do something."""
+
+        def handle(_event: KeyPressEvent) -> None:
+            do()
+
+        keys.add(*names, filter=when, eager=eager)(handle)
 
     for key in (Keys.Any, *_NAMES):
-        keys.add(key, filter=asked, eager=True)(press)
-    keys.add("escape", filter=asked, eager=True)(change_sides)
-    keys.add("escape", filter=elsewhere)(change_sides)
-    keys.add("enter", filter=~asked & ~is_searching)(enter)
-    for keys_ in (("escape", "enter"), ("c-j",)):
-        keys.add(*keys_, filter=~asked)(lambda _: prompt.buffer.insert_text("\n"))
-    keys.add("tab", filter=~asked)(lambda _: _complete(prompt.buffer))
-    keys.add("s-tab", filter=~asked)(lambda _: prompt.buffer.complete_previous())
-    keys.add("up", filter=~asked & empty & waits)(lambda _: prompt.take_back())
-    keys.add("c-d", filter=~asked & empty)(lambda _: prompt.leave())
+        keys.add(key, filter=asked, eager=True)(partial(_press, prompt))
+    on("escape", do=change_sides, when=asked, eager=True)
+    on("escape", do=change_sides, when=elsewhere)
+    on("enter", do=partial(_enter, prompt), when=~asked & ~is_searching)
+    for names in (("escape", "enter"), ("c-j",)):
+        on(*names, do=partial(prompt.buffer.insert_text, "\n"), when=~asked)
+    on("tab", do=partial(_complete, prompt.buffer), when=~asked)
+    on("s-tab", do=prompt.buffer.complete_previous, when=~asked)
+    on("up", do=prompt.take_back, when=~asked & empty & waits)
+    on("c-d", do=prompt.leave, when=~asked & empty)
     for key in ("c-c", "<sigint>"):
-        keys.add(key, eager=True)(lambda _: prompt.interrupt())
+        on(key, do=prompt.interrupt, eager=True)
     if sys.platform != "win32":  # pragma: no branch
-        keys.add("c-z", eager=True)(lambda event: event.app.suspend_to_background())
+        keys.add("c-z", eager=True)(stop)
     return keys
+
+
+def _press(prompt: Entering, event: KeyPressEvent) -> None:
+    """Answer a question with a key."""
+    key = event.key_sequence[0].key
+    if key is Keys.BracketedPaste:  # a text for the agent
+        prompt.on_question = False
+        prompt.buffer.insert_text(event.data)
+        return
+    name = {"c-m": "enter", **_NAMES}.get(str(getattr(key, "value", key)), event.data)
+    if name in _NAMES.values() or (len(name) == 1 and name.isprintable()):
+        prompt.answers.press(name)
+
+
+def _enter(prompt: Entering) -> None:
+    """Enter the typed text, if it is complete."""
+    document = prompt.buffer.document
+    if begins_block(document.text):
+        prompt.buffer.insert_text("\n")
+    elif document.text_before_cursor.endswith(BACKSLASH) and document.is_cursor_at_the_end_of_line:
+        prompt.buffer.delete_before_cursor()
+        prompt.buffer.insert_text("\n")
+    else:
+        prompt.enter()
 
 
 def _complete(buffer: Buffer) -> None:

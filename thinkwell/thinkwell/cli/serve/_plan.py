@@ -163,7 +163,8 @@ def _agents_of_options(
 ) -> dict[str, _Agent]:
     permissions = None if permissions is None else str(at_home(Path(permissions)))
     rules = read_permissions(permissions, can_ask=True)
-    policies = {rules if isinstance(rules, str) else Path(permissions or "").stem: rules}
+    name = rules if isinstance(rules, str) else Path(permissions or "").stem
+    policies: dict[str, PermissionMode | PermissionPolicy] = {name: rules}
     sections = [
         *(replace(section, agent=name) for name in agents),
         *(replace(section, command=line) for line in commands),
