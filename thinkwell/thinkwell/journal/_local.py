@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from thinkwell.journal._errors import JournalConflict, JournalError
 from thinkwell.journal._types import Journal
+from thinkwell.journal._watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,31 +30,6 @@ def extended(where: str, record: RunRecord, entries: Sequence[Entry]) -> RunReco
     return replace(record, last_seq=last, size=record.size + sum(len(entry.data) for entry in entries))
 
 
-class _Live:
-    """A run that is running."""
-
-    __slots__ = ("_changed", "last_seq", "owned", "running")
-
-    def __init__(self, last_seq: int, *, owned: bool) -> None:
-        self.last_seq = last_seq
-        self.owned = owned
-        """Whether its owner has the journal open."""
-        self.running = True
-        self._changed: anyio.Event | None = None
-
-    async def wait(self) -> None:
-        """Wait for changes."""
-        if self._changed is None:
-            self._changed = anyio.Event()
-        await self._changed.wait()
-
-    def wake(self) -> None:
-        """Wake the waiting tasks."""
-        if self._changed is not None:
-            self._changed.set()
-            self._changed = None
-
-
 class LocalJournal(Journal):
     """Knows which runs are running and how many entries they have, so that a waiting task need not read.
 
@@ -62,8 +38,10 @@ class LocalJournal(Journal):
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._live: dict[str, _Live] = {}
-        self._orphans: list[RunRecord] = []
+        self._live: dict[str, Watch] = {}
+        """The runs that are running."""
+        self._orphans: dict[str, RunRecord] = {}
+        """Those whose owner has closed the journal, or has died."""
         self._handler: CallHandler | None = None
         self._is_open = False
 
@@ -74,8 +52,8 @@ class LocalJournal(Journal):
     def _opened(self, running: Iterable[RunRecord]) -> None:
         """Begin with the runs that were running when the journal was closed, or its process died."""
         self._is_open = True
-        self._orphans = list(running)
-        self._live = {record.id: _Live(record.last_seq, owned=False) for record in self._orphans}
+        self._orphans = {record.id: record for record in running}
+        self._live = {record.id: Watch(record.last_seq) for record in self._orphans.values()}
 
     def _closed(self) -> None:
         self._is_open = False
@@ -89,40 +67,35 @@ class LocalJournal(Journal):
 
     def _begun(self, record: RunRecord) -> None:
         if self._is_open:
-            self._live[record.id] = _Live(record.last_seq, owned=True)
+            self._live[record.id] = Watch(record.last_seq)
 
     def _grown(self, run_id: str, last_seq: int) -> None:
         live = self._live.get(run_id)
         if live is not None:
-            live.last_seq = last_seq
-            live.wake()
+            live.learn(last_seq)
 
     def _ended(self, run_id: str) -> None:
         live = self._live.pop(run_id, None)
+        self._orphans.pop(run_id, None)
         if live is not None:
-            live.running = False
-            live.wake()
+            live.learn(live.last, over=True)
 
     async def wait(self, run_id: str, after: int) -> None:
         await checkpoint()
         live = self._live.get(run_id)
-        while live is not None and live.running and live.last_seq <= after:
+        while live is not None and not live.over and live.last <= after:
             await live.wait()
 
     async def orphans(self) -> list[RunRecord]:
         await checkpoint()
-        found = [record for record in self._orphans if record.id in self._live]
-        self._orphans = []
-        for record in found:
-            self._live[record.id].owned = True
-        return found
+        found, self._orphans = self._orphans, {}
+        return list(found.values())
 
     async def call(self, run_id: str, body: bytes, *, timeout: float = 10.0) -> bytes:  # noqa: ASYNC109
         await checkpoint()
-        live = self._live.get(run_id)
-        if live is None:
+        if run_id not in self._live:
             raise JournalConflict(self._where, f"run {run_id} has ended or was deleted; it cannot be asked")
-        if not live.owned or self._handler is None:
+        if run_id in self._orphans or self._handler is None:
             raise JournalConflict(
                 self._where, f"the process that had run {run_id} has ended; try again later"
             )

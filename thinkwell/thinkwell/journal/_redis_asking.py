@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
@@ -11,7 +10,7 @@ from anyio.lowlevel import checkpoint
 
 from thinkwell.journal._errors import JournalError
 from thinkwell.journal._redis_link import RedisAway
-from thinkwell.journal._redis_threads import FIRST_PAUSE, LONGEST_PAUSE
+from thinkwell.journal._redis_listener import FIRST_PAUSE, LONGEST_PAUSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +46,7 @@ class Asker:
         Raises:
             JournalError: Redis cannot be reached, or it failed.
         """
-        return await self._try(partial(self._run, script, args), patience=patience)
+        return await self._try(lambda _: self._link.run(script, *args), patience=patience)
 
     async def change(self, script: str, *args: str | bytes | float) -> Reply:
         """Run a script whose first argument says that it may have run before.
@@ -62,7 +61,7 @@ class Asker:
         reply: Reply = None
         try:
             with anyio.CancelScope(shield=True):
-                reply = await self._try(partial(self._run_again, script, args), changes=True)
+                reply = await self._try(lambda again: self._link.run(script, int(again), *args), changes=True)
         finally:
             self._changes -= 1
             if not self._changes:
@@ -83,12 +82,6 @@ class Asker:
         self._closing = True
         while self._changes:
             await self._unchanging.wait()
-
-    def _run(self, script: str, args: tuple[str | bytes | float, ...], again: bool) -> Reply:
-        return self._link.run(script, *args)
-
-    def _run_again(self, script: str, args: tuple[str | bytes | float, ...], again: bool) -> Reply:
-        return self._link.run(script, int(again), *args)
 
     async def _try(
         self, do: Callable[[bool], T], *, changes: bool = False, patience: float | None = None

@@ -31,9 +31,9 @@ T = TypeVar("T")
 class _Open:
     """The state while the journal is open."""
 
-    def __init__(self, file: JournalFile, where: str) -> None:
+    def __init__(self, file: JournalFile) -> None:
         self.file = file
-        self.writer = Writer(file, where)
+        self.writer = Writer(file)
         self.limiter = anyio.CapacityLimiter(READERS)
 
     def close(self) -> None:
@@ -80,10 +80,10 @@ class SqliteJournal(LocalJournal):
         self._opening = True
         try:
             file = await anyio.to_thread.run_sync(JournalFile, self.path, self._where)
-            self._state = _Open(file, self._where)
+            self._state = _Open(file)
         finally:
             self._opening = False
-        self._opened(record for _, record in file.running)
+        self._opened(kept.record for kept in file.running)
         await self._tidy()  # after a process that was killed when it deleted a run
 
     async def close(self) -> None:
@@ -101,10 +101,7 @@ class SqliteJournal(LocalJournal):
             if stored is record:
                 self._begun(record)
 
-        check_room = self._need().file.check_room
-        return await self._write(
-            Job(lambda changes: changes.create(record, line, check_room), then, weight=len(line))
-        )
+        return await self._write(Job(lambda changes: changes.create(record, line), then, weight=len(line)))
 
     async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
         added = tuple(entries)

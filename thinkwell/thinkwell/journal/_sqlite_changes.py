@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from thinkwell.journal._errors import JournalConflict
 from thinkwell.journal._local import extended
-from thinkwell.journal._sqlite_reading import LAST_SEQ, find_run_by_key
+from thinkwell.journal._sqlite_reading import LAST_SEQ, Kept, find_run_by_key
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from thinkwell.journal._sqlite_file import JournalFile
     from thinkwell.journal._types import Entry, RunEnd, RunRecord
 
 MOST_ROWS: Final = 250
@@ -36,43 +36,32 @@ SLICE_PAGES: Final = 512
 """Empty pages that are returned at once."""
 
 
-class Running:
-    """A run that is running."""
-
-    __slots__ = ("number", "record")
-
-    def __init__(self, number: int, record: RunRecord) -> None:
-        self.number = number
-        """Its number in the tables."""
-        self.record = record
-
-
 class Changes:
     """A transaction.
 
     A change that is refused has written nothing, so the other changes continue.
 
     Args:
-        connection: In a transaction.
-        running: The runs that are running, as the file has them. Only `keep` changes it.
-        where: The name of the file in errors.
+        file: The file, in a transaction.
+        running: The runs that are running, as the file has them.
     """
 
-    def __init__(self, connection: sqlite3.Connection, running: dict[str, Running], where: str) -> None:
-        self._connection = connection
-        self._running = running
-        self._where = where
-        self._changed: dict[str, Running | None] = {}
+    def __init__(self, file: JournalFile, running: dict[str, Kept]) -> None:
+        self._file = file
+        self._connection = file.connection
+        self._where = file.where
+        self.running = dict(running)
+        """The runs that are running after the changes."""
         self._rows: list[tuple[int, bytes]] = []
         self._logs: dict[int, RunRecord] = {}
         """The runs whose logs have changed since the last write."""
 
-    def create(self, record: RunRecord, line: bytes, check_room: Callable[[], None]) -> RunRecord:
+    def create(self, record: RunRecord, line: bytes) -> RunRecord:
         """Begin a run with this record, as JSON, or return the run with the same key.
 
         Raises:
             JournalConflict: The id exists.
-            JournalUnwritable: From `check_room`: there is no room.
+            JournalUnwritable: There is no room.
         """
         if record.key is not None:
             self.flush()
@@ -82,13 +71,13 @@ class Changes:
         if self._number(record.id) is not None:
             taken = f"there is a run {record.id} already; give each run an id of its own"
             raise JournalConflict(self._where, taken)
-        check_room()
+        self._file.check_room()
         values = (record.id, record.caller, record.thread, record.key, record.status, line)
         cursor = self._connection.execute(
             "INSERT INTO runs (id, caller, thread, key, status, record) VALUES (?, ?, ?, ?, ?, ?)", values
         )
         assert cursor.lastrowid is not None
-        self._changed[record.id] = Running(cursor.lastrowid, record)
+        self.running[record.id] = Kept(cursor.lastrowid, record)
         self._logs[cursor.lastrowid] = record
         return record
 
@@ -99,7 +88,7 @@ class Changes:
     def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
         """Add the last entry, and end the run."""
         run = self._add(run_id, (end,))
-        self._changed[run_id] = None
+        del self.running[run_id]
         line = msgspec.json.encode(replace(run.record, status=status, ended=at))
         self._connection.execute(
             "UPDATE runs SET status = ?, ended = ?, record = ? WHERE number = ?",
@@ -116,7 +105,7 @@ class Changes:
         number = self._number(run_id)
         if number is None:
             return False, False
-        if self._known(run_id) is not None:
+        if run_id in self.running:
             raise JournalConflict(self._where, f"run {run_id} is running; cancel it first")
         last_seq, size = self._connection.execute(
             "SELECT last_seq, size FROM logs WHERE number = ?", (number,)
@@ -168,14 +157,6 @@ class Changes:
         self._logs.clear()
         self._insert("INSERT OR REPLACE INTO logs (number, last_seq, size) VALUES ", "(?, ?, ?)", logs)
 
-    def keep(self) -> None:
-        """Take over the running runs after the changes."""
-        for run_id, run in self._changed.items():
-            if run is None:
-                self._running.pop(run_id, None)  # it may have begun in these changes
-            else:
-                self._running[run_id] = run
-
     def give_back(self) -> bool:
         """Return some of the empty pages to the system. Return whether there are more.
 
@@ -201,17 +182,14 @@ class Changes:
             places = ",".join([row_places] * len(some))
             self._connection.execute(head + places, [value for row in some for value in row])
 
-    def _known(self, run_id: str) -> Running | None:
-        return self._changed[run_id] if run_id in self._changed else self._running.get(run_id)
-
-    def _add(self, run_id: str, entries: Sequence[Entry]) -> Running:
-        run = self._known(run_id)
+    def _add(self, run_id: str, entries: Sequence[Entry]) -> Kept:
+        run = self.running.get(run_id)
         if run is None:
             gone = f"run {run_id} has ended or was deleted; nothing can be added to it"
             raise JournalConflict(self._where, gone)
         number, record = run.number, extended(self._where, run.record, entries)
         self._rows += [((number << 32) + entry.seq, entry.data) for entry in entries]
-        self._changed[run_id] = changed = Running(number, record)
+        self.running[run_id] = changed = Kept(number, record)
         self._logs[number] = record
         return changed
 

@@ -20,7 +20,7 @@ from thinkwell.journal._sqlite_reading import find_running
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from thinkwell.journal._types import RunRecord
+    from thinkwell.journal._sqlite_reading import Kept
 
 T = TypeVar("T")
 
@@ -157,17 +157,14 @@ class JournalFile:
     """
 
     def __init__(self, path: Path, where: str) -> None:
-        self._where = where
+        self.where = where
         self._readers: SimpleQueue[sqlite3.Connection | None] = SimpleQueue()
         with understood(where), ExitStack() as stack, ExitStack() as refused:
-            path, lock, is_new = _take(path, where)
-            stack.callback(os.close, lock)
-            if is_new:
-                refused.callback(_remove_lock, path)
+            path = _take(path, where, stack, refused)
             self.connection = _connect(path, stack)
             _prepare(self.connection, where)
-            self.running: list[tuple[int, RunRecord]] = find_running(self.connection)
-            """The runs that were running when the last process with this file ended, with their numbers."""
+            self.running: list[Kept] = find_running(self.connection)
+            """The runs that were running when the last process with this file ended."""
             for _ in range(READERS):
                 reader = _connect(path, stack)
                 reader.execute("PRAGMA query_only = ON")
@@ -185,7 +182,7 @@ class JournalFile:
             FileAway: It is gone.
         """
         if any(_identity(path) != known for path, known in self._places.items()):
-            raise FileAway(self._where, MOVED)
+            raise FileAway(self.where, MOVED)
 
     def check_room(self) -> None:
         """Check that there is room for a run.
@@ -195,7 +192,7 @@ class JournalFile:
         """
         disk = shutil.disk_usage(self._folder)
         if disk.total and disk.free < ROOM:  # some file systems do not report their size
-            raise _unwritable(self._where, _FULL, f"{disk.free} bytes are free, and a run needs {ROOM}")
+            raise _unwritable(self.where, _FULL, f"{disk.free} bytes are free, and a run needs {ROOM}")
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Read with a connection that no other thread uses at the same time. For any thread.
@@ -206,8 +203,8 @@ class JournalFile:
         connection = self._readers.get()
         try:
             if connection is None:
-                raise JournalError(self._where, "it was closed meanwhile")
-            with understood(self._where):
+                raise JournalError(self.where, "it was closed meanwhile")
+            with understood(self.where):
                 return work(connection)
         except JournalError:
             if connection is not None:
@@ -221,7 +218,7 @@ class JournalFile:
         for _ in range(READERS):
             self._readers.get()
         self._readers.put(None)
-        with understood(self._where):
+        with understood(self.where):
             self._stack.close()
 
 
@@ -239,36 +236,34 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _take(path: Path, where: str) -> tuple[Path, int, bool]:
-    """Create the file if it is missing, and lock one beside it until the process ends.
+def _take(path: Path, where: str, stack: ExitStack, refused: ExitStack) -> Path:
+    """Create the file if it is missing, and lock one beside it. SQLite's locks last as long as a transaction.
 
-    SQLite's own locks last as long as a transaction.
+    Args:
+        path: Its path.
+        where: Its name in errors.
+        stack: Gets the end of the lock.
+        refused: Gets what to do if the file is not opened after all.
 
     Returns:
-        The real path of the file, the lock, and whether the file is new.
+        The real path of the file.
     """
     try:
         path = path.resolve()
         for missing in reversed([folder for folder in path.parents if not folder.exists()]):
             missing.mkdir(0o700, exist_ok=True)
         lock, is_new = _open_lock(path)
-        try:
-            _lock(lock, path, where)
-            try:
-                _make(path, where)
-            except BaseException:
-                if is_new:
-                    _remove_lock(path)
-                raise
-        except BaseException:
-            os.close(lock)
-            raise
+        stack.callback(os.close, lock)
+        _lock(lock, path, where)
+        if is_new:
+            refused.callback(_remove_lock, path)
+        _make(path, where)
     except (OSError, RuntimeError, ValueError) as exc:  # a circle of links, or an invalid name
         reason = getattr(exc, "strerror", None) or exc
         raise JournalError(
             where, f"it cannot be opened ({reason}); check the path, and whose its folder is"
         ) from exc
-    return path, lock, is_new
+    return path
 
 
 def _open_lock(path: Path) -> tuple[int, bool]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -54,6 +54,14 @@ SELECT group_concat(hex(data), ' ') FROM (
 """  # noqa: S608
 
 _decoder = msgspec.json.Decoder(RunRecord)
+
+
+class Kept(NamedTuple):
+    """A run as the file has it."""
+
+    number: int
+    """Its number in the tables."""
+    record: RunRecord
 
 
 def read_entries(connection: sqlite3.Connection, run_id: str, after: int, most: int) -> list[Entry]:
@@ -106,9 +114,9 @@ def find_oldest(connection: sqlite3.Connection, limit: int) -> list[RunRecord]:
     return _records(connection, tail, {"limit": _limit(limit)})
 
 
-def find_running(connection: sqlite3.Connection) -> list[tuple[int, RunRecord]]:
-    """Return the running runs with their numbers in the file, oldest first."""
-    return _numbered(connection, "WHERE status = 'running' ORDER BY number", {})
+def find_running(connection: sqlite3.Connection) -> list[Kept]:
+    """Return the running runs, oldest first."""
+    return _kept(connection, "WHERE status = 'running' ORDER BY number", {})
 
 
 def read_size(connection: sqlite3.Connection) -> int:
@@ -134,22 +142,20 @@ def read_pieces(connection: sqlite3.Connection, kind: str) -> list[tuple[str, by
 
 
 def _records(connection: sqlite3.Connection, tail: str, values: Mapping[str, JsonValue]) -> list[RunRecord]:
-    return [record for _, record in _numbered(connection, tail, values)]
+    return [kept.record for kept in _kept(connection, tail, values)]
 
 
-def _numbered(
-    connection: sqlite3.Connection, tail: str, values: Mapping[str, JsonValue]
-) -> list[tuple[int, RunRecord]]:
+def _kept(connection: sqlite3.Connection, tail: str, values: Mapping[str, JsonValue]) -> list[Kept]:
     inner = f"SELECT {_LINE} AS line FROM runs CROSS JOIN logs USING (number) {tail}"  # noqa: S608 - ours
     found = _only(connection, f"SELECT group_concat(line) FROM ({inner})", values)  # noqa: S608
-    return [] if found is None else [_record(line.split(" ")) for line in str(found).split(",")]
+    return [] if found is None else [_read(line.split(" ")) for line in str(found).split(",")]
 
 
-def _record(parts: Sequence[str]) -> tuple[int, RunRecord]:
+def _read(parts: Sequence[str]) -> Kept:
     record = _decoder.decode(bytes.fromhex(parts[0]))
     if record.status == "running":  # else it says so itself
         record = replace(record, last_seq=int(parts[1]), size=int(parts[2]))
-    return int(parts[3]), record
+    return Kept(int(parts[3]), record)
 
 
 def _only(connection: sqlite3.Connection, query: str, values: Mapping[str, JsonValue]) -> object:

@@ -15,7 +15,7 @@ from anyio.lowlevel import current_token
 
 from thinkwell.journal._errors import JournalConflict, JournalUnwritable
 from thinkwell.journal._event_loop import call_soon
-from thinkwell.journal._sqlite_changes import Changes, Running
+from thinkwell.journal._sqlite_changes import Changes
 from thinkwell.journal._sqlite_file import FileAway, understood
 
 if TYPE_CHECKING:
@@ -92,14 +92,11 @@ class Writer:
 
     Args:
         file: The file. No other may write to it.
-        where: The name of the file in errors.
     """
 
-    def __init__(self, file: JournalFile, where: str) -> None:
+    def __init__(self, file: JournalFile) -> None:
         self._file = file
-        self._connection = file.connection
-        self._running = {record.id: Running(number, record) for number, record in file.running}
-        self._where = where
+        self._running = {kept.record.id: kept for kept in file.running}
         self._jobs: SimpleQueue[AnyJob | None] = SimpleQueue()
         self._loop: Any = current_token().native_token
         self._thread = threading.Thread(target=self._main, name="thinkwell journal", daemon=True)
@@ -142,12 +139,13 @@ class Writer:
     def _do(self, jobs: Sequence[AnyJob], *, alone: bool) -> None:
         try:
             self._file.check()
-            changes = Changes(self._connection, self._running, self._where)
-            with understood(self._where), nullcontext() if alone else _transaction(self._connection):
+            changes = Changes(self._file, self._running)
+            transaction = nullcontext() if alone else _transaction(self._file.connection)
+            with understood(self._file.where), transaction:
                 for job in jobs:
                     job.run(changes)
                 changes.flush()
-            changes.keep()
+            self._running = changes.running
         except FileAway as exc:
             for job in jobs:
                 job.fail(FileAway(exc.where, exc.reason))

@@ -1,22 +1,14 @@
-"""The background threads: one listens, one renews the lease.
-
-They are not tasks: redis-py's asynchronous client is for asyncio only, and a blocked event loop must not cost
-a process its runs.
-"""
+"""Listens to the channels of Redis, in a thread."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
-
-from thinkwell.journal._errors import JournalError
-from thinkwell.journal._redis_scripts import RENEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,86 +23,18 @@ LONGEST_PAUSE: Final = 1.0
 LOOK_EVERY: Final = 1.0
 """Seconds after which the listener checks its channels, in case it was not woken."""
 
-JOIN: Final = 1.0
-"""Seconds for a thread to end. One that waits for a dead connection ends later, by its timeout."""
-
 logger = logging.getLogger("thinkwell")
 
-Heard: TypeAlias = tuple[bytes, bytes | None]
-"""A channel and a message; ``None``: from now on, no message is missed."""
 
-
-class _Background(ABC):
-    """A thread that runs until it is stopped."""
-
-    def __init__(self, link: RedisLink, name: str) -> None:
-        self._link = link
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._main, name=f"thinkwell {name}", daemon=True)
-
-    def start(self) -> None:
-        """Start."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Tell it to end."""
-        self._stopping.set()
-
-    def join(self) -> None:
-        """Wait for its end, for a limited time."""
-        self._thread.join(JOIN)
-
-    @abstractmethod
-    def _main(self) -> None: ...
-
-
-class LeaseKeeper(_Background):
-    """Renews the lease of this process, without which others take its runs.
-
-    Args:
-        link: The connection to Redis.
-        owner: The process.
-        seconds: The duration of the lease.
-        is_needed: Returns whether the lease is still needed.
-        on_lost: Called in the thread when runs were taken from this process.
-    """
-
-    def __init__(
-        self,
-        link: RedisLink,
-        owner: str,
-        seconds: float,
-        *,
-        is_needed: Callable[[], bool],
-        on_lost: Callable[[], None],
-    ) -> None:
-        super().__init__(link, "lease")
-        self._owner = owner
-        self._seconds = seconds
-        self._is_needed = is_needed
-        self._on_lost = on_lost
-
-    def _main(self) -> None:
-        pause = self._seconds / 3
-        while not self._stopping.wait(pause) and self._is_needed():
-            pause = self._seconds / 3
-            try:
-                known = self._link.run(RENEW, self._owner, round(self._seconds * 1000))
-            except JournalError:  # the listener reports it
-                pause = min(LONGEST_PAUSE, pause)
-            else:
-                if not known:
-                    self._on_lost()
-
-
-class Listener(_Background):
+class Listener:
     """Listens to channels, with one connection that is reopened as often as necessary.
 
     Args:
         link: The connection to Redis.
         own: The channel that it always listens to. Empty messages there only wake the listener.
         patience: Seconds of silence after which the connection is tested.
-        on_heard: Called with each message, in the thread.
+        stopping: Tells it to end.
+        on_heard: Called in the thread with a channel and a message; ``None``: from now on, none is missed.
     """
 
     def __init__(
@@ -119,11 +43,13 @@ class Listener(_Background):
         own: bytes,
         *,
         patience: float,
-        on_heard: Callable[[Heard], None],
+        stopping: threading.Event,
+        on_heard: Callable[[bytes, bytes | None], None],
     ) -> None:
-        super().__init__(link, "listener")
+        self._link = link
         self._own = own
         self._patience = patience
+        self._stopping = stopping
         self._on_heard = on_heard
         self._lock = threading.Lock()
         self._wanted = {own}
@@ -144,7 +70,8 @@ class Listener(_Background):
             self._wanted.discard(channel)
             self._version += 1
 
-    def _main(self) -> None:
+    def run(self) -> None:
+        """Listen until it is stopped."""
         while not self._stopping.is_set():
             pubsub = self._link.pubsub()
             try:
@@ -195,6 +122,6 @@ class Listener(_Background):
                     logger.info("%s: it is back", self._link.where)
                 self._is_away = False
                 self._pause = FIRST_PAUSE
-            self._on_heard((channel, None))
+            self._on_heard(channel, None)
         elif message["type"] == "message" and isinstance(data, bytes) and data:
-            self._on_heard((channel, data))
+            self._on_heard(channel, data)
