@@ -860,11 +860,10 @@ def test_the_rest_of_a_secret_of_several_words_is_known_as_a_whole() -> None:
     ) == ("[redacted:A_PASSPHRASE], ok")
 
 
-def test_a_text_that_is_closed_waits_for_nothing(holder: Holder[str]) -> None:
+def test_at_the_end_nothing_waits(holder: Holder[str]) -> None:
     holder.add("a", "s", "one")
-    assert holder.close("other") == []
-    assert holder.close("s") == [("a", "one")]
-    assert holder.close("s") == []
+    assert holder.flush() == [("a", "one")]
+    assert holder.flush() == []
 
 
 def test_short_words_are_released_by_force_and_their_secret_is_known_all_the_same(

@@ -111,10 +111,6 @@ class Holder(Generic[R]):
             self._grow(stream, entry)
         return self._suspend(self._streams) if self._held > self._limit else self._release()
 
-    def close(self, stream: Hashable) -> list[Released[R]]:
-        """End a text; return the records that this releases."""
-        return self._end([stream])
-
     def pause(self, stream: Hashable) -> list[Released[R]]:
         """Pause a text because something else comes in between; return the records that this releases.
 
@@ -137,7 +133,11 @@ class Holder(Generic[R]):
 
     def flush(self) -> list[Released[R]]:
         """Return all held records: every text is at its end."""
-        return self._end(self._streams)
+        for stream in self._streams.values():
+            joined, found = self._scan(stream)
+            stream.decide(joined, found.spans, len(joined))
+        self._streams.clear()
+        return self._release()
 
     def _grow(self, key: Hashable, entry: _Entry[R]) -> None:
         stream = self._streams.setdefault(key, _Stream())
@@ -174,13 +174,6 @@ class Holder(Generic[R]):
                     stream.size, stream.due = len(stream.context), 0
         for key in [key for key in list(self._streams)[:-CONTEXTS] if not self._streams[key].entries]:
             del self._streams[key]
-        return self._release()
-
-    def _end(self, keys: Iterable[Hashable]) -> list[Released[R]]:
-        for key in [key for key in keys if key in self._streams]:
-            stream = self._streams.pop(key)
-            joined, found = self._scan(stream)
-            stream.decide(joined, found.spans, len(joined))
         return self._release()
 
     def _release(self) -> list[Released[R]]:

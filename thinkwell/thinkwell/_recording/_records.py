@@ -183,6 +183,6 @@ def decode_record(line: bytes) -> Record | Unknown:
     return _decode(line) if kind in _KNOWN else Unknown(kind)
 
 
-def encode_record(record: Record) -> bytes:
-    """Write a line."""
+def encode_record(record: Record | dict[str, JsonValue]) -> bytes:
+    """Return a line, from a record or its fields."""
     return msgspec.json.encode(record) + b"\n"

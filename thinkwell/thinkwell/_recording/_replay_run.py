@@ -284,7 +284,8 @@ class _Replay(Generic[T]):
             return
         value = record.value
         if self._output is None or self._begun.text:
-            self._outcome.set(self._plain(value), value)
+            wrapped = self._begun.wrapped and not self._begun.text and RESULT_KEY in value
+            self._outcome.set(value[RESULT_KEY] if wrapped else value, value)  # what the agent meant
             return
         try:
             self._outcome.set(self._output.accept(value, wrapped=self._begun.wrapped), value)
@@ -296,12 +297,6 @@ class _Replay(Generic[T]):
                 self._outcome.fail(RecordingError(self._path, f"{why}; leave the type out"))
             else:
                 self._outcome.fail(ResultInvalid(value, exc.errors, 1))
-
-    def _plain(self, value: ev.JsonValue) -> ev.JsonValue:
-        """Return the value that the agent meant."""
-        if self._begun.text or not self._begun.wrapped or RESULT_KEY not in value:
-            return value
-        return value[RESULT_KEY]
 
     def fail(self, error: Exception) -> None:
         """End the replay before the run's end, if it is not over."""

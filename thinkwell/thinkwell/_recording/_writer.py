@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import os
+import stat
+import sys
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -19,9 +22,8 @@ from thinkwell._core.schema.json_schema import is_object
 from thinkwell._lines._names import RESPOND_METHOD, VALUE_META
 from thinkwell._recording import _records as rec
 from thinkwell._recording._failures import failure_of
-from thinkwell._recording._files import open_file
 from thinkwell._recording._holding import Holder
-from thinkwell._recording._pieces import SPEECH, put_in, spoken, taken_out
+from thinkwell._recording._pieces import SPEECH, put_in, spoken, taken_out, told
 from thinkwell_acp._forks import let_go_in_forks
 from thinkwell_acp._jsonrpc import repair
 
@@ -81,7 +83,7 @@ class RecordingWriter:
         self._clock = clock
         self._began = clock()
         self._calls = count(1)
-        self._file: int | None = open_file(path, new=new)
+        self._file: int | None = _open(path, new=new)
         let_go_in_forks(self)
 
     def forked(self) -> Sequence[int]:  # pragma: no cover - in a fork, into which no tool looks
@@ -199,10 +201,19 @@ class RecordingWriter:
             self._held_since = math.inf
             self._put(self._holder.settle())
 
+    def event(
+        self, event: ev.ThoughtEvent, owner: _Owner, record: Callable[[ev.JsonValue], rec.Record]
+    ) -> None:
+        """Write an event of a run or a session, in the record that is made of its fields."""
+        fields = msgspec.to_builtins(event)
+        place = told(event, fields)
+        text = taken_out(fields, place)
+        self.write(record(self.clean(fields)), owner, event.type, text, place and ("event", *place))
+
     def _put(self, released: Sequence[Released[_Waiting]]) -> None:
         if self._file is None or not released:
             return
-        data = b"".join([rec.encode_record(_filled(waiting, text)) for waiting, text in released])
+        data = b"".join([_line(waiting, text) for waiting, text in released])
         while data:
             data = data[os.write(self._file, data) :]
 
@@ -214,14 +225,14 @@ class RecordingWriter:
             message = _decoded(line)
         except (ValueError, RecursionError):
             noise = line.decode(errors="backslashreplace") + "\n"
-            self.write(rec.Noise(at=self.now(), text=""), _NOISE, "noise", noise, size=len(line))
+            self.write(rec.Noise(at=self.now(), text=""), _NOISE, "noise", noise, ("text",), len(line))
             return
         self._blank_form(message, kind)
         session, update, place = spoken(message)
         text = taken_out(message, place)
         owner = None if session is None else ("session", session)
         record = kind(at=self.now(), message=self.clean(message))
-        self.write(record, owner, update, text, place, len(line))
+        self.write(record, owner, update, text, place and ("message", *place), len(line))
 
     def _blank_form(self, message: ev.JsonValue, kind: type[rec.Sent | rec.Received]) -> None:
         """Remove the answers to a form: any of them may be a secret."""
@@ -271,6 +282,33 @@ class RecordingWriter:
         return next(self._calls)
 
 
+def _open(path: Path, *, new: bool) -> int:
+    """Open a file for writing, for its owner only and exclusively."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if new else 0)
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)  # else a pipe without a reader blocks
+    try:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            _lock(file, path)
+            os.ftruncate(file, 0)
+        else:
+            os.set_blocking(file, True)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _lock(file: int, path: Path) -> None:
+    if sys.platform != "win32":  # pragma: no branch - the tests run on POSIX
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(errno.EBUSY, "another agent is being recorded in this file", str(path)) from None
+        os.fchmod(file, 0o600)
+
+
 def _decoded(line: bytes) -> ev.JsonValue:
     """Return a message as readers see it.
 
@@ -291,17 +329,11 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _filled(waiting: _Waiting, text: str | None) -> rec.Record:
-    """Put a piece of text in its place."""
+def _line(waiting: _Waiting, text: str | None) -> bytes:
+    """Return a line of the file: the record with its piece of text in its place."""
     record, place = waiting
-    if text is None:
-        return record
-    if isinstance(record, rec.Noise):
-        return replace(record, text=text.rstrip("\n"))
-    assert place is not None
-    if isinstance(record, rec.Happened | rec.Between):
-        put_in(record.event, place, text)
-    else:
-        assert isinstance(record, rec.Sent | rec.Received)
-        put_in(record.message, place, text)
-    return record
+    if text is None or place is None:
+        return rec.encode_record(record)
+    fields = msgspec.to_builtins(record)
+    put_in(fields, place, text.rstrip("\n") if isinstance(record, rec.Noise) else text)
+    return rec.encode_record(fields)

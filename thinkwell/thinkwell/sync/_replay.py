@@ -27,18 +27,7 @@ T = TypeVar("T")
 @overload
 def replay(
     path: str | os.PathLike[str],
-    output: None = None,
-    /,
-    *,
-    run: str | None = None,
-    speed: float = 1,
-    include: ev.Include | None = None,
-    buffer: Buffer | None = None,
-) -> ThoughtStream[ev.JsonValue]: ...
-@overload
-def replay(
-    path: str | os.PathLike[str],
-    output: type[T],
+    output: type[T] | TypeAdapter[T],
     /,
     *,
     run: str | None = None,
@@ -49,18 +38,7 @@ def replay(
 @overload
 def replay(
     path: str | os.PathLike[str],
-    output: TypeAdapter[T],
-    /,
-    *,
-    run: str | None = None,
-    speed: float = 1,
-    include: ev.Include | None = None,
-    buffer: Buffer | None = None,
-) -> ThoughtStream[T]: ...
-@overload
-def replay(
-    path: str | os.PathLike[str],
-    output: JsonSchema,
+    output: JsonSchema | None = None,
     /,
     *,
     run: str | None = None,
