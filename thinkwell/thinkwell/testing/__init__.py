@@ -14,13 +14,17 @@ from __future__ import annotations
 
 from thinkwell.testing._chaos import DEFAULT_RATES, Chaos, Fault, Passed
 from thinkwell.testing._chaotic import ChaoticTransport, chaotic
-from thinkwell.testing._failures import ScriptFailed, ScriptNotFinished, Unplayed
 from thinkwell.testing._memory import OpenOptions
-from thinkwell.testing._played import ScriptedAgent, ScriptedAgentFactory, ScriptedOptions
-from thinkwell.testing._recorded_agent import replay_agent
-from thinkwell.testing._replayed import RecordedAgent
+from thinkwell.testing._played import (
+    ScriptedAgent,
+    ScriptedAgentFactory,
+    ScriptedOptions,
+    ScriptFailed,
+    ScriptNotFinished,
+    Unplayed,
+)
+from thinkwell.testing._recorded_agent import RecordedAgent, replay_agent
 from thinkwell.testing._script import Script, script
-from thinkwell.testing._scripted_turn import ScriptedTurn
 from thinkwell.testing._sent import (
     Sent,
     SentAnswer,
@@ -30,8 +34,14 @@ from thinkwell.testing._sent import (
     SentSession,
     SentTool,
 )
-from thinkwell.testing._simulate import simulate, simulate_once
-from thinkwell.testing._simulation import Simulation, SimulationFailed, SimulationReport
+from thinkwell.testing._simulation import (
+    Simulation,
+    SimulationFailed,
+    SimulationReport,
+    simulate,
+    simulate_once,
+)
+from thinkwell.testing._turn import ScriptedTurn
 from thinkwell.testing._virtual import Backend, virtual_backend
 
 __all__ = (

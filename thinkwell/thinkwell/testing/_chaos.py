@@ -122,7 +122,7 @@ class Piece(Struct, kw_only=True):
     delay: float
 
 
-class _Message(Struct):
+class Message(Struct):
     """The relevant part of a message."""
 
     id: Any = UNSET
@@ -132,6 +132,7 @@ class _Message(Struct):
 
     @property
     def answers(self) -> bool:
+        """Whether it is an answer."""
         return not self.method and self.id is not UNSET
 
     @property
@@ -144,10 +145,11 @@ class _Message(Struct):
                 return None
 
 
-_decode = msgspec.json.Decoder(_Message).decode
+_decode = msgspec.json.Decoder(Message).decode
 
 
-def _read(line: bytes) -> _Message | None:
+def read_message(line: bytes) -> Message | None:
+    """Return a line as a message; ``None`` if it is none."""
     try:
         return _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -210,7 +212,7 @@ class Chaos:
         self._count_message()
         if self.broken:
             return False
-        message = _read(line)
+        message = read_message(line)
         if message is None:
             return True
         if message.answers:
@@ -251,7 +253,7 @@ class Chaos:
         return self._pieces()
 
     def _take(self, line: bytes) -> None:
-        message = _read(line)
+        message = read_message(line)
         if message is None:
             self._emit(line, None)
         elif message.answers:
@@ -265,7 +267,7 @@ class Chaos:
                 self._twice[message.id] = False
                 self._lines.append((line, Fault.DUPLICATE_REQUEST))
 
-    def _take_answer(self, line: bytes, message: _Message) -> None:
+    def _take_answer(self, line: bytes, message: Message) -> None:
         session = self._prompts.pop(message.id, None)
         if message.id in self._openings and message.session is not None:
             self._session = message.session

@@ -9,12 +9,12 @@ import msgspec
 
 from thinkwell import events as ev
 from thinkwell.errors import AgentExited
-from thinkwell.testing._chaos import Fault
+from thinkwell.testing._chaos import Fault, read_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from thinkwell.testing._chaos import Passed
+    from thinkwell.testing._chaos import Message, Passed
 
 Token: TypeAlias = tuple[str, str]
 """Identifies an update: its kind, and its content."""
@@ -67,42 +67,42 @@ class Wire:
         open_prompts: dict[Any, Prompt] = {}
         for place, passed in enumerate(self.passed):
             self.stuck |= passed.fault is Fault.STUCK
-            message = _message(passed.line)
+            message = read_message(passed.line)
             if message is None:
                 continue
             if passed.way == "out":
                 self._sent(place, passed.at, message, open_prompts)
-            elif message.get("method") == "session/update":
-                session, update = message["params"]["sessionId"], message["params"]["update"]
+            elif message.method == "session/update":
+                session, update = message.params["sessionId"], message.params["update"]
                 token = told(update)
                 if token is not None:
                     self.updates.setdefault(session, []).append((place, token))
-            elif "method" in message:
-                call = message.get("params", {}).get("toolCall", {})
+            elif message.method:
+                call: Any = message.params.get("toolCall", {}) if message.params else {}
                 self.asked_tools.add(call.get("toolCallId", ""))
-                if "id" in message:
-                    calls = message["method"] == "mcp/message"
+                if message.id is not msgspec.UNSET:
+                    calls = message.method == "mcp/message"
                     due = passed.at + (CALL_ANSWERED_WITHIN if calls else 0)
-                    self.questions.setdefault(message["id"], []).append(due)
-            elif message["id"] in open_prompts:
-                prompt = open_prompts.pop(message["id"])
+                    self.questions.setdefault(message.id, []).append(due)
+            elif message.id in open_prompts:
+                prompt = open_prompts.pop(message.id)
                 prompt.answered, prompt.answered_at = place, passed.at
 
-    def _sent(self, place: int, at: float, message: Any, open_prompts: dict[Any, Prompt]) -> None:
-        params: Any = message.get("params")
-        if message.get("method") == "session/prompt":
+    def _sent(self, place: int, at: float, message: Message, open_prompts: dict[Any, Prompt]) -> None:
+        params = message.params
+        if message.method == "session/prompt":
             text = "".join(block.get("text", "") for block in params["prompt"])
             prompt = Prompt(session=params["sessionId"], text=text, sent=place, sent_at=at)
-            open_prompts[message["id"]] = prompt
+            open_prompts[message.id] = prompt
             self.prompts.append(prompt)
-        elif message.get("method") == "_session/steering":
+        elif message.method == "_session/steering":
             self.steered.add(params["sessionId"])
-        elif message.get("method") == "session/cancel":
+        elif message.method == "session/cancel":
             for prompt in open_prompts.values():
                 if prompt.session == params["sessionId"] and prompt.cancelled_at is None:
                     prompt.cancelled_at = at
-        elif "method" not in message:
-            self.answers[message["id"]] = self.answers.get(message["id"], 0) + 1
+        elif message.answers:
+            self.answers[message.id] = self.answers.get(message.id, 0) + 1
 
     def comparable(self, tokens: Iterable[Token]) -> list[Token]:
         """Return the tokens without those of tool calls with a question."""
@@ -125,19 +125,8 @@ class Wire:
         return found
 
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
-
-
 def _text(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _message(line: bytes) -> dict[str, Any] | None:
-    try:
-        message = _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return message if "method" in message or "id" in message else None
 
 
 def told(update: Any) -> Token | None:

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from thinkwell_acp._framing import LineSplitter
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from thinkwell_acp import Transport
+
+UPDATE_START: Final = b'{"jsonrpc":"2.0","method"'
+"""How the lines of notifications of our agents begin. They are not noted: there may be millions."""
+
+NO_LIMIT: Final = 1 << 62
+"""For lines that are only noted."""
 
 
 class Line(Struct, frozen=True, tag_field="entry", tag="line"):
@@ -50,22 +60,6 @@ Counted: TypeAlias = Literal["connection", "session", "turn"]
 """What is counted, over all connections."""
 
 
-class Journal(Protocol):
-    """Stores entries."""
-
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries, in order."""
-        ...
-
-    def append(self, entry: Entry) -> None:
-        """Add an entry."""
-        ...
-
-    def claim(self, counted: Counted) -> int:
-        """Return the next number, from 1; it is not given twice."""
-        ...
-
-
 class MemoryJournal:
     """A journal of this process."""
 
@@ -82,7 +76,7 @@ class MemoryJournal:
         self._entries.append(entry)
 
     def claim(self, counted: Counted) -> int:
-        """Return the next number."""
+        """Return the next number, from 1; it is not given twice."""
         self._counts[counted] += 1
         return self._counts[counted]
 
@@ -124,4 +118,35 @@ class FileJournal:
                 return number
 
 
+Journal: TypeAlias = MemoryJournal | FileJournal
+
 _decode: Final = msgspec.json.Decoder(Entry).decode
+
+
+class Tap:
+    """The agent's end of a transport. It notes the received lines and, except for updates, the sent ones."""
+
+    def __init__(self, inner: Transport, journal: Journal, connection: int) -> None:
+        self._inner = inner
+        self._journal = journal
+        self._connection = connection
+        self._received = LineSplitter(NO_LIMIT)
+        self._sent = LineSplitter(NO_LIMIT)
+
+    async def receive(self) -> bytes:
+        """Return the next bytes."""
+        data = await self._inner.receive()
+        for line in self._received.feed(data):
+            self._journal.append(Line(self._connection, "client", line.decode("utf-8", "replace")))
+        return data
+
+    async def send(self, item: bytes, /) -> None:
+        """Send all the bytes."""
+        for line in self._sent.feed(item):
+            if line[: len(UPDATE_START)] != UPDATE_START:
+                self._journal.append(Line(self._connection, "agent", line.decode("utf-8", "replace")))
+        await self._inner.send(item)
+
+    async def aclose(self) -> None:
+        """Close the transport."""
+        await self._inner.aclose()

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypedDict, cast
 
 import msgspec
+from msgspec import Struct
 from typing_extensions import Unpack
 
-from thinkwell.testing._failures import ScriptFailed, ScriptNotFinished, Unplayed
 from thinkwell.testing._journal import Begun, Failure, FileJournal, Returned
 from thinkwell.testing._memory import PlayedAgent
 from thinkwell.testing._player import CAPABILITIES, INFO, Play, serve
 from thinkwell.testing._script import Script, refuse_functions, telling
-from thinkwell.testing._steps import Fails
+from thinkwell.testing._steps import Fails, Step
 from thinkwell_acp import RpcError
 from thinkwell_acp.interpreter import python_command
 from thinkwell_acp.schema.methods import REQUESTS
@@ -29,6 +29,56 @@ if TYPE_CHECKING:
 
 FAILING: Final = tuple(name for name, method in REQUESTS.items() if method.side != "client")
 """The requests of a client."""
+
+
+class Unplayed(Struct, frozen=True, kw_only=True):
+    """A step that was never started."""
+
+    turn: int
+    """The number of its turn, from 1."""
+    step: int
+    """Its number in the turn, from 1."""
+    what: Step
+
+    def __str__(self) -> str:
+        return f"turn {self.turn}, step {self.step}: {self.what}"
+
+
+class ScriptFailed(AssertionError):  # noqa: N818 - says what happened
+    """The client deviated from the script.
+
+    Attributes:
+        failures: The deviations, with their places in the script.
+        unplayed: The steps that were never begun.
+        unasked: The methods with an error in ``fails_at`` that the client never asked for.
+    """
+
+    __module__ = "thinkwell.testing"
+
+    def __init__(
+        self, failures: Sequence[str], unplayed: Sequence[Unplayed], unasked: Sequence[str] = ()
+    ) -> None:
+        super().__init__(failures, unplayed, unasked)
+        self.failures: tuple[str, ...] = tuple(failures)
+        self.unplayed: tuple[Unplayed, ...] = tuple(unplayed)
+        self.unasked: tuple[str, ...] = tuple(unasked)
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.failures:
+            parts += ["the script failed:", *(f"  {failure}" for failure in self.failures)]
+        if self.unplayed:
+            left = "1 step was" if len(self.unplayed) == 1 else f"{len(self.unplayed)} steps were"
+            parts += [f"{left} not played:", *(f"  {step}" for step in self.unplayed)]
+        if self.unasked:
+            parts += ["fails_at is for what was never asked:", *(f"  {method}" for method in self.unasked)]
+        return "\n".join(parts)
+
+
+class ScriptNotFinished(ScriptFailed):
+    """The run ended before the script did."""
+
+    __module__ = "thinkwell.testing"
 
 
 class ScriptedOptions(TypedDict, total=False):

@@ -14,13 +14,11 @@ from msgspec import Struct
 from thinkwell._core.exit import background_tasks
 from thinkwell._version import VERSION
 from thinkwell.testing._client_tools import ClientTools
-from thinkwell.testing._journal import Failure
+from thinkwell.testing._journal import Failure, Tap
 from thinkwell.testing._script import Script
-from thinkwell.testing._scripted_turn import prompt_text
 from thinkwell.testing._steps import Fails, Step, Telling  # noqa: TC001 - types of fields
-from thinkwell.testing._tap import Tap
 from thinkwell.testing._telling import Teller
-from thinkwell.testing._turn import Turn, client_is_gone, script_failed, what_went_wrong
+from thinkwell.testing._turn import Turn, client_is_gone, prompt_text, script_failed, what_went_wrong
 from thinkwell_acp import AcpError, AgentHandler, AgentSide, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.connection import open_connection

@@ -34,7 +34,7 @@ class Tells(Struct, frozen=True, kw_only=True):
 
 
 class Asks(Struct, frozen=True, kw_only=True):
-    """The agent sends a request."""
+    """The agent sends a request. A call of a tool of the client is an ``mcp/message``."""
 
     at: float
     key: object
@@ -42,17 +42,8 @@ class Asks(Struct, frozen=True, kw_only=True):
     params: JsonValue
 
 
-class CallsTool(Struct, frozen=True, kw_only=True):
-    """The agent calls a tool of the client."""
-
-    at: float
-    key: object
-    name: str
-    arguments: JsonValue
-
-
 class IsAnswered(Struct, frozen=True, kw_only=True):
-    """The agent's request or call was answered: the agent continued after that."""
+    """The agent's request was answered: the agent continued after that."""
 
     at: float
     key: object
@@ -68,7 +59,7 @@ class Answers(Struct, frozen=True, kw_only=True):
     error: Mapping[str, JsonValue] | None = None
 
 
-Act: TypeAlias = Tells | Asks | CallsTool | IsAnswered
+Act: TypeAlias = Tells | Asks | IsAnswered
 
 
 class Exchange(Struct, kw_only=True):
@@ -115,9 +106,10 @@ class Plan:
             case rec.Received(message=message) if is_object(message):
                 self._received(record.at, message)
             case rec.ToolCalled(session=str() as session):
+                call = {"name": record.name, "arguments": record.arguments}
+                message = {"method": "tools/call", "params": call}
                 key = ("call", record.call)
-                act = CallsTool(at=record.at, key=key, name=record.name, arguments=record.arguments)
-                self._add(session, act)
+                self._add(session, Asks(at=record.at, key=key, method="mcp/message", params=message))
             case rec.ToolAnswered():
                 self._answered(record.at, ("call", record.call))
             case rec.Gone(exit_code=code):
@@ -169,7 +161,7 @@ class Plan:
             self._early[session].append(act)
             return
         _append(exchange, act)
-        if isinstance(act, Asks | CallsTool):
+        if isinstance(act, Asks):
             self._owners[act.key] = exchange
 
     def _answered(self, at: float, key: tuple[str, JsonValue], result: JsonValue = None) -> None:

@@ -1,4 +1,4 @@
-"""An agent that repeats a recording."""
+"""An agent that repeats a recording, in memory or as a process."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._recording._reading import read_recording
 from thinkwell._recording._replay import check_speed
 from thinkwell.testing import _recorded as did
+from thinkwell.testing._journal import Tap
+from thinkwell.testing._memory import PlayedAgent
 from thinkwell_acp import ConnectionClosed, RpcError
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import INTERNAL_ERROR
@@ -70,7 +72,7 @@ async def serve_recording(path: str, speed: float, transport: Transport | None =
     plan = did.Plan(read_recording(path))
     exit_code: int | None = None
     async with anyio.create_task_group() as tasks:
-        agent = partial(_RecordedAgent, plan=plan, speed=speed, tasks=tasks)
+        agent = partial(_Repeater, plan=plan, speed=speed, tasks=tasks)
         async with open_connection(transport or own_stdio(), agent) as connection:
             await connection.wait_closed()
             exit_code = connection.handler.exit_code
@@ -78,7 +80,7 @@ async def serve_recording(path: str, speed: float, transport: Transport | None =
     return exit_code
 
 
-class _RecordedAgent:
+class _Repeater:
     def __init__(self, connection: Connection, plan: did.Plan, speed: float, tasks: TaskGroup) -> None:
         self._connection = connection
         self._plan = plan
@@ -176,16 +178,11 @@ class _RecordedAgent:
             case did.Tells():
                 connection.notify(act.method, self._renamed(act.params))
                 await connection.drain()
+            case did.Asks(method="mcp/message"):
+                connected = {"connectionId": self._mcp.get(session or "", "")}
+                self._call(act.key, act.method, connected | act.params)
             case did.Asks():
                 self._call(act.key, act.method, self._renamed(act.params))
-            case did.CallsTool():
-                params = {"name": act.name, "arguments": act.arguments}
-                message = {
-                    "connectionId": self._mcp.get(session or "", ""),
-                    "method": "tools/call",
-                    "params": params,
-                }
-                self._call(act.key, "mcp/message", message)
             case did.IsAnswered():  # pragma: no branch - the last of the union
                 await self._answers[act.key].wait()
                 self._learn_terminal(act)
@@ -239,3 +236,43 @@ def _error(error: Mapping[str, JsonValue]) -> RpcError:
 
 def _of(session: str | None) -> str:
     return f" in session {session!r}" if session else ""
+
+
+class RecordedAgent(PlayedAgent):
+    """An agent that answers as it did in a recording; see `replay_agent`.
+
+    Each connection starts at the beginning of the recording.
+
+    Args:
+        path: A file written by ``open_agent(record=…)``.
+        speed: 1 for the original speed, 2 for twice as fast, 0 for as fast as possible.
+
+    Raises:
+        RecordingError: The file is not a recording.
+        OSError: The file cannot be read.
+        TypeError: The speed is not a number.
+        ValueError: The speed is not a number from 0 on.
+    """
+
+    name = "recorded"
+
+    def __init__(self, path: str | os.PathLike[str], *, speed: float = 0) -> None:
+        super().__init__()
+        check_speed(speed, "RecordedAgent")
+        self._command = replay_agent(path, speed=speed)
+        self._path = Path(path).absolute()
+        self._speed = speed
+
+    def __repr__(self) -> str:
+        return f"<RecordedAgent of {str(self._path)!r}>"
+
+    async def serve(self, transport: Transport) -> None:
+        tap = Tap(transport, self._journal, self._journal.claim("connection"))
+        await serve_recording(str(self._path), self._speed, tap)
+
+    def program(self) -> tuple[str, ...]:
+        """Return the command of a process that does the same, for ``open_agent(command=…)``.
+
+        Messages to the process are not in `sent`.
+        """
+        return self._command

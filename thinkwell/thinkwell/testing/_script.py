@@ -6,7 +6,7 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast, get_args, overload
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from thinkwell.events import JsonValue
-    from thinkwell.testing._scripted_turn import ScriptedTurn
+    from thinkwell.testing._turn import ScriptedTurn
 
 
 class Script(Struct, frozen=True):
@@ -105,7 +105,7 @@ class Script(Struct, frozen=True):
         Raises:
             ValueError: `new_text` or `old_text` is given without what belongs to it.
         """
-        diff, path = None, _path(path)
+        diff, path = None, None if path is None else _path(path)
         if new_text is not None and path is not None:
             diff = st.FileDiff(path=path, new_text=new_text, old_text=old_text)
             st.check(diff, "uses")
@@ -220,7 +220,7 @@ class Script(Struct, frozen=True):
                 expect=expect,
                 kind=kind,
                 input=as_json(input),
-                path=_path(path),
+                path=None if path is None else _path(path),
                 id=id,
             )
         )
@@ -424,11 +424,7 @@ def _object(where: str, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return cast("dict[str, JsonValue]", as_json(dict(value)))
 
 
-@overload
-def _path(path: str | os.PathLike[str]) -> str: ...
-@overload
-def _path(path: str | os.PathLike[str] | None) -> str | None: ...
-def _path(path: str | os.PathLike[str] | None) -> str | None:
+def _path(path: str | os.PathLike[str]) -> str:
     return os.fspath(path) if isinstance(path, os.PathLike) else path
 
 

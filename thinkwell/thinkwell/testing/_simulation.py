@@ -1,15 +1,21 @@
-"""One simulated run: its dice, its connections, its watched runs, its trace, and its checks."""
+"""Runs in which a seed decides everything: the faults, the order of tasks, the clock."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import re
+import signal
+import threading
+import time
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVarTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVarTuple, cast
 
 import anyio
 from typing_extensions import Unpack
@@ -19,12 +25,14 @@ from thinkwell import open_agent
 from thinkwell.testing._chaos import Chaos, Fault
 from thinkwell.testing._chaotic import ChaoticTransport, chaotic
 from thinkwell.testing._invariants import Wire, answers_missing, shown
-from thinkwell.testing._leftovers import Leftovers, other_tasks
+from thinkwell.testing._leftovers import Leftovers, leftovers, other_tasks
+from thinkwell.testing._virtual import virtual_backend
 from thinkwell.testing._watch import SessionWatch, Watch, check_nothing_lost
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+    from types import FrameType
 
     from anyio.abc import TaskGroup
 
@@ -45,6 +53,15 @@ GIVEN_UP: Final = "so its process is ended"
 
 LINE_SHOWN: Final = 400
 """Characters of a message shown in a trace."""
+
+WITHIN: Final = 3600.0
+"""Seconds of virtual time for one run: far more than all limits of thinkwell together."""
+
+AGAIN_AFTER: Final = 1.0
+"""Seconds until it is stopped again: an event loop swallows an exception at the wrong moment."""
+
+REAL_LIMIT: Final = 60.0
+"""Seconds of real time for one run."""
 
 _RANDOM: Final = re.compile(r'thinkwell[0-9a-f]{12}|\brun-\d+|(?:(?<=Id":")|(?<=Id": "))[0-9a-f]{24}(?=")')
 """Names that differ from run to run by intention: names that must not be guessed, and numbers of runs."""
@@ -331,3 +348,94 @@ class Simulation:
 
 Program: TypeAlias = Callable[[Simulation], Awaitable[object]]
 """The current simulation."""
+
+
+def simulate_once(
+    program: Program, seed: int, backend: str, *, within: float = WITHIN, real_limit: float = REAL_LIMIT
+) -> Simulation:
+    """Run a program once, under virtual time; see `simulate`.
+
+    Raises:
+        SimulationFailed: It raised an exception, or violated an invariant.
+    """
+    simulation = Simulation(seed, backend)
+    name, options = virtual_backend(backend, seed)
+    began = time.perf_counter()
+    try:
+        with _real_limit(real_limit), leftovers(simulation.logged) as found:
+            anyio.run(partial(simulation.run, program, within), backend=name, backend_options=options)
+        simulation.check_leftovers(found)
+    except Exception as exc:
+        raise SimulationFailed(seed, backend, _why(exc), simulation.trace()) from exc
+    simulation.report.seconds = time.perf_counter() - began
+    return simulation
+
+
+def _why(exc: BaseException) -> str:
+    """Return the message of an exception; for a group of one, the message of that one."""
+    meant = exc
+    while isinstance(meant, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", meant).exceptions
+        meant = inner[0]
+        if len(inner) > 1:
+            meant = exc
+            break
+    if isinstance(meant, DoesNotHold):
+        return str(meant)
+    return "".join(traceback.format_exception(exc)).rstrip()
+
+
+@contextmanager
+def _real_limit(seconds: float) -> Generator[None]:
+    """Stop a block that hangs in real time, if the system supports that."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise DoesNotHold(f"It does not end within {seconds:g} seconds of real time")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_AFTER)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def simulate(
+    program: Program,
+    *,
+    seeds: int | Iterable[int] = 100,
+    backends: Sequence[str] = ("asyncio", "trio"),
+    within: float = WITHIN,
+    real_limit: float = REAL_LIMIT,
+) -> SimulationReport:
+    """Run a program once for each seed, under virtual time, and check the invariants.
+
+    If the environment variable ``THINKWELL_SEED`` is set, only that seed runs.
+
+    Args:
+        program: An async function that takes a `Simulation`.
+        seeds: How many seeds, from 0, or which.
+        backends: The event loops to run each seed on.
+        within: Maximum seconds of virtual time for one run.
+        real_limit: Maximum seconds of real time for one run.
+
+    Raises:
+        SimulationFailed: A run raised an exception, or violated an invariant. The error names the seed.
+        ValueError: There are no seeds, or no event loops.
+    """
+    only = os.environ.get(SEED_VARIABLE)
+    chosen = tuple(range(seeds) if isinstance(seeds, int) else seeds)
+    if not chosen or not backends:
+        raise ValueError(f"simulate(seeds={seeds!r}, backends={backends!r}): that would run nothing")
+    if only is not None:
+        chosen = (int(only),)
+    report = SimulationReport()
+    for seed in chosen:
+        for backend in backends:
+            done = simulate_once(program, seed, backend, within=within, real_limit=real_limit)
+            report.add(done.report)
+    return report

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable  # noqa: TC003 - types of a fiel
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 import msgspec
-from msgspec import UNSET, Meta, Struct
+from msgspec import Meta, Struct
 
 from thinkwell.events import JsonValue  # noqa: TC001 - type of a field
 
@@ -47,21 +47,14 @@ class _Step(Struct, frozen=True, kw_only=True, tag_field="step", omit_defaults=T
 
     def __str__(self) -> str:
         shown: list[str] = []
-        for name, default in _fields(type(self)):
-            value = getattr(self, name)
-            if default is UNSET:
+        for field in msgspec.structs.fields(self):
+            value = getattr(self, field.name)
+            if field.required:
                 shown.append(repr(value))
-            elif value != default:
-                shown.append(f"{name}={value!r}")
+            elif value != field.default:
+                shown.append(f"{field.name}={value!r}")
         text = f"{self.__struct_config__.tag}({', '.join(shown)})"
         return text if len(text) <= SHOWN_WIDTH else f"{text[: SHOWN_WIDTH - 2]}…)"
-
-
-def _fields(step: type[_Step]) -> list[tuple[str, object]]:
-    """Return the fields of a step with their defaults, `UNSET` where they have none."""
-    required = len(step.__struct_fields__) - len(step.__struct_defaults__)
-    defaults = (*[UNSET] * required, *step.__struct_defaults__)
-    return list(zip(step.__struct_fields__, defaults, strict=True))
 
 
 class Thinks(_Step, frozen=True, kw_only=True, tag="thinks"):

@@ -12,17 +12,18 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell.testing import _steps as st
 from thinkwell.testing._journal import Begun, Failure, Returned
-from thinkwell.testing._scripted_turn import ScriptedTurn, prompt_text
+from thinkwell.testing._sent import SentResult, SentTool
 from thinkwell_acp import AcpError, ConnectionClosed, DecodeError, RpcError
 from thinkwell_acp import schema as s
 from thinkwell_acp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from thinkwell.testing._client_tools import ClientTools
     from thinkwell.testing._journal import Journal
     from thinkwell.testing._telling import Teller
+    from thinkwell_acp import AgentSide
 
 OPTION_NAMES = {
     "allow_once": "Allow",
@@ -69,6 +70,87 @@ def what_went_wrong(step: st.Step, error: Exception) -> str:
 def script_failed(message: str) -> RpcError:
     """Return the answer to a prompt whose script has failed."""
     return RpcError(INTERNAL_ERROR, message, WHOSE_FAULT)
+
+
+class ScriptedTurn:
+    """The turn in which a function given to `Script.does` runs.
+
+    Args:
+        request: The prompt.
+        client: The connection to the client.
+        tools: The client's tool servers.
+        find: Returns the server of a tool, and its schema.
+    """
+
+    def __init__(
+        self,
+        request: s.PromptRequest,
+        client: AgentSide,
+        tools: Sequence[ClientTools],
+        find: Callable[[str], tuple[ClientTools, s.JsonObject]],
+    ) -> None:
+        self.request = request
+        """The prompt, as received."""
+        self.client = client
+        """The connection to the client, for everything else."""
+        self._tools = tools
+        self._find = find
+
+    @property
+    def session_id(self) -> str:
+        """The session."""
+        return self.request.session_id
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt: that of its text blocks, joined."""
+        return prompt_text(self.request.prompt)
+
+    @property
+    def mcp_connections(self) -> tuple[str, ...]:
+        """The ids of the connections to the client's tools, for ``client.message_mcp`` and its like."""
+        return tuple(server.connection_id for server in self._tools)
+
+    @property
+    def tools(self) -> tuple[SentTool, ...]:
+        """The tools that the client offers in this session, as last listed."""
+        return tuple(
+            SentTool(name=tool.name, description=tool.description, schema=tool.schema)
+            for server in self._tools
+            for tool in server.tools
+        )
+
+    def update(self, update: s.SessionUpdate, *, session_id: str | None = None) -> None:
+        """Send an update. Await ``client.drain()`` now and then when you send many.
+
+        Args:
+            update: What to send.
+            session_id: Another session than that of the turn.
+        """
+        self.client.update(session_id or self.session_id, update)
+
+    async def call(self, tool: str, arguments: Mapping[str, s.JsonValue] | None = None) -> SentResult:
+        """Call a tool that the client offers, and return its result, even if it is an error.
+
+        Raises:
+            RpcError: The client does not run the tool.
+            Exception: The tool is not offered. If you do not catch this, the script fails.
+        """
+        given = dict(arguments or {})
+        server, _ = self._find(tool)
+        outcome = await server.call(tool, given)
+        return SentResult(
+            tool=tool,
+            arguments=given,
+            text=outcome.text,
+            is_error=outcome.failed,
+            structured=outcome.structured,
+        )
+
+
+def prompt_text(prompt: Sequence[s.ContentBlock]) -> str:
+    """Return the text of a prompt."""
+    return "".join(block.text for block in prompt if isinstance(block, s.TextContent))
 
 
 class Turn:
@@ -169,9 +251,7 @@ class Turn:
             case st.Reads() | st.Writes() | st.Runs():
                 await self._work(step)
             case st.Does():
-                turn = ScriptedTurn(
-                    self._request, self._client, self._tools, lambda tool: self._find(tool)[0]
-                )
+                turn = ScriptedTurn(self._request, self._client, self._tools, self._find)
                 reason = await step.function(turn)
                 return None if reason is None else st.Stops(reason=reason)
             case _:
