@@ -33,7 +33,7 @@ def extended(where: str, record: RunRecord, entries: Sequence[Entry]) -> RunReco
 class LocalJournal(Journal):
     """Knows which runs are running and how many entries they have, so that a waiting task need not read.
 
-    Subclasses report what they have stored, and call `_opened` and `_closed`.
+    Subclasses report what they have stored, and call `_opened`.
     """
 
     def __init__(self, where: str) -> None:
@@ -55,11 +55,11 @@ class LocalJournal(Journal):
         self._orphans = {record.id: record for record in running}
         self._live = {record.id: Watch(record.last_seq) for record in self._orphans.values()}
 
-    def _closed(self) -> None:
+    async def close(self) -> None:
         self._is_open = False
         self._handler = None
         for run_id in tuple(self._live):
-            self._ended(run_id)
+            self._stored(run_id, over=True)
 
     def _check_closed(self) -> None:
         if self._is_open:
@@ -69,16 +69,13 @@ class LocalJournal(Journal):
         if self._is_open:
             self._live[record.id] = Watch(record.last_seq)
 
-    def _grown(self, run_id: str, last_seq: int) -> None:
+    def _stored(self, run_id: str, last_seq: int = 0, *, over: bool = False) -> None:
         live = self._live.get(run_id)
         if live is not None:
-            live.learn(last_seq)
-
-    def _ended(self, run_id: str) -> None:
-        live = self._live.pop(run_id, None)
-        self._orphans.pop(run_id, None)
-        if live is not None:
-            live.learn(live.last, over=True)
+            live.learn(last_seq, over=over)
+        if over:
+            self._live.pop(run_id, None)
+            self._orphans.pop(run_id, None)
 
     async def wait(self, run_id: str, after: int) -> None:
         await checkpoint()

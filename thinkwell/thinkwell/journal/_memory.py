@@ -35,9 +35,6 @@ class MemoryJournal(LocalJournal):
         self._check_closed()
         self._opened(record for record in self._runs.values() if record.status == "running")
 
-    async def close(self) -> None:
-        self._closed()
-
     async def create(self, record: RunRecord) -> RunRecord:
         await checkpoint()
         key = None if record.key is None else (record.caller, record.key)
@@ -56,12 +53,12 @@ class MemoryJournal(LocalJournal):
 
     async def append(self, run_id: str, entries: Sequence[Entry]) -> None:
         await checkpoint()
-        self._grown(run_id, self._add(run_id, entries).last_seq)
+        self._stored(run_id, self._add(run_id, entries).last_seq)
 
     async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
         await checkpoint()
         self._runs[run_id] = replace(self._add(run_id, (end,)), status=status, ended=at)
-        self._ended(run_id)
+        self._stored(run_id, over=True)
 
     def _add(self, run_id: str, entries: Sequence[Entry]) -> RunRecord:
         record = self._runs.get(run_id)

@@ -20,6 +20,7 @@ from thinkwell.journal._types import MAX_PAGE, Entry, Journal, RunEnd, RunRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from thinkwell.journal._redis_link import Reply
     from thinkwell.journal._types import CallHandler
 
 MOST: Final = 2**53
@@ -113,6 +114,7 @@ class RedisJournal(Journal):
         process = self._opened()
         was_mine = record.id in process.mine
         process.mine.add(record.id)
+        reply: Reply = None
         try:
             reply = await process.asker.change(
                 scripts.CREATE,
@@ -123,14 +125,11 @@ class RedisJournal(Journal):
                 _given(record.thread),
                 "" if record.key is None else msgspec.json.encode([record.caller, record.key]),
             )
-        except BaseException:
-            if not was_mine:
+        finally:
+            if reply != 1 and not was_mine:
                 process.mine.discard(record.id)  # if it was stored after all, it is an orphan
-            raise
         if reply == 1:
             return record
-        if not was_mine:
-            process.mine.discard(record.id)
         if reply == 0:
             about = f"there is a run {record.id} already; give each run an id of its own"
             raise JournalConflict(self._where, about)

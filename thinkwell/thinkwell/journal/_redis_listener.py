@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
     from thinkwell.journal._redis_link import Message, PubSub, RedisLink
@@ -51,24 +51,18 @@ class Listener:
         self._patience = patience
         self._stopping = stopping
         self._on_heard = on_heard
-        self._lock = threading.Lock()
-        self._wanted = {own}
-        self._version = 1
-        """Of the wanted channels."""
+        self._wanted = frozenset({own})
+        """The channels to listen to. Only the thread of the event loop replaces them."""
         self._pause = FIRST_PAUSE
         self._is_away = False
 
     def want(self, channel: bytes) -> None:
         """Listen to a channel too, as soon as the listener is woken."""
-        with self._lock:
-            self._wanted.add(channel)
-            self._version += 1
+        self._wanted |= {channel}
 
     def unwant(self, channel: bytes) -> None:
         """Stop listening to a channel."""
-        with self._lock:
-            self._wanted.discard(channel)
-            self._version += 1
+        self._wanted -= {channel}
 
     def run(self) -> None:
         """Listen until it is stopped."""
@@ -86,13 +80,12 @@ class Listener:
                 pubsub.close()
 
     def _listen(self, pubsub: PubSub) -> None:
-        listened = {self._own}
+        listened = frozenset({self._own})
         pubsub.subscribe(self._own)  # first: it shows that the connection works
-        version = 0
         heard, asked = time.monotonic(), False
         while not self._stopping.is_set():
-            if version != self._version:
-                version, wanted = self._get_wanted()
+            wanted = self._wanted
+            if wanted is not listened:
                 if wanted - listened:
                     pubsub.subscribe(*wanted - listened)
                 if listened - wanted:
@@ -109,10 +102,6 @@ class Listener:
             if silence > self._patience and not asked:
                 asked = True
                 pubsub.ping()
-
-    def _get_wanted(self) -> tuple[int, set[bytes]]:
-        with self._lock:
-            return self._version, set(self._wanted)
 
     def _take(self, message: Message) -> None:
         channel, data = message["channel"], message["data"]

@@ -89,7 +89,7 @@ class SqliteJournal(LocalJournal):
     async def close(self) -> None:
         state, self._state = self._state, None
         if state is not None:
-            self._closed()
+            await super().close()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(state.close)
 
@@ -107,13 +107,13 @@ class SqliteJournal(LocalJournal):
         added = tuple(entries)
         weight = sum(len(entry.data) for entry in added)
         work: Job[int] = Job(
-            lambda changes: changes.append(run_id, added), partial(self._grown, run_id), weight=weight
+            lambda changes: changes.append(run_id, added), partial(self._stored, run_id), weight=weight
         )
         await self._write(work)
 
     async def finish(self, run_id: str, end: Entry, status: RunEnd, at: float) -> None:
         def then(_: None) -> None:
-            self._ended(run_id)
+            self._stored(run_id, over=True)
 
         weight = len(end.data)
         await self._write(Job(lambda changes: changes.finish(run_id, end, status, at), then, weight=weight))

@@ -166,9 +166,8 @@ class Changes:
         if empty <= SPARE_PAGES:
             return False
         pages = min(empty - SPARE_PAGES, SLICE_PAGES)
-        self._connection.executescript(
-            f"PRAGMA incremental_vacuum({pages})"
-        )  # by `execute` a row for each page
+        # With `execute` it would return a row for each page.
+        self._connection.executescript(f"PRAGMA incremental_vacuum({pages})")
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # makes the file shorter
         return True
 

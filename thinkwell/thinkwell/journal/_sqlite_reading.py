@@ -92,20 +92,22 @@ def find_run_by_key(connection: sqlite3.Connection, caller: str, key: str) -> Ru
 
 
 def find_runs(connection: sqlite3.Connection, given: Mapping[str, str | None], limit: int) -> list[RunRecord]:
-    """Return the runs that match, latest first. ``None`` matches everything; see `runs_query`."""
+    """Return the runs that match, latest first.
+
+    Args:
+        connection: To the file.
+        given: ``caller``, ``thread``, ``status`` and ``before`` (an id). ``None`` matches everything.
+        limit: How many at most.
+    """
     wanted = {name: value for name, value in given.items() if value is not None}
-    return _records(connection, runs_query(wanted), {**wanted, "limit": _limit(limit)})
-
-
-def runs_query(wanted: Mapping[str, str]) -> str:
-    """Return the query for runs by any of ``caller``, ``thread``, ``status`` and ``before`` (an id)."""
     conditions = [f"{name} = :{name}" for name in ("caller", "thread") if name in wanted]
     if "status" in wanted:  # a conversation has fewer runs than a status: its index is the one to use
         conditions.append("+status = :status" if "thread" in wanted else "status = :status")
     if "before" in wanted:
         conditions.append("number < (SELECT number FROM runs WHERE id = :before)")
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"{where} ORDER BY number DESC LIMIT :limit"
+    tail = f"{where} ORDER BY number DESC LIMIT :limit"
+    return _records(connection, tail, {**wanted, "limit": _limit(limit)})
 
 
 def find_oldest(connection: sqlite3.Connection, limit: int) -> list[RunRecord]:

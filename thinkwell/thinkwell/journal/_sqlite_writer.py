@@ -54,23 +54,20 @@ class Job(Generic[T]):
         self._then = then
         self._done = anyio.Event()
         self._result: tuple[T] | None = None
-        self._error: Exception | None = None
+        self.error: Exception | None = None
+        """Why it failed."""
 
     def run(self, changes: Changes) -> None:
         """Run it, in the thread."""
-        self._error = None
+        self.error = None
         try:
             self._result = (self._work(changes),)
         except (JournalConflict, JournalUnwritable) as exc:
-            self._error = exc
-
-    def fail(self, error: Exception) -> None:
-        """Report that it failed, in the thread."""
-        self._error = error
+            self.error = exc
 
     def settle(self) -> None:
         """Report that it is done, in the event loop."""
-        if self._error is None and self._result is not None and self._then is not None:
+        if self.error is None and self._result is not None and self._then is not None:
             self._then(self._result[0])
         self._done.set()
 
@@ -78,8 +75,8 @@ class Job(Generic[T]):
         """Wait until it is done, cancelled or not, and return its result."""
         with anyio.CancelScope(shield=True):
             await self._done.wait()
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         assert self._result is not None
         return self._result[0]
 
@@ -121,19 +118,17 @@ class Writer:
     def _next(self) -> list[AnyJob]:
         """Wait for a job, and take all that have come with it; none at the end."""
         jobs: list[AnyJob] = []
-        job = self._jobs.get()
         weight = 0
-        while job is not None:
-            jobs.append(job)
-            weight += job.weight
-            if weight > MOST_BYTES:
-                break
+        while weight <= MOST_BYTES:
             try:
-                job = self._jobs.get_nowait()
+                job = self._jobs.get(block=not jobs)
             except Empty:
                 break
-        else:
-            self._jobs.put(None)  # for the next transaction
+            if job is None:
+                self._jobs.put(None)  # for the next transaction
+                break
+            jobs.append(job)
+            weight += job.weight
         return jobs
 
     def _do(self, jobs: Sequence[AnyJob], *, alone: bool) -> None:
@@ -148,10 +143,10 @@ class Writer:
             self._running = changes.running
         except FileAway as exc:
             for job in jobs:
-                job.fail(FileAway(exc.where, exc.reason))
+                job.error = FileAway(exc.where, exc.reason)
         except Exception as exc:  # the waiting task gets the error
             if len(jobs) == 1:
-                jobs[0].fail(exc)
+                jobs[0].error = exc
             else:  # one of them may be the cause, and the others not
                 for job in jobs:
                     self._do((job,), alone=alone)
