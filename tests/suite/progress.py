@@ -62,9 +62,12 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Print nothing for what passes."""
-        if self.config.option.verbose > 0 or report.failed:
+        """Print no letters for what passes or fails."""
+        if self.config.option.verbose > 0:
             return None
+        if report.failed:
+            what = "error" if report.when in ("setup", "teardown") else "failed"
+            return what, "", what.upper()
         if report.when == "call" and report.passed:
             return "passed", "", ""
         return None
@@ -84,6 +87,10 @@ class Progress:
         self.seconds[folder] = self.seconds.get(folder, 0.0) + report.duration
         if report.when == "call" or report.outcome != "passed":
             self.counts[report.outcome] += 1
+        if report.failed and self.config.option.verbose == 0:  # the run may take half an hour more
+            self._reporter.ensure_newline()
+            self._reporter.write_line(f"FAILED {report.nodeid} ({report.when})", red=True)
+            self._reporter.flush()
         if report.when == "teardown":
             self.cases[folder] += 1
             self._show()

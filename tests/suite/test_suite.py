@@ -143,6 +143,15 @@ def test_each_case_of_a_wing_runs_on_one_loop_and_long_files_are_not_even_import
     assert "test_of_one_loop" not in long
 
 
+def test_a_failure_is_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert 0\ndef test_other(missing):\n    pass\n")
+    output = run(tmp_path).stdout
+    at_once, _, rest = output.partition("= ERRORS =")
+    assert "FAILED test_it.py::test_it (call)" in at_once
+    assert "FAILED test_it.py::test_other (setup)" in at_once
+    assert "1 failed, 1 error" in rest
+
+
 TABLES = """
 import pytest
 
