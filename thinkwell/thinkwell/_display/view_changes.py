@@ -6,7 +6,8 @@ may begin late; a `RunView` is always complete.
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from itertools import chain, compress
+from operator import is_not
 from typing import TYPE_CHECKING, TypeAlias
 
 from thinkwell import events as ev
@@ -101,9 +102,11 @@ def _grown(view: RunView, before: RunView) -> Iterator[tuple[tuple[str, int], st
         ("thought", view.thought_blocks, before.thought_blocks),
         ("user", view.user_messages, before.user_messages),
     ):
-        for index, (text, told) in enumerate(zip_longest(blocks, old, fillvalue="")):
-            if text is not told and len(text) > len(told):  # nearly all are the same
-                yield (kind, index), text[len(told) :]
+        changed = compress(range(len(old)), map(is_not, blocks, old))  # nearly all are the same
+        for index in chain(changed, range(len(old), len(blocks))):
+            told = len(old[index]) if index < len(old) else 0
+            if text := blocks[index][told:]:
+                yield (kind, index), text
 
 
 def time_of(news: News) -> float:
