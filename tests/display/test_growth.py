@@ -187,6 +187,11 @@ def test_what_makes_another_thing_of_the_text_before_it(text: str, size: int) ->
     assert grown(cut(text, size))[0] == whole(text)
 
 
+def test_a_control_sequence_for_whose_end_nothing_waits_is_not_in_the_whole() -> None:
+    text = f"Before\x1b[{'1' * 25_000}mafter"
+    assert grown(cut(text, 3_000))[0] == whole(text) == whole("Beforeafter")
+
+
 def test_a_closed_block_is_told_once() -> None:
     text = GrowingText()
     text.add("One.\n\n```\ncode\n```\n\nTw")
