@@ -69,6 +69,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files."""
 
+    timeout = 1.0
+    """Seconds for a request to come: Chromium opens connections on which it may never ask for anything."""
+
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Say nothing."""
 
