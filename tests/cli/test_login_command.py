@@ -123,5 +123,5 @@ class TestInATerminal:
     def test_a_person_leaves(self, token: Path) -> None:
         with started(token, "browser", "console") as shown:
             shown.expect(r"Which one\? ")
-            shown.type("\x03")
+            shown.leave()
         assert shown.process.returncode == 130

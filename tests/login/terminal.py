@@ -9,7 +9,7 @@ import subprocess
 import sys
 import termios
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,14 @@ class Terminal:
     def type(self, text: str) -> None:
         """Type on the keyboard."""
         os.write(self._fd, text.encode())
+
+    def leave(self) -> None:
+        """Press Ctrl-C, and again: Python does not heed one that comes just before it begins to read."""
+        for _ in range(5):
+            self.type("\x03")
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(PATIENCE / 5)
+                return
 
 
 @contextmanager
