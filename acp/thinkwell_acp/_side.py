@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
@@ -54,13 +54,6 @@ T = TypeVar("T")
 H = TypeVar("H", bound=CommonHandler)
 
 
-class Route(NamedTuple):
-    """The route of a method: the type of its parameters and the handler's method."""
-
-    params: type[s.Model]
-    attribute: str
-
-
 class Side(Generic[H]):
     """One end of a connection, with typed calls to the other.
 
@@ -69,8 +62,10 @@ class Side(Generic[H]):
         handler: Serves the other end's requests, or a function that makes it from this object.
     """
 
-    requests: ClassVar[Mapping[str, Route]]
-    notifications: ClassVar[Mapping[str, Route]]
+    requests: ClassVar[Mapping[str, str]]
+    """The handler's method for each request."""
+    notifications: ClassVar[Mapping[str, str]]
+    """The handler's method for each notification."""
 
     def __init__(self, connection: Connection, handler: H | Callable[[Self], H]) -> None:
         self.connection = connection
@@ -138,13 +133,13 @@ class Side(Generic[H]):
 
     async def request(self, id: RequestId, method: str, params: msgspec.Raw, /) -> object:  # noqa: A002
         """Serve a request of the other side."""
-        route = self.requests.get(method)
-        if route is None:
+        if method not in self.requests:
             if not method.startswith("_"):
                 raise RpcError.method_not_found(method)
             return await self._handler.ext_request(method, _decode_params(object, method, params))
-        typed = self.connection.serving[id].params = _decode_params(route.params, method, params)
-        result = await self.serve(id, method, typed, getattr(self._handler, route.attribute))
+        typed = _decode_params(s.REQUESTS[method].params, method, params)
+        self.connection.serving[id].params = typed
+        result = await self.serve(id, method, typed, getattr(self._handler, self.requests[method]))
         return {} if result is None else result
 
     async def serve(
@@ -161,25 +156,21 @@ class Side(Generic[H]):
 
     def notification(self, method: str, params: msgspec.Raw, /) -> None:
         """Hand a notification to its handler."""
-        route = self.notifications.get(method)
-        decoded: s.Model | None = None
-        extra: s.JsonValue = None
+        known = method in self.notifications
+        kind: type[Any] = s.NOTIFICATIONS[method].params if known else object
         try:
-            if route is None:
-                extra = decode(object, params)
-            else:
-                decoded = decode(route.params, params)
+            decoded = decode(kind, params)
         except DecodeError as exc:
             self.malformed(rpc.Malformed(bytes(params), f"{method}: {exc}"))
             return
-        if decoded is None:
-            self._handler.ext_notification(method, extra)
-        else:
+        if known:
             self.notified(method, decoded)
+        else:
+            self._handler.ext_notification(method, decoded)
 
     def notified(self, method: str, params: s.Model) -> None:
         """Call the handler of one notification."""
-        getattr(self._handler, self.notifications[method].attribute)(params)
+        getattr(self._handler, self.notifications[method])(params)
 
     def malformed(self, report: Malformed, /) -> None:
         """Pass on malformed input."""

@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
-from thinkwell_acp._side import CommonHandler, Route, Side
+from thinkwell_acp._side import CommonHandler, Side
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import RpcError
 from thinkwell_acp.schema import DecodeError, decode
@@ -117,29 +117,29 @@ class AgentHandler(CommonHandler):
 class AgentSide(Side[AgentHandler]):
     """A connection to a client. Made by `serve_agent`."""
 
-    requests: ClassVar[Mapping[str, Route]] = {
-        "initialize": Route(s.InitializeRequest, "initialize"),
-        "authenticate": Route(s.AuthenticateRequest, "authenticate"),
-        "logout": Route(s.LogoutRequest, "logout"),
-        "providers/list": Route(s.ListProvidersRequest, "list_providers"),
-        "providers/set": Route(s.SetProviderRequest, "set_provider"),
-        "providers/disable": Route(s.DisableProviderRequest, "disable_provider"),
-        "session/new": Route(s.NewSessionRequest, "new_session"),
-        "session/load": Route(s.LoadSessionRequest, "load_session"),
-        "session/resume": Route(s.ResumeSessionRequest, "resume_session"),
-        "session/fork": Route(s.ForkSessionRequest, "fork_session"),
-        "session/close": Route(s.CloseSessionRequest, "close_session"),
-        "session/list": Route(s.ListSessionsRequest, "list_sessions"),
-        "session/delete": Route(s.DeleteSessionRequest, "delete_session"),
-        "session/set_mode": Route(s.SetSessionModeRequest, "set_session_mode"),
-        "session/set_model": Route(s.SetSessionModelRequest, "set_session_model"),
-        "session/set_config_option": Route(s.SetSessionConfigOptionRequest, "set_session_config_option"),
-        "session/prompt": Route(s.PromptRequest, "prompt"),
-        "mcp/message": Route(s.MessageMcpRequest, "message_mcp"),
+    requests: ClassVar[Mapping[str, str]] = {
+        "initialize": "initialize",
+        "authenticate": "authenticate",
+        "logout": "logout",
+        "providers/list": "list_providers",
+        "providers/set": "set_provider",
+        "providers/disable": "disable_provider",
+        "session/new": "new_session",
+        "session/load": "load_session",
+        "session/resume": "resume_session",
+        "session/fork": "fork_session",
+        "session/close": "close_session",
+        "session/list": "list_sessions",
+        "session/delete": "delete_session",
+        "session/set_mode": "set_session_mode",
+        "session/set_model": "set_session_model",
+        "session/set_config_option": "set_session_config_option",
+        "session/prompt": "prompt",
+        "mcp/message": "message_mcp",
     }
-    notifications: ClassVar[Mapping[str, Route]] = {
-        "session/cancel": Route(s.CancelNotification, "cancel"),
-        "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
+    notifications: ClassVar[Mapping[str, str]] = {
+        "session/cancel": "cancel",
+        "mcp/message": "notify_mcp",
     }
 
     def __init__(self, connection: Connection, handler: AgentHandler) -> None:

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from thinkwell_acp import schema as s
 from thinkwell_acp._framing import MAX_LINE
-from thinkwell_acp._gates import check_directories, check_mcp_servers, check_prompt, check_system_prompt, need
+from thinkwell_acp._gates import check_call, need
 from thinkwell_acp._recent import Recent
-from thinkwell_acp._side import CommonHandler, Route, Side
+from thinkwell_acp._side import CommonHandler, Side
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import (
     AUTH_REQUIRED,
@@ -141,23 +141,23 @@ class Client(Side[ClientHandler]):
     Calls with `heard` call it with the answer in its order among the updates: see `Side.call`.
     """
 
-    requests: ClassVar[Mapping[str, Route]] = {
-        "session/request_permission": Route(s.RequestPermissionRequest, "request_permission"),
-        "elicitation/create": Route(s.CreateElicitationRequest, "create_elicitation"),
-        "fs/read_text_file": Route(s.ReadTextFileRequest, "read_text_file"),
-        "fs/write_text_file": Route(s.WriteTextFileRequest, "write_text_file"),
-        "terminal/create": Route(s.CreateTerminalRequest, "create_terminal"),
-        "terminal/output": Route(s.TerminalOutputRequest, "terminal_output"),
-        "terminal/wait_for_exit": Route(s.WaitForTerminalExitRequest, "wait_for_terminal_exit"),
-        "terminal/kill": Route(s.KillTerminalRequest, "kill_terminal"),
-        "terminal/release": Route(s.ReleaseTerminalRequest, "release_terminal"),
-        "mcp/connect": Route(s.ConnectMcpRequest, "connect_mcp"),
-        "mcp/message": Route(s.MessageMcpRequest, "message_mcp"),
-        "mcp/disconnect": Route(s.DisconnectMcpRequest, "disconnect_mcp"),
+    requests: ClassVar[Mapping[str, str]] = {
+        "session/request_permission": "request_permission",
+        "elicitation/create": "create_elicitation",
+        "fs/read_text_file": "read_text_file",
+        "fs/write_text_file": "write_text_file",
+        "terminal/create": "create_terminal",
+        "terminal/output": "terminal_output",
+        "terminal/wait_for_exit": "wait_for_terminal_exit",
+        "terminal/kill": "kill_terminal",
+        "terminal/release": "release_terminal",
+        "mcp/connect": "connect_mcp",
+        "mcp/message": "message_mcp",
+        "mcp/disconnect": "disconnect_mcp",
     }
-    notifications: ClassVar[Mapping[str, Route]] = {
-        "elicitation/complete": Route(s.CompleteElicitationNotification, "complete_elicitation"),
-        "mcp/message": Route(s.MessageMcpNotification, "notify_mcp"),
+    notifications: ClassVar[Mapping[str, str]] = {
+        "elicitation/complete": "complete_elicitation",
+        "mcp/message": "notify_mcp",
     }
 
     def __init__(
@@ -190,6 +190,17 @@ class Client(Side[ClientHandler]):
         """
         attempt = partial(super().call, method, params, result, heard)
         return await (attempt() if method in _NO_LOGIN else self._with_login(attempt))
+
+    async def _checked_call(
+        self, method: str, params: s.Model, result: type[T], heard: Callable[[T], None] | None = None
+    ) -> T:
+        """Call a method, if the agent advertises everything that this needs.
+
+        Raises:
+            CapabilityMissing: It does not. Nothing was sent.
+        """
+        check_call(self.capabilities, method, params)
+        return await self.call(method, params, result, heard)
 
     async def _with_login(self, attempt: Callable[[], Awaitable[T]]) -> T:
         logins = self.logins
@@ -240,69 +251,59 @@ class Client(Side[ClientHandler]):
 
     async def logout(self, request: s.LogoutRequest | None = None) -> s.LogoutResponse:
         """Log out, if ``auth.logout`` is advertised."""
-        need(self.capabilities.auth.logout is not None, "auth.logout", "logout")
-        return await self.call("logout", request or s.LogoutRequest(), s.LogoutResponse)
+        return await self._checked_call("logout", request or s.LogoutRequest(), s.LogoutResponse)
 
     async def list_providers(self, request: s.ListProvidersRequest | None = None) -> s.ListProvidersResponse:
         """Return the model services to choose from, if ``providers`` is advertised."""
-        need(self.capabilities.providers is not None, "providers", "providers/list")
-        return await self.call("providers/list", request or s.ListProvidersRequest(), s.ListProvidersResponse)
+        return await self._checked_call(
+            "providers/list", request or s.ListProvidersRequest(), s.ListProvidersResponse
+        )
 
     async def set_provider(self, request: s.SetProviderRequest) -> s.SetProviderResponse:
         """Set the address of a model service, if ``providers`` is advertised."""
-        need(self.capabilities.providers is not None, "providers", "providers/set")
-        return await self.call("providers/set", request, s.SetProviderResponse)
+        return await self._checked_call("providers/set", request, s.SetProviderResponse)
 
     async def disable_provider(self, request: s.DisableProviderRequest) -> s.DisableProviderResponse:
         """Disable a model service, if ``providers`` is advertised."""
-        need(self.capabilities.providers is not None, "providers", "providers/disable")
-        return await self.call("providers/disable", request, s.DisableProviderResponse)
+        return await self._checked_call("providers/disable", request, s.DisableProviderResponse)
 
     async def new_session(
         self, request: s.NewSessionRequest, heard: Callable[[s.NewSessionResponse], None] | None = None
     ) -> s.NewSessionResponse:
         """Open a session."""
-        self._check_setup(request, "session/new")
-        return await self.call("session/new", request, s.NewSessionResponse, heard)
+        return await self._checked_call("session/new", request, s.NewSessionResponse, heard)
 
     async def load_session(
         self, request: s.LoadSessionRequest, heard: Callable[[s.LoadSessionResponse], None] | None = None
     ) -> s.LoadSessionResponse:
         """Open an old session, if ``loadSession`` is advertised. Its history comes before the answer."""
-        need(self.capabilities.load_session, "loadSession", "session/load")
-        self._check_setup(request, "session/load")
-        return await self.call("session/load", request, s.LoadSessionResponse, heard)
+        return await self._checked_call("session/load", request, s.LoadSessionResponse, heard)
 
     async def resume_session(
         self, request: s.ResumeSessionRequest, heard: Callable[[s.ResumeSessionResponse], None] | None = None
     ) -> s.ResumeSessionResponse:
         """Open an old session without its history, if ``sessionCapabilities.resume`` is advertised."""
-        need(self._session_flags.resume is not None, "sessionCapabilities.resume", "session/resume")
-        self._check_setup(request, "session/resume")
-        return await self.call("session/resume", request, s.ResumeSessionResponse, heard)
+        return await self._checked_call("session/resume", request, s.ResumeSessionResponse, heard)
 
     async def fork_session(
         self, request: s.ForkSessionRequest, heard: Callable[[s.ForkSessionResponse], None] | None = None
     ) -> s.ForkSessionResponse:
         """Open a session with another's history, if ``sessionCapabilities.fork`` is advertised."""
-        need(self._session_flags.fork is not None, "sessionCapabilities.fork", "session/fork")
-        self._check_setup(request, "session/fork")
-        return await self.call("session/fork", request, s.ForkSessionResponse, heard)
+        return await self._checked_call("session/fork", request, s.ForkSessionResponse, heard)
 
     async def close_session(self, request: s.CloseSessionRequest) -> s.CloseSessionResponse:
         """Close a session and cancel its turn, if ``sessionCapabilities.close`` is advertised."""
-        need(self._session_flags.close is not None, "sessionCapabilities.close", "session/close")
-        return await self.call("session/close", request, s.CloseSessionResponse)
+        return await self._checked_call("session/close", request, s.CloseSessionResponse)
 
     async def list_sessions(self, request: s.ListSessionsRequest | None = None) -> s.ListSessionsResponse:
         """Return a page of sessions, if ``sessionCapabilities.list`` is advertised."""
-        need(self._session_flags.list is not None, "sessionCapabilities.list", "session/list")
-        return await self.call("session/list", request or s.ListSessionsRequest(), s.ListSessionsResponse)
+        return await self._checked_call(
+            "session/list", request or s.ListSessionsRequest(), s.ListSessionsResponse
+        )
 
     async def delete_session(self, request: s.DeleteSessionRequest) -> s.DeleteSessionResponse:
         """Delete a session, if ``sessionCapabilities.delete`` is advertised."""
-        need(self._session_flags.delete is not None, "sessionCapabilities.delete", "session/delete")
-        return await self.call("session/delete", request, s.DeleteSessionResponse)
+        return await self._checked_call("session/delete", request, s.DeleteSessionResponse)
 
     async def set_session_mode(
         self,
@@ -374,7 +375,7 @@ class Client(Side[ClientHandler]):
                 sent.
             RuntimeError: A turn is running in this session.
         """
-        check_prompt(self.capabilities.prompt_capabilities, request.prompt)
+        check_call(self.capabilities, "session/prompt", request)
         session_id = request.session_id
         if session_id in self._turns:
             raise RuntimeError(f"a turn is running in session {session_id}")
@@ -449,17 +450,11 @@ class Client(Side[ClientHandler]):
 
     def _check_offered(self, method: str, params: s.Model) -> None:
         """Refuse requests that were not advertised: agents send them (one for terminals, in session/new)."""
-        match method:
-            case "fs/read_text_file":
-                offered = self._offered.fs.read_text_file
-            case "fs/write_text_file":
-                offered = self._offered.fs.write_text_file
-            case _:
-                offered = self._offered.terminal or not method.startswith("terminal/")
-        if not offered:
-            raise RpcError.method_not_found(method)
+        gate = s.REQUESTS[method].gate
         if isinstance(params, s.CreateElicitationRequest):
             self._check_mode(params)
+        elif gate is not None and gate.holder == "client" and not gate.is_open(self._offered):
+            raise RpcError.method_not_found(method)
 
     def _check_mode(self, request: s.CreateElicitationRequest) -> None:
         modes = self._offered.elicitation or s.ElicitationCapabilities()
@@ -472,21 +467,6 @@ class Client(Side[ClientHandler]):
                 offered = False
         if not offered:
             raise RpcError(INVALID_PARAMS, "This client did not advertise this mode of elicitation")
-
-    # Checks
-
-    @property
-    def _session_flags(self) -> s.SessionCapabilities:
-        return self.capabilities.session_capabilities
-
-    def _check_setup(
-        self,
-        request: s.NewSessionRequest | s.LoadSessionRequest | s.ResumeSessionRequest | s.ForkSessionRequest,
-        method: str,
-    ) -> None:
-        check_mcp_servers(self.capabilities.mcp_capabilities, request.mcp_servers, method)
-        check_directories(self._session_flags, request.additional_directories, method)
-        check_system_prompt(self._session_flags, request.system_prompt, method)
 
 
 def _read_prompt_outcome(outcome: Outcome) -> PromptOutcome:

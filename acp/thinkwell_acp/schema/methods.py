@@ -66,151 +66,90 @@ def _holds(capabilities: object, path: tuple[str, ...]) -> bool:
     return value is not None and value is not False
 
 
-def _agent(*path: str) -> Gate:
-    return Gate("agent", (path,))
+def _agent(name: str, params: type[Model], result: type[object] | None = None, gate: str = "") -> Method:
+    """Return a method of agents; `gate` is the path of the capability that it needs."""
+    return Method(name, "agent", params, result, Gate("agent", (tuple(gate.split(".")),)) if gate else None)
 
 
-def _client(*path: str) -> Gate:
-    return Gate("client", (path,))
+def _client(name: str, params: type[Model], result: type[object] | None = None, gate: str = "") -> Method:
+    return Method(name, "client", params, result, Gate("client", (tuple(gate.split(".")),)) if gate else None)
 
 
-_SESSION: Final = "session_capabilities"
-_TERMINAL: Final = _client("terminal")
-_MCP: Final = _agent("mcp_capabilities", "acp")
+_MCP: Final = Gate("agent", (("mcp_capabilities", "acp"),))
 
 METHODS: Final[tuple[Method, ...]] = (
-    Method("initialize", "agent", initialize.InitializeRequest, initialize.InitializeResponse),
-    Method("authenticate", "agent", auth.AuthenticateRequest, auth.AuthenticateResponse),
-    Method("logout", "agent", auth.LogoutRequest, auth.LogoutResponse, _agent("auth", "logout")),
-    Method(
-        "providers/list",
-        "agent",
-        providers.ListProvidersRequest,
-        providers.ListProvidersResponse,
-        _agent("providers"),
+    _agent("initialize", initialize.InitializeRequest, initialize.InitializeResponse),
+    _agent("authenticate", auth.AuthenticateRequest, auth.AuthenticateResponse),
+    _agent("logout", auth.LogoutRequest, auth.LogoutResponse, "auth.logout"),
+    _agent("providers/list", providers.ListProvidersRequest, providers.ListProvidersResponse, "providers"),
+    _agent("providers/set", providers.SetProviderRequest, providers.SetProviderResponse, "providers"),
+    _agent(
+        "providers/disable", providers.DisableProviderRequest, providers.DisableProviderResponse, "providers"
     ),
-    Method(
-        "providers/set",
-        "agent",
-        providers.SetProviderRequest,
-        providers.SetProviderResponse,
-        _agent("providers"),
-    ),
-    Method(
-        "providers/disable",
-        "agent",
-        providers.DisableProviderRequest,
-        providers.DisableProviderResponse,
-        _agent("providers"),
-    ),
-    Method("session/new", "agent", session.NewSessionRequest, session.NewSessionResponse),
-    Method(
-        "session/load",
-        "agent",
-        session.LoadSessionRequest,
-        session.LoadSessionResponse,
-        _agent("load_session"),
-    ),
-    Method(
+    _agent("session/new", session.NewSessionRequest, session.NewSessionResponse),
+    _agent("session/load", session.LoadSessionRequest, session.LoadSessionResponse, "load_session"),
+    _agent(
         "session/resume",
-        "agent",
         session.ResumeSessionRequest,
         session.ResumeSessionResponse,
-        _agent(_SESSION, "resume"),
+        "session_capabilities.resume",
     ),
-    Method(
-        "session/fork",
-        "agent",
-        session.ForkSessionRequest,
-        session.ForkSessionResponse,
-        _agent(_SESSION, "fork"),
+    _agent(
+        "session/fork", session.ForkSessionRequest, session.ForkSessionResponse, "session_capabilities.fork"
     ),
-    Method(
+    _agent(
         "session/close",
-        "agent",
         session.CloseSessionRequest,
         session.CloseSessionResponse,
-        _agent(_SESSION, "close"),
+        "session_capabilities.close",
     ),
-    Method(
-        "session/list",
-        "agent",
-        session.ListSessionsRequest,
-        session.ListSessionsResponse,
-        _agent(_SESSION, "list"),
+    _agent(
+        "session/list", session.ListSessionsRequest, session.ListSessionsResponse, "session_capabilities.list"
     ),
-    Method(
+    _agent(
         "session/delete",
-        "agent",
         session.DeleteSessionRequest,
         session.DeleteSessionResponse,
-        _agent(_SESSION, "delete"),
+        "session_capabilities.delete",
     ),
-    Method("session/prompt", "agent", prompt.PromptRequest, prompt.PromptResponse),
-    Method("session/cancel", "agent", prompt.CancelNotification),
-    Method("session/set_mode", "agent", config.SetSessionModeRequest, config.SetSessionModeResponse),
-    Method("session/set_model", "agent", config.SetSessionModelRequest, config.SetSessionModelResponse),
-    Method(
+    _agent("session/prompt", prompt.PromptRequest, prompt.PromptResponse),
+    _agent("session/cancel", prompt.CancelNotification),
+    _agent("session/set_mode", config.SetSessionModeRequest, config.SetSessionModeResponse),
+    _agent("session/set_model", config.SetSessionModelRequest, config.SetSessionModelResponse),
+    _agent(
         "session/set_config_option",
-        "agent",
         config.SetSessionConfigOptionRequest,
         config.SetSessionConfigOptionResponse,
     ),
-    Method("session/update", "client", updates.SessionNotification),
-    Method(
+    _client("session/update", updates.SessionNotification),
+    _client(
         "session/request_permission",
-        "client",
         permission.RequestPermissionRequest,
         permission.RequestPermissionResponse,
     ),
-    Method(
+    _client(
         "fs/read_text_file",
-        "client",
         filesystem.ReadTextFileRequest,
         filesystem.ReadTextFileResponse,
-        _client("fs", "read_text_file"),
+        "fs.read_text_file",
     ),
-    Method(
+    _client(
         "fs/write_text_file",
-        "client",
         filesystem.WriteTextFileRequest,
         filesystem.WriteTextFileResponse,
-        _client("fs", "write_text_file"),
+        "fs.write_text_file",
     ),
-    Method(
-        "terminal/create",
-        "client",
-        terminal.CreateTerminalRequest,
-        terminal.CreateTerminalResponse,
-        _TERMINAL,
-    ),
-    Method(
-        "terminal/output",
-        "client",
-        terminal.TerminalOutputRequest,
-        terminal.TerminalOutputResponse,
-        _TERMINAL,
-    ),
-    Method(
+    _client("terminal/create", terminal.CreateTerminalRequest, terminal.CreateTerminalResponse, "terminal"),
+    _client("terminal/output", terminal.TerminalOutputRequest, terminal.TerminalOutputResponse, "terminal"),
+    _client(
         "terminal/wait_for_exit",
-        "client",
         terminal.WaitForTerminalExitRequest,
         terminal.WaitForTerminalExitResponse,
-        _TERMINAL,
+        "terminal",
     ),
-    Method(
-        "terminal/kill",
-        "client",
-        terminal.KillTerminalRequest,
-        terminal.KillTerminalResponse,
-        _TERMINAL,
-    ),
-    Method(
-        "terminal/release",
-        "client",
-        terminal.ReleaseTerminalRequest,
-        terminal.ReleaseTerminalResponse,
-        _TERMINAL,
+    _client("terminal/kill", terminal.KillTerminalRequest, terminal.KillTerminalResponse, "terminal"),
+    _client(
+        "terminal/release", terminal.ReleaseTerminalRequest, terminal.ReleaseTerminalResponse, "terminal"
     ),
     Method(
         "elicitation/create",
@@ -219,12 +158,7 @@ METHODS: Final[tuple[Method, ...]] = (
         elicitation.CreateElicitationResponse,
         Gate("client", (("elicitation", "form"), ("elicitation", "url"))),
     ),
-    Method(
-        "elicitation/complete",
-        "client",
-        elicitation.CompleteElicitationNotification,
-        gate=_client("elicitation", "url"),
-    ),
+    _client("elicitation/complete", elicitation.CompleteElicitationNotification, gate="elicitation.url"),
     Method("mcp/connect", "client", mcp.ConnectMcpRequest, mcp.ConnectMcpResponse, _MCP),
     Method("mcp/disconnect", "client", mcp.DisconnectMcpRequest, mcp.DisconnectMcpResponse, _MCP),
     Method("mcp/message", "both", mcp.MessageMcpRequest, object, _MCP),
