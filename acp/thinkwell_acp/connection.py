@@ -176,12 +176,22 @@ class Connection(Generic[H_co]):
         return id_
 
     async def request(
-        self, method: str, params: object, heard: Callable[[msgspec.Raw], None] | None = None
+        self,
+        method: str,
+        params: object,
+        heard: Callable[[msgspec.Raw], None] | None = None,
+        *,
+        give_up: Callable[[int], None] | None = None,
     ) -> msgspec.Raw:
         """Send a request and return its raw result.
 
-        `heard` is called with it first, in its order among the messages, as in `call`. Cancelling the call
-        gives the request up: the peer receives ``$/cancel_request`` and its late answer is dropped.
+        Cancelling the call gives the request up.
+
+        Args:
+            method: The method.
+            params: Its parameters.
+            heard: Called with the result first, in its order among the messages, as in `call`.
+            give_up: Gives up the request with an id; by default `abandon`.
 
         Raises:
             RpcError: The peer answered with an error.
@@ -202,14 +212,14 @@ class Connection(Generic[H_co]):
             await settled.wait()
         finally:
             if not outcomes:
-                self.abandon(id_)
+                (give_up or self.abandon)(id_)
         outcome = outcomes[0]
         if isinstance(outcome, AcpError):
             raise outcome
         return outcome
 
     def abandon(self, id_: int) -> None:
-        """Give up a request and notify the peer."""
+        """Give up a request: the peer receives ``$/cancel_request`` and its late answer is dropped."""
         if self._peer.abandon(id_):
             self.notify(CANCEL_REQUEST, CancelRequestNotification(request_id=id_))
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
-from anyio.lowlevel import checkpoint_if_cancelled
 from msgspec import Raw, Struct, field
 
 from thinkwell_acp.connection import open_connection
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
     from thinkwell_acp import _jsonrpc as rpc
-    from thinkwell_acp.connection import Connection, Outcome
+    from thinkwell_acp.connection import Connection
     from thinkwell_acp.schema import JsonObject, McpServerStdio, SessionNotification
 
 GUARD: Final = Path(__file__).with_name("guard.py")
@@ -54,7 +53,7 @@ MAX_LINE: Final = 16 * 1024 * 1024
 """Most bytes of one message. Images are sent inline."""
 
 MAX_NONSENSE: Final = 1000
-"""Most malformed lines in a row. Many programs print a greeting."""
+"""Most malformed lines after a request. Many programs print a greeting."""
 
 MAX_ASKED: Final = 100
 """Most unanswered requests of a server."""
@@ -79,7 +78,7 @@ class _Heard:
         self.calls: dict[int | str, Callable[[], None]] = {}
         """The callback for progress of each call, by its token."""
         self.nonsense = 0
-        """The number of malformed lines in a row."""
+        """The number of malformed lines since the last request."""
         self._asked = 0
 
     def updates(self, batch: list[SessionNotification], /) -> None:
@@ -110,7 +109,7 @@ class _Heard:
                 self.calls.get(msgspec.json.decode(params, type=_Progress).token, _nothing)()
 
     def malformed(self, report: rpc.Malformed, /) -> None:
-        """Ignore malformed output, as long as there is a message now and then."""
+        """Ignore malformed output, as long as there is a request now and then."""
         self.nonsense += 1
         if self.nonsense > MAX_NONSENSE:
             said = printable(report.line[:MAX_REASON].decode("utf-8", "replace"), 100)
@@ -120,7 +119,7 @@ class _Heard:
         """Do nothing: waiting calls get the reason."""
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     pass
 
 
@@ -156,25 +155,13 @@ class StdioLink:
         raise TimeoutError(f"the call was silent for {SILENCE_TIMEOUT:g} seconds")
 
     async def _request(self, method: str, params: JsonObject) -> Raw:
-        await checkpoint_if_cancelled()
-        settled = anyio.Event()
-        outcomes: list[Outcome] = []
+        self._heard.nonsense = 0
+        # The handshake must not be cancelled (MCP, cancellation).
+        give_up = _nothing if method == "initialize" else self._withdraw
+        return await self._connection.request(method, params, give_up=give_up)
 
-        def settle(outcome: Outcome) -> None:
-            outcomes.append(outcome)
-            settled.set()
-            self._heard.nonsense = 0
-
-        id_ = self._connection.call(method, params, settle)
-        try:
-            await settled.wait()
-        finally:
-            if not outcomes and method != "initialize":  # it must not be cancelled (MCP, cancellation)
-                self.notify("notifications/cancelled", {"requestId": id_})
-        outcome = outcomes[0]
-        if isinstance(outcome, AcpError):
-            raise outcome
-        return outcome
+    def _withdraw(self, id_: int) -> None:
+        self.notify("notifications/cancelled", {"requestId": id_})
 
     def notify(self, method: str, params: JsonObject) -> None:
         """Send a notification."""
