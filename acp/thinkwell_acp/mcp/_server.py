@@ -71,16 +71,22 @@ class ToolServer:
         self.discover = discover
         self._on_reached = on_reached
         self._tools: dict[str, ToolSpec] = _by_name(tools)
-        self._generation = 1
-        self._listed_generation = 0
-        self._listed_names: frozenset[str] = frozenset()
+        self.generation: int = 1
+        """The number of the current set of tools: one more at every change."""
+        self.listed_generation: int = 0
+        """The latest set of tools that was sent to an agent by ``tools/list``; 0 for none."""
+        self.listed_names: frozenset[str] = frozenset()
+        """The names of the tools in that set."""
+        self.list_count: int = 0
+        """The number of answers to ``tools/list``."""
+        self.reached: bool = False
+        """Whether a client has ever begun a session here."""
+        self.closed: bool = False
+        """Whether `close` was called."""
         self._asked: dict[int, frozenset[str]] = {}
         """The names in each set of tools that was requested and may still be sent."""
-        self._list_count = 0
         self._sessions: set[ServerSession] = set()
-        self._reached = False
         self._running = 0
-        self._closed = False
         self._changed = anyio.Event()
 
     @property
@@ -98,49 +104,19 @@ class ToolServer:
         if tuple(new.values()) == self.tools:
             return
         self._tools = new
-        self._generation += 1
+        self.generation += 1
         for session in tuple(self._sessions):
             session.announce()
 
-    @property
-    def generation(self) -> int:
-        """The number of the current set of tools: 1 at first, one more at every change."""
-        return self._generation
-
-    @property
-    def listed_generation(self) -> int:
-        """The latest set of tools that was sent to an agent by ``tools/list``; 0 for none."""
-        return self._listed_generation
-
-    @property
-    def listed_names(self) -> frozenset[str]:
-        """The names of the tools in that set."""
-        return self._listed_names
-
-    @property
-    def list_count(self) -> int:
-        """The number of answers to ``tools/list``."""
-        return self._list_count
-
-    @property
-    def reached(self) -> bool:
-        """Whether a client has ever begun a session here."""
-        return self._reached
-
     async def wait_listed(self) -> None:
         """Return when an agent has received the current tools. The caller limits the wait."""
-        wanted = self._generation
-        while self._listed_generation < wanted:
+        wanted = self.generation
+        while self.listed_generation < wanted:
             await self._changed.wait()
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._closed
 
     def close(self) -> None:
         """Cancel the running calls, end every session, and refuse later ones. Return at once."""
-        self._closed = True
+        self.closed = True
         for session in tuple(self._sessions):
             session.close()
 
@@ -167,22 +143,22 @@ class ToolServer:
 
     def listing(self) -> tuple[int, JsonObject]:
         """Return the number of the current set of tools, and the answer to ``tools/list``."""
-        self._asked[self._generation] = frozenset(self._tools)
-        return self._generation, {"tools": [tool.wire() for tool in self._tools.values()]}
+        self._asked[self.generation] = frozenset(self._tools)
+        return self.generation, {"tools": [tool.wire() for tool in self._tools.values()]}
 
     def listed(self, generation: int) -> None:
         """Record that an agent received this set of tools."""
-        if generation > self._listed_generation:
-            self._listed_generation = generation
-            self._listed_names = self._asked[generation]
+        if generation > self.listed_generation:
+            self.listed_generation = generation
+            self.listed_names = self._asked[generation]
             self._asked = {asked: names for asked, names in self._asked.items() if asked > generation}
-        self._list_count += 1
+        self.list_count += 1
         self._wake()
 
     def join(self, session: ServerSession) -> None:
         """Add a session, which is notified of later changes."""
         self._sessions.add(session)
-        self._reached = True
+        self.reached = True
         if self._on_reached is not None:
             self._on_reached()
 
