@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,41 +12,30 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue, Location, ToolContent, ToolKind
 
 
+@dataclass(slots=True, eq=False)
 class ToolCall:
     """The state of a call."""
 
-    __slots__ = (
-        "content",
-        "counted",
-        "done",
-        "input",
-        "kind",
-        "locations",
-        "name",
-        "ours",
-        "output",
-        "owner",
-        "parent",
-        "runs",
-        "started_in",
-        "title",
-    )
-
-    def __init__(self) -> None:
-        self.started_in: RunLog | None = None
-        """The log that has its start: an update in another log counts as a start there."""
-        self.done: bool = True
-        self.runs: bool = False
-        """Whether it is running, as far as the agent says."""
-        self.ours: bool = False
-        """Whether it is shown as a call of a tool of ours."""
-        self.owner: Any = ...
-        """The state in `OwnCalls` until it ends; ``...``: none yet."""
-        self.counted: bool = False
-        """Whether a budget has counted it as the agent's."""
-        self.parent: str | None = None
-        """The id of the call that is the sub-agent which has made it."""
-        self.begin("", "other")
+    started_in: RunLog | None = None
+    """The log that has its start: an update in another log counts as a start there."""
+    done: bool = True
+    runs: bool = False
+    """Whether it is running, as far as the agent says."""
+    ours: bool = False
+    """Whether it is shown as a call of a tool of ours."""
+    owner: Any = ...
+    """The state in `OwnCalls` until it ends; ``...``: none yet."""
+    counted: bool = False
+    """Whether a budget has counted it as the agent's."""
+    parent: str | None = None
+    """The id of the call that is the sub-agent which has made it."""
+    title: str = ""
+    kind: ToolKind = "other"
+    name: str | None = None
+    input: JsonValue = None
+    output: JsonValue = None
+    content: tuple[ToolContent, ...] = ()
+    locations: tuple[Location, ...] = ()
 
     def begin(
         self,
@@ -59,13 +49,9 @@ class ToolCall:
         locations: tuple[Location, ...] = (),
     ) -> None:
         """Handle its start; an id may be reused."""
-        self.title: str = title
-        self.kind: ToolKind = kind
-        self.name: str | None = name
-        self.input: JsonValue = input
-        self.output: JsonValue = output
-        self.content: tuple[ToolContent, ...] = content
-        self.locations: tuple[Location, ...] = locations
+        self.title, self.kind, self.name = title, kind, name
+        self.input, self.output = input, output
+        self.content, self.locations = content, locations
 
     def end(self) -> None:
         """End it: its arguments are no longer needed."""

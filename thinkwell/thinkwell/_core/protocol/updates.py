@@ -230,7 +230,7 @@ class Mapper:
         id_ = start.tool_call_id
         call = self._calls.meet(id_)
         if call.started_in is self.log and not call.done:
-            self._patch(id_, call, _as_patch(start))
+            self._patch(id_, call, start)
             return
         content, locations = tool_contents(start.content), tool_locations(start.locations)
         call.begin(
@@ -285,7 +285,7 @@ class Mapper:
             )
         )
 
-    def _patch(self, id_: str, call: ToolCall, patch: s.ToolCallPatch) -> None:
+    def _patch(self, id_: str, call: ToolCall, patch: s.ToolCallPatch | s.ToolCallFields) -> None:
         content = None if patch.content is None else tool_contents(patch.content)
         locations = None if patch.locations is None else tool_locations(patch.locations)
         if patch.meta is not None and call.parent is None:
@@ -332,7 +332,7 @@ class Mapper:
 
 def _merge(
     call: ToolCall,
-    patch: s.ToolCallPatch,
+    patch: s.ToolCallPatch | s.ToolCallFields,
     content: tuple[ev.ToolContent, ...] | None,
     locations: tuple[ev.Location, ...] | None,
 ) -> None:
@@ -347,21 +347,6 @@ def _merge(
         call.content = content
     if locations is not None:
         call.locations = locations
-
-
-def _as_patch(call: s.ToolCallFields) -> s.ToolCallPatch:
-    return s.ToolCallUpdate(
-        tool_call_id=call.tool_call_id,
-        title=call.title,
-        name=call.name,
-        kind=call.kind,
-        status=call.status,
-        content=call.content,
-        locations=call.locations,
-        raw_input=call.raw_input,
-        raw_output=call.raw_output,
-        meta=call.meta,
-    )
 
 
 def content_block(block: s.ContentBlock) -> ev.ContentBlock:
