@@ -8,7 +8,8 @@ No `repr` shows values of variables or headers, arguments, or more of an address
 may contain keys.
 """
 
-from thinkwell._mcp.servers import McpHttp, McpServer, McpSse, McpStdio, load_mcp_servers
+from thinkwell._mcp.files import load_mcp_servers
+from thinkwell._mcp.servers import McpHttp, McpServer, McpSse, McpStdio
 
 __all__ = (
     "McpHttp",

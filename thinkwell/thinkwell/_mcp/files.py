@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._mcp.checks import (
@@ -18,6 +18,7 @@ from thinkwell._mcp.checks import (
     checked_url,
     checked_variables,
 )
+from thinkwell._mcp.servers import McpHttp, McpSse, McpStdio
 from thinkwell.errors import McpServerError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("thinkwell")
 
 Kind: TypeAlias = Literal["stdio", "http", "sse"]
+Server: TypeAlias = McpStdio | McpHttp | McpSse
 
 _T = TypeVar("_T")
 
@@ -60,27 +62,36 @@ _VARIABLE: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", r
 _PLAIN_KEY: Final = re.compile(r"[\w-]+")
 
 
-class Entry(NamedTuple):
-    """A server of a file, checked, with its variables filled in."""
+def load_mcp_servers(
+    path: str | os.PathLike[str], *, env: Mapping[str, str] | None = None
+) -> tuple[Server, ...]:
+    """Read the servers from a file such as ``.mcp.json``, the format of most programs with MCP.
 
-    name: str
-    kind: Kind
-    command: tuple[str, ...]
-    """Empty for those with an address."""
-    url: str
-    named: dict[str, str]
-    """Variables of started servers, headers of the others."""
+    For example:
 
+        {"mcpServers": {
+            "files": {"command": "npx", "args": ["-y", "…"], "env": {"ROOT": "${HOME}/notes"}},
+            "web": {"type": "http", "url": "https://…", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+        }}
 
-def read_file(path: str | os.PathLike[str], env: Mapping[str, str] | None) -> list[Entry]:
-    """Return the servers of a file, except disabled ones.
+    In ``command``, ``args``, ``env``, ``url`` and ``headers``, ``${NAME}`` is a variable of the environment,
+    and ``${NAME:-default}`` one that may be missing or empty; ``${env:NAME}``, used by some editors, is
+    the same. A ``type`` is ``stdio``, ``http`` or ``sse``; without one, a ``command`` means ``stdio`` and a
+    ``url`` means ``http``. Servers with ``"disabled": true`` are skipped. Keys for other programs are
+    ignored.
+
+    Such a file names programs that the agent will start. Do not load one that you do not trust.
+
+    Args:
+        path: The file.
+        env: Where variables are looked up; by default the environment of this process.
 
     Raises:
-        McpServerError: It cannot be read, or is invalid.
+        McpServerError: The file is missing, unreadable or invalid. The message says where.
     """
     try:
         reader = _Reader(os.environ if env is None else env)
-        return reader.servers(_parsed(_content(path)))
+        return tuple(reader.servers(_parsed(_content(path))))
     except McpServerError as exc:
         exc.source = os.fspath(path)
         raise
@@ -120,10 +131,10 @@ class _Reader:
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
 
-    def servers(self, table: JsonValue) -> list[Entry]:
+    def servers(self, table: JsonValue) -> list[Server]:
         if not is_object(table) or not is_object(table.get("mcpServers")):
             raise McpServerError('write the servers by their names into an object: {"mcpServers": {…}}')
-        found: list[Entry] = []
+        found: list[Server] = []
         for name, entry in table["mcpServers"].items():
             with _about(name, _below("mcpServers", name)):
                 server = self._server(name, entry)
@@ -131,7 +142,7 @@ class _Reader:
                 found.append(server)
         return found
 
-    def _server(self, name: str, entry: JsonValue) -> Entry | None:
+    def _server(self, name: str, entry: JsonValue) -> Server | None:
         if not is_object(entry):
             raise ValueError('write an object, with a "command" or a "url"')
         _at("", checked_name, name)
@@ -146,9 +157,9 @@ class _Reader:
             raise ValueError(f'there is no "url", which a server of the type {kind} has')
         url = _at("url", checked_url, self._filled("url", entry["url"]))
         headers = _at("headers", checked_headers, self._named("headers", entry))
-        return Entry(name, kind, (), url, headers)
+        return (McpHttp if kind == "http" else McpSse)(name, url, headers=headers)
 
-    def _started(self, name: str, entry: dict[str, JsonValue]) -> Entry:
+    def _started(self, name: str, entry: dict[str, JsonValue]) -> McpStdio:
         if "command" not in entry:
             raise ValueError('there is no "command", which a server of the type stdio has')
         args = entry.get("args", [])
@@ -157,7 +168,8 @@ class _Reader:
         program = self._filled("command", entry["command"])
         words = [self._filled(f"args[{number}]", word) for number, word in enumerate(args)]
         command = _at("command", checked_command, [program, *words])
-        return Entry(name, "stdio", command, "", _at("env", checked_variables, self._named("env", entry)))
+        env = _at("env", checked_variables, self._named("env", entry))
+        return McpStdio(name, command, env=env)
 
     def _named(self, key: str, entry: dict[str, JsonValue]) -> dict[str, str]:
         table = entry.get(key, {})

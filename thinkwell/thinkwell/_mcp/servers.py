@@ -14,11 +14,9 @@ from thinkwell._mcp.checks import (
     origin,
     told,
 )
-from thinkwell._mcp.files import read_file
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
 
 
@@ -114,41 +112,6 @@ class McpSse(_Remote):
 McpServer: TypeAlias = McpStdio | McpHttp | McpSse | s.McpServer
 """An MCP server: one of these classes, or the protocol's form (`thinkwell_acp.schema.McpServer`). The latter
 is sent to the agent unchanged: its program is not looked up, which suits an agent on another machine."""
-
-
-def load_mcp_servers(
-    path: str | os.PathLike[str], *, env: Mapping[str, str] | None = None
-) -> tuple[McpStdio | McpHttp | McpSse, ...]:
-    """Read the servers from a file such as ``.mcp.json``, the format of most programs with MCP.
-
-    For example:
-
-        {"mcpServers": {
-            "files": {"command": "npx", "args": ["-y", "…"], "env": {"ROOT": "${HOME}/notes"}},
-            "web": {"type": "http", "url": "https://…", "headers": {"Authorization": "Bearer ${TOKEN}"}}
-        }}
-
-    In ``command``, ``args``, ``env``, ``url`` and ``headers``, ``${NAME}`` is a variable of the environment,
-    and ``${NAME:-default}`` one that may be missing or empty; ``${env:NAME}``, used by some editors, is
-    the same. A ``type`` is ``stdio``, ``http`` or ``sse``; without one, a ``command`` means ``stdio`` and a
-    ``url`` means ``http``. Servers with ``"disabled": true`` are skipped. Keys for other programs are
-    ignored.
-
-    Such a file names programs that the agent will start. Do not load one that you do not trust.
-
-    Args:
-        path: The file.
-        env: Where variables are looked up; by default the environment of this process.
-
-    Raises:
-        McpServerError: The file is missing, unreadable or invalid. The message says where.
-    """
-    return tuple(
-        McpStdio(entry.name, entry.command, env=entry.named)
-        if entry.kind == "stdio"
-        else (McpHttp if entry.kind == "http" else McpSse)(entry.name, entry.url, headers=entry.named)
-        for entry in read_file(path, env)
-    )
 
 
 def _hidden(what: str, named: Mapping[str, str]) -> str:

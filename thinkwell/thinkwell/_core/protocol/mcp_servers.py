@@ -117,16 +117,8 @@ def check_reachable(servers: Iterable[s.McpServer], flags: s.McpCapabilities) ->
     """
     kinds = {"http": flags.http, "sse": flags.sse, "acp": flags.acp}
     for server in servers:
-        match server:
-            case s.McpServerHttp():
-                kind = "http"
-            case s.McpServerSse():
-                kind = "sse"
-            case s.McpServerAcp():
-                kind = "acp"
-            case _:
-                continue
-        if not kinds[kind]:
+        kind = server.__struct_config__.tag
+        if kind is not None and not kinds[str(kind)]:
             takes = " and ".join(["stdio", *(other for other, taken in kinds.items() if taken)])
             wanted_by = f"the MCP server {server.name!r:.100}. This agent takes MCP servers over {takes}"
             raise CapabilityMissing(f"mcpCapabilities.{kind}", wanted_by)
