@@ -18,7 +18,6 @@ from thinkwell.errors import SkillError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from thinkwell._core.tools.front_matter import FrontMatter
 
 NAME_LIMIT: Final = 64
 DESCRIPTION_LIMIT: Final = 1024
@@ -127,8 +126,14 @@ def load_skill(path: str | os.PathLike[str], *, tools: Iterable[Tool | ToolFunct
     file = _find(path)
     try:
         files = FolderFiles(file.parent)
-        text = files.read(file.name).decode()
-        matter = FrontMatter(text)
+        matter = FrontMatter(files.read(file.name).decode())
+        name, description = matter.text("name").strip(), matter.text("description").strip()
+        for key, flaw in (("name", _name_flaw(name)), ("description", _description_flaw(description))):
+            if flaw:
+                raise FrontMatterError(matter.line(key), flaw)
+        license_, compatibility = matter.text("license"), matter.text("compatibility")
+        allowed = matter.texts("allowed-tools")
+        metadata = matter.texts_by_name("metadata")
     except (SkillFileError, OSError) as exc:
         raise SkillError(str(file), str(exc)) from None
     except UnicodeDecodeError as exc:
@@ -136,7 +141,16 @@ def load_skill(path: str | os.PathLike[str], *, tools: Iterable[Tool | ToolFunct
         raise SkillError(str(file), f"line {line}: byte {exc.start} is not UTF-8; save it as UTF-8") from None
     except FrontMatterError as exc:
         raise SkillError(str(file), f"line {exc.line}: {exc.reason}") from None
-    return _made(file, matter, files, tools)
+    skill = Skill(name, description, matter.body, tools=tools)
+    skill._set(
+        folder=file.parent,
+        license=license_,
+        compatibility=compatibility,
+        allowed_tools=tuple(_ALLOWED_TOOL.findall(allowed) if isinstance(allowed, str) else allowed),
+        metadata=MappingProxyType(metadata),
+        _files=files,
+    )
+    return skill
 
 
 def _find(path: str | os.PathLike[str]) -> Path:
@@ -160,31 +174,6 @@ def _find(path: str | os.PathLike[str]) -> Path:
         return given.parent.resolve() / given.name
     except OSError as exc:
         raise SkillError(str(path), str(exc)) from None
-
-
-def _made(file: Path, matter: FrontMatter, files: FolderFiles, tools: Iterable[Tool | ToolFunction]) -> Skill:
-    from thinkwell._core.tools.front_matter import FrontMatterError
-
-    try:
-        name, description = matter.text("name").strip(), matter.text("description").strip()
-        for key, flaw in (("name", _name_flaw(name)), ("description", _description_flaw(description))):
-            if flaw:
-                raise FrontMatterError(matter.line(key), flaw)
-        license_, compatibility = matter.text("license"), matter.text("compatibility")
-        allowed = matter.texts("allowed-tools")
-        metadata = matter.texts_by_name("metadata")
-    except FrontMatterError as exc:
-        raise SkillError(str(file), f"line {exc.line}: {exc.reason}") from None
-    skill = Skill(name, description, matter.body, tools=tools)
-    skill._set(
-        folder=file.parent,
-        license=license_,
-        compatibility=compatibility,
-        allowed_tools=tuple(_ALLOWED_TOOL.findall(allowed) if isinstance(allowed, str) else allowed),
-        metadata=MappingProxyType(metadata),
-        _files=files,
-    )
-    return skill
 
 
 def _name_flaw(name: str) -> str:
