@@ -1,6 +1,6 @@
 """Tool calls: the agent's actions, as it reports them."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from thinkwell_acp.schema._base import Adapt, Extensible, JsonValue, UInt, tag_of
 from thinkwell_acp.schema.content import ContentBlock
@@ -31,9 +31,7 @@ ToolKind: TypeAlias = Literal[
 ToolCallStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
 """The status of a tool call."""
 
-_KINDS = frozenset(
-    ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
-)
+_KINDS = frozenset(get_args(ToolKind))
 _BLOCK_TYPES = frozenset(("text", "image", "audio", "resource_link", "resource"))
 
 

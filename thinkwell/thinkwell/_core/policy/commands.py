@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from thinkwell._core.policy.globs import words_glob
-from thinkwell._core.policy.options import SELECTIVE, only_reads
+from thinkwell._core.policy.options import SELECTIVE, only_reads, words_of
 from thinkwell._core.policy.shell import DEEPEST, Script, Unreadable, Word, read_script
 
 if TYPE_CHECKING:
@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 Argv = tuple[str, ...]
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-SHELLS: Final = _words("ash bash cmd csh dash fish ksh mksh nu powershell pwsh rbash sh tcsh xonsh yash zsh")
+SHELLS: Final = words_of(
+    "ash bash cmd csh dash fish ksh mksh nu powershell pwsh rbash sh tcsh xonsh yash zsh"
+)
 """Programs that run code from an argument or from their input."""
 
 _SHELL_CALLS: Final = frozenset(
@@ -31,7 +29,7 @@ _SHELL_CALLS: Final = frozenset(
 )
 """How agents pass a line to a shell. codex does it with every command."""
 
-WRAPPERS: Final = _words("""
+WRAPPERS: Final = words_of("""
     builtin bunx busybox catchsegv chroot chrt command coproc dbus-run-session doas entr env exec firejail
     flock gosu ionice linux32 linux64 ltrace nice noglob nocorrect nohup npx nsenter numactl parallel pipx
     pkexec prlimit proot runuser script setarch setpriv setsid sg ssh start start-process stdbuf strace su
@@ -40,7 +38,7 @@ WRAPPERS: Final = _words("""
 """)
 """Programs that run the program in their arguments, after options."""
 
-_PROGRAM_FIRST: Final = _words("""
+_PROGRAM_FIRST: Final = words_of("""
     builtin bunx busybox command doas env exec gosu nice noglob nocorrect nohup npx pkexec setsid
     stdbuf sudo time timeout torsocks toybox unbuffer uvx xargs
 """)
@@ -53,9 +51,9 @@ _LEAST_WORDS: Final = dict.fromkeys(("doas", "parallel", "script", "su", "sudo",
 """Least words for which they run no shell that reads its commands."""
 
 _BEGINS_ANOTHER: Final = dict.fromkeys(
-    _words("bun bundle conda deno direnv hatch mamba mise nix npm pdm pipenv pnpm pixi poetry rye uv yarn"),
-    _words("run exec x dlx"),
-) | {"find": _words("-exec -execdir -ok -okdir")}
+    words_of("bun bundle conda deno direnv hatch mamba mise nix npm pdm pipenv pnpm pixi poetry rye uv yarn"),
+    words_of("run exec x dlx"),
+) | {"find": words_of("-exec -execdir -ok -okdir")}
 """Arguments after which another program follows."""
 
 _WITH_CODE: Final = re.compile(r"-[a-z]*c[a-z]*$|/[ck]|-comm|--command|-e(nc.*|c)?$")
@@ -63,12 +61,12 @@ _WITH_CODE: Final = re.compile(r"-[a-z]*c[a-z]*$|/[ck]|-comm|--command|-e(nc.*|c
 READ_LIMIT: Final = 200_000
 """Most characters that are read for one line, including the code in its arguments."""
 
-_CODE_TAKERS: Final = _words("alias bind complete eval trap")
+_CODE_TAKERS: Final = words_of("alias bind complete eval trap")
 """Shell commands whose arguments are code."""
 
 _SOURCES: Final = frozenset((".", "source"))
 
-_RESERVED: Final = _words("! { } if then elif else fi while until do done")
+_RESERVED: Final = words_of("! { } if then elif else fi while until do done")
 _ASSIGNMENT: Final = re.compile(r"\w+(\[[^\]]*\])?\+?=", re.ASCII)
 
 

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -52,7 +53,7 @@ _SED_OPTIONS: Final = re.compile(r"-[nErzu]+|--(quiet|silent|regexp-extended|nul
 _SED_SCRIPT: Final = re.compile(r"[\d$,;p ]+|s([/|#,:])(?:(?!\1)[^\\\n])*\1(?:(?!\1)[^\\\n])*\1[gpIi\d]*")
 """Scripts of sed that only print. Others may contain commands that write files or run programs."""
 
-_GIT_READS: Final = _words("""
+_GIT_READS: Final = words_of("""
     annotate blame cat-file check-attr check-ignore cherry count-objects describe diff diff-files diff-index
     diff-tree for-each-ref grep log ls-files ls-tree merge-base name-rev range-diff rev-list rev-parse
     shortlog show show-branch show-ref status version whatchanged
@@ -60,25 +61,25 @@ _GIT_READS: Final = _words("""
 """Commands that change nothing."""
 
 _GIT_LISTS: Final = {
-    "branch": _words("-a -r -v -vv -av --all --list --remotes --show-current --verbose"),
-    "remote": _words("-v --verbose"),
-    "tag": _words("-l --list"),
+    "branch": words_of("-a -r -v -vv -av --all --list --remotes --show-current --verbose"),
+    "remote": words_of("-v --verbose"),
+    "tag": words_of("-l --list"),
 }
 """Commands that change nothing if they have only these arguments."""
 
-_GIT_WRITES: Final = _words("""
+_GIT_WRITES: Final = words_of("""
     add am apply branch checkout cherry-pick clean clone commit fetch gc init ls-remote merge mv notes pull
     push rebase remote reset restore revert rm stash switch tag worktree
 """)
 """Commands that do what they say, except with some options. All others may run anything, even aliases."""
 
-_GIT_TALKS: Final = _words("clone fetch ls-remote pull push remote")
+_GIT_TALKS: Final = words_of("clone fetch ls-remote pull push remote")
 _GIT_HELPER: Final = re.compile(r"(--[\w-]+=)?[\w+.-]+::.*", re.DOTALL)
 """An address for which git runs a program."""
 
-_GIT_GLOBALS: Final = _words("-P --no-pager --no-optional-locks --literal-pathspecs --version")
+_GIT_GLOBALS: Final = words_of("-P --no-pager --no-optional-locks --literal-pathspecs --version")
 """Allowed before the command. Other options select another repository, whose settings may run programs."""
-_GIT_VALUED: Final = _words("-C -c --git-dir --work-tree --namespace")
+_GIT_VALUED: Final = words_of("-C -c --git-dir --work-tree --namespace")
 
 _GIT_LONG: Final = """
     config exec ext-diff extcmd open-files-in-pager output output-directory receive-pack separate-git-dir

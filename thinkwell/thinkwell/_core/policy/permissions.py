@@ -15,7 +15,7 @@ from thinkwell.errors import PolicyError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from thinkwell.questions import PermissionQuestion, Verdict
     from thinkwell_acp import schema as s
@@ -59,7 +59,11 @@ class PermissionPolicy:
             TypeError: An element of `rules` is not a rule.
             ValueError: `otherwise` has an unknown value.
         """
-        object.__setattr__(self, "rules", _rules(self.rules))
+        rules: tuple[object, ...] = tuple(self.rules)
+        for number, rule in enumerate(rules):
+            if not isinstance(rule, Rule):
+                raise TypeError(f"rules[{number}]: {rule!r:.100} is not a Rule")
+        object.__setattr__(self, "rules", rules)
         if self.otherwise not in VERDICTS:
             raise ValueError(f"otherwise: {self.otherwise!r:.100} is not one of {', '.join(VERDICTS)}")
 
@@ -127,14 +131,6 @@ class PermissionPolicy:
     def to_toml(self) -> str:
         """Return the policy as TOML for `from_toml`."""
         return write_policy(self.rules, self.otherwise)
-
-
-def _rules(values: Iterable[object]) -> tuple[Rule, ...]:
-    rules = tuple(values)
-    for number, rule in enumerate(rules):
-        if not isinstance(rule, Rule):
-            raise TypeError(f"rules[{number}]: {rule!r:.100} is not a Rule")
-    return tuple(rule for rule in rules if isinstance(rule, Rule))
 
 
 # Options
