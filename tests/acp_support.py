@@ -82,6 +82,35 @@ def to_bytes(*messages: Json) -> bytes:
     return b"".join(json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in messages)
 
 
+REQUESTS: tuple[s.Model, ...] = (
+    s.AuthenticateRequest(method_id="key"),
+    s.LogoutRequest(),
+    s.ListProvidersRequest(),
+    s.SetProviderRequest(provider_id="p", api_type="openai", base_url="http://x"),
+    s.DisableProviderRequest(provider_id="p"),
+    s.NewSessionRequest(cwd="/w", mcp_servers=()),
+    s.LoadSessionRequest(session_id="s1", cwd="/w", mcp_servers=()),
+    s.ResumeSessionRequest(session_id="s1", cwd="/w"),
+    s.ForkSessionRequest(session_id="s1", cwd="/w"),
+    s.CloseSessionRequest(session_id="s1"),
+    s.ListSessionsRequest(),
+    s.DeleteSessionRequest(session_id="s1"),
+    s.SetSessionModeRequest(session_id="s1", mode_id="m"),
+    s.SetSessionModelRequest(session_id="s1", model_id="m"),
+    s.SetSessionConfigOptionRequest(session_id="s1", config_id="o", value="v"),
+    s.PromptRequest(
+        session_id="s1", prompt=(s.TextContent(text="t"), s.ResourceLink(name="n", uri="file:///t"))
+    ),
+    s.MessageMcpRequest(connection_id="c", method="ping"),
+)
+"""A request for each method of agents."""
+
+
+def method_of(request: s.Model) -> str:
+    """The method that a request calls."""
+    return next(method.name for method in s.METHODS if method.params is type(request))
+
+
 class Wire:
     """The other end: writes what it is told to, and reads one message at a time."""
 
@@ -268,6 +297,60 @@ async def talk(handler: H, *, max_line: int = 64 * 1024 * 1024) -> AsyncGenerato
             async with connect(ours, handler, max_line=max_line) as client:
                 yield Talk(client, Wire(theirs), handler, tasks)
             tasks.cancel_scope.cancel()
+
+
+class Everything(ClientHandler):
+    """Serves all that an agent may ask."""
+
+    def __init__(self) -> None:
+        self.notes: list[object] = []
+
+    async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
+        return s.CreateElicitationResponse(action="accept", content={"a": 1})
+
+    def complete_elicitation(self, notification: s.CompleteElicitationNotification, /) -> None:
+        self.notes.append(notification)
+
+    def notify_mcp(self, notification: s.MessageMcpNotification, /) -> None:
+        self.notes.append(notification)
+
+    def ext_notification(self, method: str, params: s.JsonValue, /) -> None:
+        self.notes.append((method, params))
+
+    async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
+        return [method, params]
+
+    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+        return s.ReadTextFileResponse(content=request.path)
+
+    async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
+        return s.WriteTextFileResponse()
+
+    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        return s.CreateTerminalResponse(terminal_id=request.command)
+
+    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        return s.TerminalOutputResponse(output="o", truncated=True)
+
+    async def wait_for_terminal_exit(
+        self, request: s.WaitForTerminalExitRequest, /
+    ) -> s.WaitForTerminalExitResponse:
+        return s.WaitForTerminalExitResponse(exit_code=3)
+
+    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        return s.KillTerminalResponse()
+
+    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        return s.ReleaseTerminalResponse()
+
+    async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> s.ConnectMcpResponse:
+        return s.ConnectMcpResponse(connection_id=request.server_id)
+
+    async def message_mcp(self, request: s.MessageMcpRequest, /) -> s.JsonValue:
+        return {"inner": request.method}
+
+    async def disconnect_mcp(self, request: s.DisconnectMcpRequest, /) -> s.DisconnectMcpResponse:
+        return s.DisconnectMcpResponse()
 
 
 class Log:

@@ -2,62 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from acp_support import Json, Recorder, Wire, failure, notification, permission, request, result, talk
+from acp_support import (
+    REQUESTS,
+    Everything,
+    Json,
+    Recorder,
+    Wire,
+    method_of,
+    notification,
+    permission,
+    request,
+    result,
+    talk,
+)
+from msgspec.structs import replace
 
 from thinkwell_acp import (
+    AgentSide,
     CapabilityMissing,
     ClientHandler,
     ConnectionClosed,
     DecodeError,
-    RpcError,
     VersionMismatch,
     connect,
     memory_transport_pair,
 )
 from thinkwell_acp import schema as s
-from thinkwell_acp.client import Client  # noqa: TC001 - a field's type, read at run time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from thinkwell_acp.client import Client, PromptOutcome
 
-    from thinkwell_acp.client import PromptOutcome
-
-MORE = ("/more",)
 TEXT = s.TextContent(text="t")
 
 
-FREE: tuple[Json, str] = ({}, "")
-"""No capability is needed."""
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """A call of the client's, an answer to it, and what the agent has to say of itself before."""
-
-    method: str
-    call: Callable[[Client], Awaitable[object]]
-    answer: object
-    gate: tuple[Json, str] = FREE
-
-
-def needs(capability: str, *path: str) -> tuple[Json, str]:
+def needs(capability: str) -> tuple[Json, str]:
     """What the agent says of itself to have one capability, and the capability's name."""
-    value: object = (
-        True if path[-1] in {"loadSession", "image", "audio", "embeddedContext", "http", "sse", "acp"} else {}
-    )
-    for name in reversed(path):
-        value = {name: value}
-    assert isinstance(value, dict)
+    *path, name = capability.split(".")
+    is_flag = name in {"loadSession", "image", "audio", "embeddedContext", "http", "sse", "acp"}
+    value: Json = {name: True if is_flag else {}}
+    for outer in reversed(path):
+        value = {outer: value}
     return {"agentCapabilities": value}, capability
-
-
-def session(flag: str) -> tuple[Json, str]:
-    return needs(f"sessionCapabilities.{flag}", "sessionCapabilities", flag)
 
 
 def new(*servers: s.McpServer, more: tuple[str, ...] = ()) -> s.NewSessionRequest:
@@ -71,7 +61,6 @@ def prompt(*blocks: s.ContentBlock) -> s.PromptRequest:
 IMAGE = s.ImageContent(data="", mime_type="image/png")
 AUDIO = s.AudioContent(data="", mime_type="audio/wav")
 RESOURCE = s.EmbeddedResource(resource=s.TextResourceContents(text="t", uri="file:///t"))
-LINK = s.ResourceLink(name="n", uri="file:///t")
 STDIO = s.McpServerStdio(name="m", command="/m", args=(), env=())
 HTTP = s.McpServerHttp(name="m", url="http://m", headers=())
 SSE = s.McpServerSse(name="m", url="http://m", headers=())
@@ -80,166 +69,57 @@ APPENDED = s.SystemPrompt(mode="append", content=(TEXT,))
 LOGIN: Json = {"authMethods": [{"id": "key", "name": "Key"}]}
 END = {"stopReason": "end_turn"}
 
-CALLS: list[Outgoing] = [
-    Outgoing(
-        "authenticate",
-        lambda c: c.authenticate(s.AuthenticateRequest(method_id="key")),
-        {},
-        (LOGIN, "authMethods['key']"),
-    ),
-    Outgoing("logout", lambda c: c.logout(), {}, needs("auth.logout", "auth", "logout")),
-    Outgoing(
-        "providers/list", lambda c: c.list_providers(), {"providers": []}, needs("providers", "providers")
-    ),
-    Outgoing(
-        "providers/set",
-        lambda c: c.set_provider(
-            s.SetProviderRequest(provider_id="p", api_type="openai", base_url="http://x")
-        ),
-        {},
-        needs("providers", "providers"),
-    ),
-    Outgoing(
-        "providers/disable",
-        lambda c: c.disable_provider(s.DisableProviderRequest(provider_id="p")),
-        {},
-        needs("providers", "providers"),
-    ),
-    Outgoing("session/new", lambda c: c.new_session(new()), {"sessionId": "s1"}),
-    Outgoing("session/new", lambda c: c.new_session(new(STDIO)), {"sessionId": "s1"}),
-    Outgoing(
-        "session/new",
-        lambda c: c.new_session(new(HTTP)),
-        {"sessionId": "s1"},
-        needs("mcpCapabilities.http", "mcpCapabilities", "http"),
-    ),
-    Outgoing(
-        "session/new",
-        lambda c: c.new_session(new(SSE)),
-        {"sessionId": "s1"},
-        needs("mcpCapabilities.sse", "mcpCapabilities", "sse"),
-    ),
-    Outgoing(
-        "session/new",
-        lambda c: c.new_session(new(ACP)),
-        {"sessionId": "s1"},
-        needs("mcpCapabilities.acp", "mcpCapabilities", "acp"),
-    ),
-    Outgoing(
-        "session/new",
-        lambda c: c.new_session(new(more=MORE)),
-        {"sessionId": "s1"},
-        session("additionalDirectories"),
-    ),
-    Outgoing(
-        "session/new",
-        lambda c: c.new_session(s.NewSessionRequest(cwd="/w", mcp_servers=(), system_prompt=APPENDED)),
-        {"sessionId": "s1"},
-        session("systemPrompt"),
-    ),
-    Outgoing(
-        "session/load",
-        lambda c: c.load_session(s.LoadSessionRequest(session_id="s1", cwd="/w", mcp_servers=())),
-        {},
-        needs("loadSession", "loadSession"),
-    ),
-    Outgoing(
-        "session/resume",
-        lambda c: c.resume_session(s.ResumeSessionRequest(session_id="s1", cwd="/w")),
-        {},
-        session("resume"),
-    ),
-    Outgoing(
-        "session/fork",
-        lambda c: c.fork_session(s.ForkSessionRequest(session_id="s1", cwd="/w")),
-        {"sessionId": "s2"},
-        session("fork"),
-    ),
-    Outgoing(
-        "session/close",
-        lambda c: c.close_session(s.CloseSessionRequest(session_id="s1")),
-        {},
-        session("close"),
-    ),
-    Outgoing("session/list", lambda c: c.list_sessions(), {"sessions": []}, session("list")),
-    Outgoing(
-        "session/delete",
-        lambda c: c.delete_session(s.DeleteSessionRequest(session_id="s1")),
-        {},
-        session("delete"),
-    ),
-    Outgoing(
-        "session/set_mode",
-        lambda c: c.set_session_mode(s.SetSessionModeRequest(session_id="s1", mode_id="m")),
-        {},
-    ),
-    Outgoing(
-        "session/set_model",
-        lambda c: c.set_session_model(s.SetSessionModelRequest(session_id="s1", model_id="m")),
-        {},
-    ),
-    Outgoing(
-        "session/set_config_option",
-        lambda c: c.set_session_config_option(
-            s.SetSessionConfigOptionRequest(session_id="s1", config_id="o", value="v")
-        ),
-        {"configOptions": []},
-    ),
-    Outgoing("session/prompt", lambda c: c.prompt(prompt(TEXT, LINK)), END),
-    Outgoing(
-        "session/prompt",
-        lambda c: c.prompt(prompt(IMAGE)),
-        END,
-        needs("promptCapabilities.image", "promptCapabilities", "image"),
-    ),
-    Outgoing(
-        "session/prompt",
-        lambda c: c.prompt(prompt(AUDIO)),
-        END,
-        needs("promptCapabilities.audio", "promptCapabilities", "audio"),
-    ),
-    Outgoing(
-        "session/prompt",
-        lambda c: c.prompt(prompt(RESOURCE)),
-        END,
-        needs("promptCapabilities.embeddedContext", "promptCapabilities", "embeddedContext"),
-    ),
-    Outgoing(
-        "mcp/message",
-        lambda c: c.message_mcp(s.MessageMcpRequest(connection_id="c", method="ping")),
-        {"any": 1},
-    ),
-    Outgoing("_x/y", lambda c: c.ext_call("_x/y", {"a": 1}), [1, 2]),
+NEW = {"sessionId": "s1"}
+ANSWERS: Json = {
+    "providers/list": {"providers": []},
+    "session/new": NEW,
+    "session/fork": NEW,
+    "session/list": {"sessions": []},
+    "session/set_config_option": {"configOptions": []},
+    "session/prompt": END,
+}
+NEEDS: dict[str, tuple[Json, str]] = {
+    "authenticate": (LOGIN, "authMethods['key']"),
+    "logout": needs("auth.logout"),
+    "providers/list": needs("providers"),
+    "providers/set": needs("providers"),
+    "providers/disable": needs("providers"),
+    "session/load": needs("loadSession"),
+    "session/resume": needs("sessionCapabilities.resume"),
+    "session/fork": needs("sessionCapabilities.fork"),
+    "session/close": needs("sessionCapabilities.close"),
+    "session/list": needs("sessionCapabilities.list"),
+    "session/delete": needs("sessionCapabilities.delete"),
+}
+CALLS: list[tuple[s.Model, tuple[Json, str]]] = [
+    *((request, NEEDS.get(method_of(request), ({}, ""))) for request in REQUESTS),
+    (new(STDIO), ({}, "")),
+    (new(HTTP), needs("mcpCapabilities.http")),
+    (new(SSE), needs("mcpCapabilities.sse")),
+    (new(ACP), needs("mcpCapabilities.acp")),
+    (new(more=("/more",)), needs("sessionCapabilities.additionalDirectories")),
+    (replace(new(), system_prompt=APPENDED), needs("sessionCapabilities.systemPrompt")),
+    (prompt(IMAGE), needs("promptCapabilities.image")),
+    (prompt(AUDIO), needs("promptCapabilities.audio")),
+    (prompt(RESOURCE), needs("promptCapabilities.embeddedContext")),
 ]
 
 
-@pytest.mark.parametrize("outgoing", CALLS, ids=lambda outgoing: f"{outgoing.method} {outgoing.gate[1]}")
-async def test_a_call_is_made_where_it_is_advertised_and_else_refused_before_it_is_sent(
-    outgoing: Outgoing,
-) -> None:
+async def test_a_call_is_made_where_it_is_advertised_and_else_refused_before_it_is_sent() -> None:
     async with talk(ClientHandler()) as t:
-        await t.initialize()
-        if outgoing.gate[1]:
-            with pytest.raises(CapabilityMissing) as caught:
-                await outgoing.call(t.client)
-            assert caught.value.capability == outgoing.gate[1]
-        await t.initialize(outgoing.gate[0])
-        call = t.start(lambda: outgoing.call(t.client))
-        asked = await t.wire.expect(outgoing.method)
-        await t.wire.send(result(asked["id"], outgoing.answer))
-        await call.wait()
-
-
-@pytest.mark.parametrize("outgoing", CALLS, ids=lambda outgoing: f"{outgoing.method} {outgoing.gate[1]}")
-async def test_an_error_of_the_agent_is_raised_by_every_call(outgoing: Outgoing) -> None:
-    async with talk(ClientHandler()) as t:
-        await t.initialize(outgoing.gate[0])
-        call = t.start(lambda: outgoing.call(t.client))
-        asked = await t.wire.expect(outgoing.method)
-        await t.wire.send(failure(asked["id"], -32000, "Log in", {"x": 1}))
-        with pytest.raises(RpcError) as caught:
-            await call.wait()
-        assert (caught.value.code, caught.value.message, caught.value.data) == (-32000, "Log in", {"x": 1})
+        for request, (advertised, capability) in CALLS:
+            method = method_of(request)
+            call = partial(getattr(t.client, AgentSide.requests[method]), request)
+            await t.initialize()
+            if capability:
+                with pytest.raises(CapabilityMissing) as caught:
+                    await call()
+                assert caught.value.capability == capability
+            await t.initialize(advertised)
+            made = t.start(call)
+            asked = await t.wire.expect(method)
+            await t.wire.send(result(asked["id"], ANSWERS.get(method, {})))
+            await made.wait()
 
 
 async def test_a_system_prompt_replaces_the_agents_own_only_where_that_is_advertised() -> None:
@@ -253,13 +133,6 @@ async def test_a_system_prompt_replaces_the_agents_own_only_where_that_is_advert
                     s.NewSessionRequest(cwd="/w", mcp_servers=(), system_prompt=override)
                 )
             assert caught.value.capability == "sessionCapabilities.systemPrompt.mode.override"
-
-
-async def test_a_login_in_a_terminal_is_never_called() -> None:
-    async with talk(ClientHandler()) as t:
-        await t.initialize({"authMethods": [{"id": "key", "name": "Key", "type": "terminal"}]})
-        with pytest.raises(CapabilityMissing):
-            await t.client.authenticate(s.AuthenticateRequest(method_id="key"))
 
 
 async def test_initialize_says_who_we_are_and_keeps_what_the_agent_is() -> None:
@@ -385,70 +258,45 @@ INCOMING: list[tuple[str, Json, int]] = [
 ]
 
 
-class Server(ClientHandler):
-    """Serves everything; what it has nothing to say to, it answers with nothing."""
-
-    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
-        return s.ReadTextFileResponse(content="text")
+class Odd(Everything):
+    """Answers a request with nothing, and another one without a wait."""
 
     async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
         return None  # type: ignore[return-value]
 
-    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
-        return s.CreateTerminalResponse(terminal_id="t")
-
-    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
-        return s.TerminalOutputResponse(output="", truncated=False)
-
-    async def wait_for_terminal_exit(
-        self, request: s.WaitForTerminalExitRequest, /
-    ) -> s.WaitForTerminalExitResponse:
-        return s.WaitForTerminalExitResponse()
-
-    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
-        return s.KillTerminalResponse()
-
     def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:  # type: ignore[override]
         return s.ReleaseTerminalResponse()
 
-    async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
-        return s.CreateElicitationResponse(action="decline")
 
-
-@pytest.mark.parametrize(("method", "params", "code"), INCOMING)
-async def test_what_was_not_advertised_is_refused_and_what_was_is_served(
-    method: str, params: Json, code: int
-) -> None:
-    async with talk(Server()) as t:
-        await t.wire.send(request(1, method, params))
-        assert (await t.wire.read())["error"]["code"] == code
+async def test_what_was_not_advertised_is_refused_and_what_was_is_served() -> None:
+    async with talk(Odd()) as t:
+        for method, params, code in INCOMING:
+            await t.wire.send(request(1, method, params))
+            assert (await t.wire.read())["error"]["code"] == code, method
         await t.initialize(client=EVERYTHING)
-        await t.wire.send(request("two", method, params))
-        answer = await t.wire.read()
-        assert answer["id"] == "two"
-        assert isinstance(answer["result"], dict)
+        for method, params, _ in INCOMING:
+            await t.wire.send(request("two", method, params))
+            answer = await t.wire.read()
+            assert answer["id"] == "two"
+            assert isinstance(answer["result"], dict), method
 
 
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        *((method, params) for method, params, _ in INCOMING),
-        ("mcp/connect", {"serverId": "m"}),
-        ("mcp/message", {"connectionId": "c", "method": "ping"}),
-        ("mcp/disconnect", {"connectionId": "c"}),
-        ("_x", {}),
-        ("nothing", {}),
-        ("session/prompt", {}),
-    ],
-)
-async def test_a_handler_that_serves_nothing_refuses_as_not_found(method: str, params: Json) -> None:
+async def test_a_handler_that_serves_nothing_refuses_as_not_found() -> None:
     async with talk(ClientHandler()) as t:
         await t.initialize(client=EVERYTHING)
-        await t.wire.send(request(None, method, params))
-        answer = await t.wire.read()
-        assert answer["id"] is None
-        assert answer["error"]["code"] == -32601
-        assert answer["error"]["data"] == {"method": method}
+        for method, params in [
+            *((method, params) for method, params, _ in INCOMING),
+            ("mcp/connect", {"serverId": "m"}),
+            ("mcp/message", {"connectionId": "c", "method": "ping"}),
+            ("mcp/disconnect", {"connectionId": "c"}),
+            ("_x", {}),
+            ("nothing", {}),
+            ("session/prompt", {}),
+        ]:
+            await t.wire.send(request(None, method, params))
+            answer = await t.wire.read()
+            assert answer["id"] is None
+            assert (answer["error"]["code"], answer["error"]["data"]) == (-32601, {"method": method})
 
 
 @pytest.mark.parametrize(
@@ -465,6 +313,14 @@ async def test_permissions_are_rejected_by_default(kinds: list[str], outcome: Js
         params = {"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": options}
         await t.wire.send(request(7, "session/request_permission", params))
         assert await t.wire.read() == result(7, {"outcome": outcome})
+
+
+async def test_without_a_handler_permissions_are_rejected_too() -> None:
+    ours, theirs = memory_transport_pair()
+    wire = Wire(theirs)
+    async with connect(ours):
+        await wire.send(permission(7))
+        assert await wire.read() == result(7, {"outcome": {"outcome": "selected", "optionId": "no"}})
 
 
 async def test_a_handler_that_answers_a_permission_with_something_else_fails_it() -> None:

@@ -90,23 +90,6 @@ async def test_a_request_is_announced_at_its_place_before_its_task_runs() -> Non
         assert log.entries == ["arrived m", "n", "request m"]
 
 
-async def test_a_handler_that_is_made_of_its_connection_gets_one_that_works() -> None:
-    class Greets(Log):
-        def __init__(self, connection: Connection) -> None:
-            super().__init__()
-            self.connection = connection
-            connection.notify("hello", {})
-
-    ours, theirs = memory_transport_pair()
-    wire = Wire(theirs)
-    async with open_connection(ours, lambda its: Greets(its)) as running:
-        assert running.handler.connection is running
-        await wire.expect("hello")
-        await wire.send(notification("n", {}))
-        await sync(wire)
-        assert running.handler.entries[0] == "n"
-
-
 async def test_what_is_being_served_is_in_one_table_until_it_is_answered() -> None:
     async with connection() as (ours, wire, log):
         release = anyio.Event()
@@ -487,12 +470,6 @@ async def test_the_end_cancels_handlers_quietly(caplog: pytest.LogCaptureFixture
         await anyio.wait_all_tasks_blocked()
         assert len(ends) == 3
     assert caplog.text == ""
-
-
-async def test_an_error_in_the_block_passes_as_it_is() -> None:
-    with pytest.raises(ZeroDivisionError):
-        async with connection():
-            raise ZeroDivisionError
 
 
 async def test_a_line_beyond_the_limit_ends_the_connection_after_what_stands_before_it() -> None:

@@ -12,7 +12,6 @@ import pytest
 from acp_support import LIMIT, Recorder, request, to_bytes
 
 from thinkwell_acp import connect, stdio_transport
-from thinkwell_acp import schema as s
 
 AGENT = str(Path(__file__).parent / "programs" / "our_agent.py")
 HELLO = to_bytes(request(1, "initialize", {"protocolVersion": 1, "clientCapabilities": {}}))
@@ -85,19 +84,3 @@ def test_a_client_that_reads_no_more_ends_the_agent(command: list[str]) -> None:
         agent.stdin.flush()
         assert agent.wait(LIMIT) == 0
         assert agent.stderr.read().endswith(b"left\n")
-
-
-async def test_a_cancelled_turn_ends(command: list[str]) -> None:
-    handler = Recorder()
-    with anyio.fail_after(LIMIT):
-        async with (
-            stdio_transport(command, exit_grace=20) as transport,
-            connect(transport, handler) as client,
-        ):
-            prompt = s.PromptRequest(session_id="s1", prompt=(s.TextContent(text="wait"),))
-            with anyio.CancelScope() as scope:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(client.prompt, prompt)
-                    await handler.wait_until(lambda: handler.texts == ["waiting"])
-                    scope.cancel()
-    assert transport.exit_code == 0

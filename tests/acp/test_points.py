@@ -164,53 +164,37 @@ async def test_point_02_an_answered_question_leaves_its_id_to_others(again: str)
         assert await t.wire.read() == result("p", expected)
 
 
-async def test_point_02_the_sessions_whose_turn_was_cancelled_are_not_all_remembered() -> None:
-    handler = Recorder()
-    handler.answer.set()
-    async with talk(handler) as t:
-        asked: list[Json] = []
-        for number in range(CANCELLED_KEPT + 1):
-            turn = s.PromptRequest(session_id=f"s{number}", prompt=(s.TextContent(text="hi"),))
-            t.client.start_prompt(turn, lambda _: None)
-            asked.append(await t.wire.expect("session/prompt"))
-            t.client.cancel(f"s{number}")
-            await t.wire.expect("session/cancel")
-        await t.wire.send(*(result(prompt["id"], {"stopReason": "cancelled"}) for prompt in asked))
-        await t.wire.send(permission("last", f"s{CANCELLED_KEPT}"))
-        assert await t.wire.read() == result("last", CANCELLED)
-        await t.wire.send(permission("first", "s0"))
-        assert await t.wire.read() == result("first", SELECTED)
-
-
 @pytest.mark.parametrize("again", ["cancelled", "prompted"])
 async def test_point_02_a_session_that_is_heard_of_again_is_not_the_oldest_any_more(again: str) -> None:
     handler = Recorder()
     handler.answer.set()
     async with talk(handler) as t:
 
-        async def prompt(number: int) -> None:
+        def prompt(number: int) -> None:
             turn = s.PromptRequest(session_id=f"s{number}", prompt=(s.TextContent(text="hi"),))
             t.client.start_prompt(turn, lambda _: None)
-            asked = await t.wire.expect("session/prompt")
-            if number == 0 and again == "prompted":
-                await t.wire.send(result(asked["id"], {"stopReason": "cancelled"}))
 
-        async def cancel(number: int) -> None:
+        def cancel(number: int) -> None:
             t.client.cancel(f"s{number}")
-            await t.wire.expect("session/cancel")
 
-        await prompt(0)
-        await cancel(0)
+        prompt(0)
+        cancel(0)
+        if again == "prompted":
+            asked = await t.wire.expect("session/prompt")
+            await t.wire.send(result(asked["id"], {"stopReason": "cancelled"}))
+            await anyio.wait_all_tasks_blocked()
         for number in range(1, CANCELLED_KEPT):
-            await prompt(number)
-            await cancel(number)
-        await (cancel if again == "cancelled" else prompt)(0)
-        await prompt(CANCELLED_KEPT)
-        await cancel(CANCELLED_KEPT)
+            prompt(number)
+            cancel(number)
+        (cancel if again == "cancelled" else prompt)(0)
+        prompt(CANCELLED_KEPT)
+        cancel(CANCELLED_KEPT)
         kept = {0: CANCELLED, 1: SELECTED} if again == "cancelled" else {0: SELECTED, 1: CANCELLED}
         for number, answered in kept.items():
             await t.wire.send(permission("p", f"s{number}"))
-            assert await t.wire.read() == result("p", answered)
+            while (answer := await t.wire.read()).get("id") != "p":
+                pass
+            assert answer == result("p", answered)
 
 
 async def test_point_02_permissions_of_the_next_turn_are_asked_again() -> None:
@@ -353,18 +337,6 @@ async def test_point_07_an_update_of_an_unseen_tool_call_is_delivered() -> None:
 # 9: framing
 
 
-@pytest.mark.parametrize("size", [1, 3, 4096])
-async def test_point_09_lines_may_be_long_and_cut_anywhere(size: int) -> None:
-    handler = Recorder()
-    text = "\u2028\u0085\r\U0001f600" * 20
-    stream = to_bytes(chunk(text), chunk("end"))
-    async with talk(handler) as t:
-        for start in range(0, len(stream), size):
-            await t.wire.transport.send(stream[start : start + size])
-            await anyio.lowlevel.checkpoint()
-        await handler.wait_until(lambda: handler.texts == [text, "end"])
-
-
 async def test_point_09_a_line_of_several_megabytes_is_read() -> None:
     handler = Recorder()
     async with talk(handler) as t:
@@ -396,34 +368,12 @@ async def test_point_10_noise_on_standard_output_is_reported_and_never_answered(
         await t.wire.expect("_first")
 
 
-async def test_point_10_a_flood_on_standard_error_blocks_nothing() -> None:
-    handler = Recorder()
-    code = (
-        "import sys; sys.stderr.write('x' * 3_000_000); sys.stderr.flush();"
-        "sys.stdout.buffer.write(bytes.fromhex(sys.argv[1])); sys.stdout.flush(); sys.stdin.read()"
-    )
-    command = [sys.executable, "-ISc", code, to_bytes(chunk("a")).hex()]
-    with anyio.fail_after(LIMIT):
-        async with stdio_transport(command) as transport, connect(transport, handler):
-            await handler.wait_until(lambda: handler.texts == ["a"])
-
-
 # 13: nothing ungated is sent (every call: test_acp_client.py)
 
 
-async def test_point_13_what_is_not_advertised_is_refused_before_a_byte_is_written() -> None:
+async def test_point_13_a_turn_that_the_agent_cannot_take_is_not_started() -> None:
     image = s.PromptRequest(session_id="s1", prompt=(s.ImageContent(data="", mime_type="image/png"),))
-    http = s.McpServerHttp(name="m", url="http://m", headers=())
     async with talk(ClientHandler()) as t:
-        await t.initialize()
-        for refused in (
-            lambda: t.client.prompt(image),
-            lambda: t.client.list_sessions(),
-            lambda: t.client.load_session(s.LoadSessionRequest(session_id="s1", cwd="/w", mcp_servers=())),
-            lambda: t.client.new_session(s.NewSessionRequest(cwd="/w", mcp_servers=(http,))),
-        ):
-            with pytest.raises(CapabilityMissing):
-                await refused()
         with pytest.raises(CapabilityMissing):
             t.client.start_prompt(image, lambda _: None)
         t.client.ext_notify("_first")
@@ -465,14 +415,6 @@ async def test_point_14_answers_to_ids_of_another_type_are_not_answers() -> None
 
 
 # 15: option ids
-
-
-async def test_point_15_an_answer_carries_the_option_id() -> None:
-    handler = Recorder()
-    handler.answer.set()
-    async with talk(handler) as t:
-        await t.wire.send(permission("p"))
-        assert await t.wire.read() == result("p", SELECTED)
 
 
 @pytest.mark.parametrize("option", ["allow_once", "", "Yes"])
@@ -523,18 +465,6 @@ async def test_point_16_both_kinds_of_cancellation_together_give_one_answer() ->
         assert await t.wire.read() == result("p", CANCELLED)
         t.client.ext_notify("_nothing_else_was_written")
         await t.wire.expect("_nothing_else_was_written")
-
-
-async def test_point_16_a_late_answer_to_an_abandoned_request_is_swallowed() -> None:
-    handler = Recorder()
-    async with talk(handler) as t:
-        call = t.start(lambda: t.client.ext_call("_slow"))
-        asked = await t.wire.expect("_slow")
-        call.scope.cancel()
-        assert (await t.wire.expect("$/cancel_request"))["params"] == {"requestId": asked["id"]}
-        await t.wire.send(failure(asked["id"], -32800), chunk("a"))
-        await handler.wait_until(lambda: handler.texts == ["a"])
-        assert handler.reports == []
 
 
 # 17: cancelling the task that awaits a prompt
@@ -627,18 +557,6 @@ async def test_point_19_a_replay_comes_before_the_answer_which_may_be_null(answe
         await t.wire.send(chunk("replayed", "old"), result(asked["id"], answer))
         assert await call.wait() == s.LoadSessionResponse()
         assert handler.texts == ["replayed"]
-
-
-async def test_point_19_a_resume_replays_nothing() -> None:
-    handler = Recorder()
-    async with talk(handler) as t:
-        await t.initialize({"agentCapabilities": {"sessionCapabilities": {"resume": {}}}})
-        ask = s.ResumeSessionRequest(session_id="old", cwd="/w")
-        call = t.start(lambda: t.client.resume_session(ask))
-        asked = await t.wire.expect("session/resume")
-        await t.wire.send(result(asked["id"], {}))
-        await call.wait()
-        assert handler.updates == []
 
 
 # 20: logins
