@@ -10,7 +10,6 @@ import pytest
 from mcp_support import ADD, OTHER, Workbench
 from trio.testing import MockClock
 
-from thinkwell_acp.errors import RpcError
 from thinkwell_acp.mcp import AcpToolHost, CallContext, McpError, ToolOutput, ToolServer
 from thinkwell_acp.schema import (
     ConnectMcpRequest,
@@ -55,25 +54,6 @@ class Agent:
         await self.host.notification(MessageMcpNotification(connection_id=connection_id, method=method))
 
 
-async def test_answers_with_the_bare_result() -> None:
-    agent = Agent()
-    async with agent.host:
-        connection = await agent.connect(agent.host.add(Workbench().server))
-        assert await agent.ask(connection, "ping") == {}
-        added = await agent.ask(connection, "tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
-        assert added["structuredContent"] == {"sum": 3}
-
-
-async def test_an_inner_error_is_the_outer_one() -> None:
-    agent = Agent()
-    async with agent.host:
-        connection = await agent.connect(agent.host.add(Workbench().server))
-        with pytest.raises(RpcError) as raised:
-            await agent.ask(connection, "tools/call", {"name": "sub"})
-    assert isinstance(raised.value, McpError)
-    assert (raised.value.code, raised.value.data) == (-32602, {"tool": "sub"})
-
-
 async def test_cancelling_the_request_cancels_the_tool() -> None:
     agent, workbench = Agent(), Workbench()
     async with agent.host:
@@ -84,16 +64,6 @@ async def test_cancelling_the_request_cancels_the_tool() -> None:
             tasks.cancel_scope.cancel()
         await workbench.until(cancelled=1)
         assert await agent.ask(connection, "ping") == {}
-
-
-async def test_progress_comes_before_its_result() -> None:
-    agent = Agent()
-    async with agent.host:
-        connection = await agent.connect(agent.host.add(Workbench().server))
-        await agent.ask(connection, "tools/call", {"name": "step", "_meta": {"progressToken": 5}})
-        assert [message.method for message in agent.heard] == ["notifications/progress"] * 3
-        assert {message.connection_id for message in agent.heard} == {connection}
-        assert agent.heard[0].params == {"progressToken": 5, "progress": 1, "total": 3, "message": "step 1"}
 
 
 async def test_an_agent_that_cannot_be_told_anything() -> None:

@@ -30,13 +30,6 @@ async def test_the_official_clients_own_negotiation(way: Way, discover: bool) ->
     assert result.structured_content == {"sum": 2}
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_ping_is_answered(way: Way) -> None:
-    with anyio.fail_after(30):
-        async with bench(way) as opened, opened.connect(Workbench().server) as session:
-            await session.send_ping()
-
-
 @pytest.mark.parametrize("asked", ["2023-01-01", "2026-07-28", None, 7])
 async def test_a_handshake_for_an_unknown_revision_gets_the_newest(asked: object) -> None:
     async with Asking() as ask:

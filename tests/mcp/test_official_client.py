@@ -72,55 +72,41 @@ def test_all_revisions_of_the_client_are_tried() -> None:
 
 
 @in_all_revisions(*WAYS)
-async def test_lists_the_tools(way: Bench, workbench: Workbench, revision: str) -> None:
-    with anyio.fail_after(30):
-        async with way.connect(workbench.server, revision) as session:
+async def test_lists_and_calls_the_tools(way: Bench, workbench: Workbench, revision: str) -> None:
+    async with way.connect(workbench.server, revision) as session:
+        with anyio.fail_after(30):
             listing = await session.list_tools()
             await workbench.server.wait_listed()
-    assert [tool.name for tool in listing.tools] == [tool.name for tool in workbench.server.tools]
-    add = listing.tools[0]
-    assert add.description == "Adds two numbers."
-    assert add.input_schema["required"] == ["a", "b"]
-    assert workbench.server.list_count == 1
-
-
-@in_all_revisions(*WAYS)
-async def test_calls_a_tool(way: Bench, workbench: Workbench, revision: str) -> None:
-    async with way.connect(workbench.server, revision) as session:
+        assert [tool.name for tool in listing.tools] == [tool.name for tool in workbench.server.tools]
+        assert listing.tools[0].description == "Adds two numbers."
+        assert listing.tools[0].input_schema["required"] == ["a", "b"]
+        assert workbench.server.list_count == 1
         result = await call(session, "add", a=2, b=3)
-        assert text(result) == '{"sum":5}'
-        assert not result.is_error
-        assert result.structured_content == {"sum": 5}
-
-
-@in_all_revisions(*WAYS)
-async def test_an_exception_becomes_the_tools_error(way: Bench, workbench: Workbench, revision: str) -> None:
-    async with way.connect(workbench.server, revision) as session:
-        said = await call(session, "fail", why="no such shelf")
-        silent = await call(session, "fail")
-        garbage = await call(session, "garbage")
-        after = await call(session, "echo", still="here")
-    assert (said.is_error, text(said)) == (True, "no such shelf")
-    assert (silent.is_error, text(silent)) == (True, "LookupError")
-    assert garbage.is_error
-    assert text(after) == '{"still":"here"}'
+        assert (text(result), result.is_error, result.structured_content) == ('{"sum":5}', False, {"sum": 5})
+        for name, arguments, said in (
+            ("fail", {"why": "no such shelf"}, "no such shelf"),
+            ("fail", {}, "LookupError"),
+            ("garbage", {}, None),
+        ):
+            failed = await call(session, name, **arguments)
+            assert failed.is_error, name
+            assert said in (None, text(failed))
+        assert text(await call(session, "echo", still="here")) == '{"still":"here"}'
 
 
 @in_all_revisions(*WAYS)
 async def test_requests_that_cannot_be_served(way: Bench, workbench: Workbench, revision: str) -> None:
     async with way.connect(workbench.server, revision) as session:
-        with pytest.raises(MCPError) as unknown:
+        with pytest.raises(MCPError, match=r"sub.*add, echo") as unknown:
             await call(session, "sub", a=1)
         with pytest.raises(MCPError) as refused:
             await call(session, "refuse")
         with pytest.raises(MCPError) as prompts:
             await session.list_prompts()
         await call(session, "echo")
-    assert unknown.value.error.code == -32602
-    assert "sub" in unknown.value.error.message
-    assert "add, echo" in unknown.value.error.message
-    assert (refused.value.error.code, refused.value.error.data) == (-32042, {"why": "busy"})
-    assert prompts.value.error.code == -32601
+    errors = [(caught.value.error.code, caught.value.error.data) for caught in (unknown, refused, prompts)]
+    assert errors[:2] == [(-32602, {"tool": "sub"}), (-32042, {"why": "busy"})]
+    assert errors[2][0] == -32601
 
 
 @in_all_revisions(*WAYS)
