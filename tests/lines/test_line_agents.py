@@ -147,15 +147,6 @@ async def test_every_run_that_waits_fails_with_the_process(tmp_path: Path) -> No
                 await stream.result
 
 
-async def test_what_is_left_of_a_line_when_the_connection_ends_is_a_line() -> None:
-    async with played() as (agent, program):
-        stream = agent.think().text("Go").stream()
-        await program.hear()
-        await program.write(b'{"type":"result","text":"whole"}')
-        await program.end()
-        assert await stream.result == "whole"
-
-
 # Cancelling
 
 
@@ -287,18 +278,6 @@ say("result", text="done")
         await first(stream, ev.QuestionAnswered, 2)
         await anyio.to_thread.run_sync(gate.write_text, "go\n")
         assert await stream.result == "done"
-
-
-async def test_leaving_the_block_ends_the_program(tmp_path: Path) -> None:
-    source = """
-import os
-hear(); say("result", text=str(os.getpid()))
-sys.stdin.read()
-"""
-    async with started(tmp_path, source) as agent:
-        pid = int(await agent.think().text("Who?").run())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
 
 
 async def test_a_killed_program_says_so(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from itertools import product
 from typing import TYPE_CHECKING
 
 import anyio
@@ -41,33 +42,34 @@ async def nothing_more(agent: Agent, program: Program) -> None:
     await stream.wait()
 
 
-@pytest.mark.parametrize("kind", ["question", "approval", "progress", "own \u00e4"])
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        ("text", '"text"'),
-        ("\u00e4 \u2028\n", '"\u00e4 \u2028\\n"'),
-        (True, "true"),
-        (0, "0"),
-        (2.0, "2.0"),
-        ([1, {"a": None}], '[1,{"a":null}]'),
-    ],
-)
-async def test_a_value_is_written_as_it_is(kind: str, value: object, written: str) -> None:
+VALUES: dict[str, object] = {
+    '"text"': "text",
+    '"\u00e4 \u2028\\n"': "\u00e4 \u2028\n",
+    "true": True,
+    "0": 0,
+    "2.0": 2.0,
+    '[1,{"a":null}]': [1, {"a": None}],
+}
+
+
+async def test_a_value_is_written_as_it_is() -> None:
     handlers = Handlers()
 
-    @handlers.on(kind)
-    async def answer(_: dict[str, object]) -> object:
-        return value
+    async def answer(message: dict[str, object]) -> object:
+        return VALUES[str(message["text"])]
 
+    kinds = ("question", "approval", "progress", "own \u00e4")
+    for kind in kinds:
+        handlers.on(kind)(answer)
     async with listening(handlers) as (agent, program):
-        start = f'{{"type":"response","in_reply_to":"{kind}","value":{written}'
-        await program.say(kind, text="?")
-        assert await program.hear() == start + "}"
-        await program.say(kind, text="?!", id={"n": [1]})
-        assert await program.hear() == start + ',"id":{"n":[1]}}'
-        await program.say(kind, text="?!?", id=None)
-        assert await program.hear() == start + ',"id":null}'
+        for kind, written in product(kinds, VALUES):
+            start = f'{{"type":"response","in_reply_to":"{kind}","value":{written}'
+            await program.say(kind, text=written)
+            assert await program.hear() == start + "}"
+            await program.say(kind, text=written, id={"n": [1]})
+            assert await program.hear() == start + ',"id":{"n":[1]}}'
+            await program.say(kind, text=written, id=None)
+            assert await program.hear() == start + ',"id":null}'
         await nothing_more(agent, program)
 
 
@@ -115,20 +117,20 @@ async def test_an_answer_to_the_prompt_before_is_none_to_the_next() -> None:
         await stream.wait()
 
 
-@pytest.mark.parametrize(
-    ("id_", "written"),
-    [("1e2", "1e2"), (r'"\u0041"', r'"\u0041"'), ("-0", "-0"), ("[1, 2]", "[1,2]"), ("null", "null")],
-)
-@pytest.mark.parametrize("kind", ["question", "own", "progress"])
-async def test_an_id_comes_back_as_it_was_written(id_: str, written: str, kind: str) -> None:
+async def test_an_id_comes_back_as_it_was_written() -> None:
     handlers = Handlers()
 
-    @handlers.on(kind)
-    async def _(_message: object) -> str:
+    async def answer(_: object) -> str:
         return "yes"
 
+    kinds = ("question", "own", "progress")
+    for kind in kinds:
+        handlers.on(kind)(answer)
     async with listening(handlers) as (agent, program):
-        await program.write(f'{{"type":"{kind}","id": {id_} ,"x":1}}\n'.encode())
-        start = f'{{"type":"response","in_reply_to":"{kind}","value":"yes","id":'
-        assert await program.hear() == f"{start}{written}}}"
+        for kind, id_ in product(kinds, ("1e2", r'"\u0041"', "-0", "[1, 2]", "null")):
+            await program.write(f'{{"type":"{kind}","id": {id_} ,"x":1}}\n'.encode())
+            written = id_.replace(" ", "")
+            assert await program.hear() == (
+                f'{{"type":"response","in_reply_to":"{kind}","value":"yes","id":{written}}}'
+            )
         await nothing_more(agent, program)

@@ -60,58 +60,58 @@ async def told(
     return answers[0]
 
 
-@pytest.mark.parametrize(
-    ("value", "content", "structured"),
-    [
-        ("text", {"type": "text", "text": "text"}, None),
-        ("", {"type": "text", "text": ""}, None),
-        (None, {"type": "text", "text": "null"}, None),
-        (3, {"type": "text", "text": "3"}, None),
-        ([1, "ä"], {"type": "text", "text": '[1, "ä"]'}, None),
-        ([], {"type": "text", "text": "[]"}, None),
-        ({"a": Decimal("1.5")}, {"type": "text", "text": '{"a": "1.5"}'}, {"a": "1.5"}),
-        (Answer(value=1), {"type": "text", "text": '{"value": 1}'}, {"value": 1}),
-        (Made(date(2026, 1, 2)), {"type": "text", "text": '{"day": "2026-01-02"}'}, {"day": "2026-01-02"}),
-        (Packed(4), {"type": "text", "text": '{"x": 4}'}, {"x": 4}),
-        (TextContent(text="t"), {"type": "text", "text": "t"}, None),
-        (
-            ImageContent(data="AA==", mime_type="image/png"),
-            {"type": "image", "data": "AA==", "mimeType": "image/png"},
-            None,
-        ),
-        (
-            AudioContent(data="AA==", mime_type="audio/wav"),
-            {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
-            None,
-        ),
-        (
-            ResourceLink(uri="file:///a", name="a", mime_type="text/plain"),
-            {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain"},
-            None,
-        ),
-        (
-            EmbeddedResource(uri="file:///a", text="x"),
-            {"type": "resource", "resource": {"uri": "file:///a", "text": "x"}},
-            None,
-        ),
-        (
-            EmbeddedResource(uri="file:///a", blob="AA==", mime_type="image/png"),
-            {"type": "resource", "resource": {"uri": "file:///a", "blob": "AA==", "mimeType": "image/png"}},
-            None,
-        ),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-async def test_what_a_tool_returns(
-    value: object, content: dict[str, Any], structured: dict[str, Any] | None
-) -> None:
-    async def give() -> object:
-        return value
+RETURNED: list[tuple[object, dict[str, Any], dict[str, Any] | None]] = [
+    ("text", {"type": "text", "text": "text"}, None),
+    ("", {"type": "text", "text": ""}, None),
+    (None, {"type": "text", "text": "null"}, None),
+    (3, {"type": "text", "text": "3"}, None),
+    ([1, "ä"], {"type": "text", "text": '[1, "ä"]'}, None),
+    ([], {"type": "text", "text": "[]"}, None),
+    ({"a": Decimal("1.5")}, {"type": "text", "text": '{"a": "1.5"}'}, {"a": "1.5"}),
+    (Answer(value=1), {"type": "text", "text": '{"value": 1}'}, {"value": 1}),
+    (Made(date(2026, 1, 2)), {"type": "text", "text": '{"day": "2026-01-02"}'}, {"day": "2026-01-02"}),
+    (Packed(4), {"type": "text", "text": '{"x": 4}'}, {"x": 4}),
+    (TextContent(text="t"), {"type": "text", "text": "t"}, None),
+    (
+        ImageContent(data="AA==", mime_type="image/png"),
+        {"type": "image", "data": "AA==", "mimeType": "image/png"},
+        None,
+    ),
+    (
+        AudioContent(data="AA==", mime_type="audio/wav"),
+        {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+        None,
+    ),
+    (
+        ResourceLink(uri="file:///a", name="a", mime_type="text/plain"),
+        {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain"},
+        None,
+    ),
+    (
+        EmbeddedResource(uri="file:///a", text="x"),
+        {"type": "resource", "resource": {"uri": "file:///a", "text": "x"}},
+        None,
+    ),
+    (
+        EmbeddedResource(uri="file:///a", blob="AA==", mime_type="image/png"),
+        {"type": "resource", "resource": {"uri": "file:///a", "blob": "AA==", "mimeType": "image/png"}},
+        None,
+    ),
+]
 
-    result = await told(give)
-    assert result["isError"] is False
-    assert result["content"] == [content]
-    assert result.get("structuredContent") == structured
+
+async def test_what_a_tool_returns() -> None:
+    async def give(number: int) -> object:
+        return RETURNED[number][0]
+
+    async def script(turn: Turn) -> None:
+        for number, (value, content, structured) in enumerate(RETURNED):
+            result = await turn.call("give", {"number": number})
+            said = (result["isError"], result["content"], result.get("structuredContent"))
+            assert said == (False, [content], structured), value
+
+    async with scripted(script) as agent:
+        await agent.think().text("Go").tool(give).run()
 
 
 async def test_several_blocks_and_a_whole_result() -> None:
@@ -134,29 +134,29 @@ async def test_what_has_no_json_form_is_an_error() -> None:
     assert text(result).startswith("The tool returned dict, which has no JSON form")
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (ToolError("Ask for a city"), "Ask for a city"),
-        (ToolError(), "The tool failed"),
-        (KeyError("rome"), "KeyError: 'rome'"),
-        (ZeroDivisionError(), "ZeroDivisionError: "),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("sync", [True, False])
-async def test_what_a_tool_raises_is_told_and_ends_nothing(
-    error: Exception, message: str, sync: bool
-) -> None:
-    async def fail() -> None:
-        raise error
+RAISED: list[tuple[Exception, str]] = [
+    (ToolError("Ask for a city"), "Ask for a city"),
+    (ToolError(), "The tool failed"),
+    (KeyError("rome"), "KeyError: 'rome'"),
+    (ZeroDivisionError(), "ZeroDivisionError: "),
+]
 
-    def fail_in_thread() -> None:
-        raise error
 
-    result = await told(fail_in_thread if sync else fail)
-    assert result["isError"] is True
-    assert text(result) == message
+async def test_what_a_tool_raises_is_told_and_ends_nothing() -> None:
+    async def fail(number: int) -> None:
+        raise RAISED[number][0]
+
+    def fail_in_thread(number: int) -> None:
+        raise RAISED[number][0]
+
+    async def script(turn: Turn) -> None:
+        for number, (_, message) in enumerate(RAISED):
+            for name in ("fail", "fail_in_thread"):
+                result = await turn.call(name, {"number": number})
+                assert (result["isError"], text(result)) == (True, message)
+
+    async with scripted(script) as agent:
+        await agent.think().text("Go").tool(fail).tool(fail_in_thread).run()
 
 
 @pytest.mark.parametrize("sync", [True, False])
