@@ -88,7 +88,8 @@ class RawHttp:
 
     def posted(self, body: bytes, version: str = "1.1", **headers: str | None) -> bytes:
         """Return a request as bytes, to send in a way that no HTTP client does."""
-        fields = self.head(**{"content_length": str(len(body)), **headers})
+        headers.setdefault("content_length", str(len(body)))
+        fields = self.head("POST", **headers)
         lines = [f"POST {self.target.path} HTTP/{version}", *(f"{name}: {value}" for name, value in fields)]
         return "\r\n".join([*lines, "", ""]).encode() + body
 

@@ -61,14 +61,14 @@ class Lines:
         return False
 
 
-async def dial(told: McpServerStdio) -> Lines:
-    """Do what the shim does first."""
+async def dial(told: McpServerStdio, greeting: bytes | None = None) -> Lines:
+    """Do what the shim does first, or send another greeting."""
     address = told.args[-1]
     stream = await (
         anyio.connect_tcp("127.0.0.1", int(address)) if address.isdecimal() else anyio.connect_unix(address)
     )
     (variable,) = told.env
-    await stream.send(variable.value.encode() + b"\n")
+    await stream.send(variable.value.encode() + b"\n" if greeting is None else greeting)
     return Lines(stream)
 
 
@@ -186,21 +186,7 @@ class TestSocket:
         self, host: ShimToolHost, workbench: Workbench, greeting: bytes
     ) -> None:
         told = host.add(workbench.server)
-        wrong = msgspec.structs.replace(
-            told, env=(msgspec.structs.replace(told.env[0], value=greeting.decode()),)
-        )
-        if greeting.endswith(b"\n"):
-            stranger = await dial(wrong)
-        else:
-            address = told.args[-1]
-            stranger = Lines(
-                await (
-                    anyio.connect_tcp("127.0.0.1", int(address))
-                    if address.isdecimal()
-                    else anyio.connect_unix(address)
-                )
-            )
-            await stranger.stream.send(greeting)
+        stranger = await dial(told, greeting)
         async with stranger.stream:
             assert await stranger.closed()
         friend = await dial(told)

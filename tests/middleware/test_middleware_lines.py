@@ -333,13 +333,13 @@ async def test_a_typed_result_is_its_fields(output: Any, value: Any, fields: Any
 
 
 async def test_an_error_ends_its_prompt_alone() -> None:
-    told = script.fails(-32001, "overloaded", data={"wait": 3}).says("Now.").stops().refuses()
+    told = script.fails(-32001, "overloaded", data={"wait": 3}).refuses().says("Now.")
     async with playing(told) as host:
         await host.say("one", "two", "three")
         assert await host.hear_end() == OVERLOADED | {"data": {"wait": 3}}
-        assert await host.hear_end() == {"type": "result", "text": "Now."}
         assert (await host.hear_end())["type"] == "error"
-    assert host.outcome[0] is not None
+        assert await host.hear_end() == {"type": "result", "text": "Now."}
+    assert host.outcome == [None]
 
 
 async def test_an_error_without_more_says_no_more() -> None:

@@ -6,6 +6,7 @@ import os
 import string
 import subprocess
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -198,27 +199,16 @@ def test_what_only_looks_like_it() -> None:
     assert dict(zip(FOREIGN, are_own(list(FOREIGN.values())), strict=True)) == dict.fromkeys(FOREIGN, False)
 
 
-@pytest.mark.parametrize(
-    "disguise",
-    [
-        "{} ",
-        " {}",
-        "{}\n",
-        "\u200b{}",
-        "{}\u200b",
-        "{}\0",
-        "`{}`",
-        "Run {}",
-        "{}; rm -rf /",
-        "rm -rf / # {}",
-        "Approve {}",
-        "{0}{0}",
-    ],
+DISGUISES = (
+    *("{} ", " {}", "{}\n", "\u200b{}", "{}\u200b", "{}\0", "`{}`", "Run {}", "{}; rm -rf /"),
+    *("rm -rf / # {}", "Approve {}", "{0}{0}"),
 )
+
+
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
-def test_a_title_that_holds_ours_is_not_ours(disguise: str, every: int) -> None:
+def test_a_title_that_holds_ours_is_not_ours(every: int) -> None:
     calls: list[s.ToolCallUpdate] = []
-    for rendering in renderings("add")[::every]:
+    for disguise, rendering in product(DISGUISES, renderings("add")[::every]):
         title = disguise.format(rendering)
         calls += (
             call(title),

@@ -18,7 +18,6 @@ from thinkwell import (
     AgentClosed,
     CapabilityMissing,
     ThoughtTimeout,
-    ToolContext,
     ToolsNotSeen,
     events,
     open_agent,
@@ -96,45 +95,20 @@ async def test_a_way_that_is_not_advertised_is_refused_before_anything_is_sent(
     assert not handler.sent.sessions
 
 
-async def test_two_runs_have_servers_of_their_own(way: str) -> None:
+async def test_two_runs_have_servers_of_their_own() -> None:
     async def script(turn: Turn) -> None:
         number = int(turn.text.split()[0])
         answer = await turn.call("double", {"x": number})
         await turn.returns(value=answer["content"][0]["text"])
 
     with anyio.fail_after(20):
-        async with mcp_agent(way, script) as (agent, handler):
+        async with mcp_agent("acp", script) as (agent, handler):
             streams = [agent.think(Answer).text(f"{n} ").tool(double).stream() for n in range(3)]
             assert [(await stream.result).value for stream in streams] == [0, 2, 4]
             for stream in streams:
                 await stream.wait()
         names = {server["name"] for request in handler.sent.sessions for server in request.mcp_servers}
         assert len(names) == 3
-
-
-async def test_a_slow_tool_reports_and_arrives(way: str) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def slow(context: ToolContext) -> str:
-        context.progress(1, 2, "half")
-        started.set()
-        await go.wait()
-        return "late"
-
-    answers: list[dict[str, Any]] = []
-
-    async def script(turn: Turn) -> None:
-        answers.append(await turn.call("slow", {}))
-        await turn.returns(value=1)
-
-    with anyio.fail_after(20):
-        async with mcp_agent(way, script) as (agent, _):
-            stream = agent.think(Answer).text("Go").tool(slow).stream()
-            await started.wait()
-            go.set()
-            await stream.result
-            await stream.wait()
-    assert answers[0]["content"][0]["text"] == "late"
 
 
 # Readiness
