@@ -14,6 +14,7 @@ from thinkwell_acp._side import CommonHandler, Side
 from thinkwell_acp.connection import open_connection
 from thinkwell_acp.errors import RpcError
 from thinkwell_acp.schema import DecodeError, decode
+from thinkwell_acp.schema._base import OfSession
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -29,12 +30,6 @@ __all__ = (
     "AgentSide",
     "serve_agent",
 )
-
-
-class _OfSession(s.Model, frozen=True, kw_only=True):
-    """The field of a prompt by which a ``session/cancel`` finds it."""
-
-    session_id: str
 
 
 class AgentHandler(CommonHandler):
@@ -229,7 +224,7 @@ class AgentSide(Side[AgentHandler]):
 
 def _session(prompt: Request) -> str | None:
     with suppress(DecodeError):  # it is refused when it is served
-        return decode(_OfSession, prompt.params).session_id
+        return decode(OfSession, prompt.params).session_id
     return None
 
 

@@ -29,6 +29,7 @@ __all__ = (
     "JsonValue",
     "Lenient",
     "Model",
+    "OfSession",
     "Opaque",
     "RequestId",
     "Strict",
@@ -69,6 +70,12 @@ class Extensible(Model, frozen=True, kw_only=True):
     """A model with the `_meta` object that the protocol reserves for extensions."""
 
     meta: JsonObject | None = field(default=None, name="_meta")
+
+
+class OfSession(Extensible, frozen=True, kw_only=True):
+    """A model that belongs to a session."""
+
+    session_id: str
 
 
 @final

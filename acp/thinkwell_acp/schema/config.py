@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from thinkwell_acp.schema._base import Choice, Extensible, JsonObject, Lenient, Model
+from thinkwell_acp.schema._base import Choice, Extensible, JsonObject, Lenient, Model, OfSession
 
 __all__ = (
     "ModelInfo",
@@ -131,10 +131,9 @@ SessionConfigOption: TypeAlias = SessionConfigSelect | SessionConfigBoolean
 """A config option, distinguished by `type`; unknown types are left out of their list."""
 
 
-class SetSessionModeRequest(Extensible, frozen=True, kw_only=True):
+class SetSessionModeRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/set_mode`."""
 
-    session_id: str
     mode_id: SessionModeId
 
 
@@ -142,14 +141,13 @@ class SetSessionModeResponse(Extensible, frozen=True, kw_only=True):
     """Result of `session/set_mode`. It does not repeat the mode: the caller keeps it."""
 
 
-class SetSessionConfigOptionRequest(Extensible, frozen=True, kw_only=True):
+class SetSessionConfigOptionRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/set_config_option`.
 
     Attributes:
         type: follows from the value: `boolean` for a bool, and left out for the id of a value.
     """
 
-    session_id: str
     config_id: SessionConfigId
     value: SessionConfigValueId | bool
     type: Literal["boolean"] | None = None
@@ -166,10 +164,9 @@ class SetSessionConfigOptionResponse(Extensible, frozen=True, kw_only=True):
     config_options: Lenient[tuple[SessionConfigOption, ...]]
 
 
-class SetSessionModelRequest(Extensible, frozen=True, kw_only=True):
+class SetSessionModelRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/set_model`, for agents that send a `SessionModelState`."""
 
-    session_id: str
     model_id: str
 
 

@@ -1,11 +1,11 @@
 """Files that the client reads and writes for the agent. All paths are absolute."""
 
-from thinkwell_acp.schema._base import Extensible, UInt
+from thinkwell_acp.schema._base import Extensible, OfSession, UInt
 
 __all__ = ("ReadTextFileRequest", "ReadTextFileResponse", "WriteTextFileRequest", "WriteTextFileResponse")
 
 
-class ReadTextFileRequest(Extensible, frozen=True, kw_only=True):
+class ReadTextFileRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `fs/read_text_file`.
 
     Attributes:
@@ -13,7 +13,6 @@ class ReadTextFileRequest(Extensible, frozen=True, kw_only=True):
         limit: most lines to read.
     """
 
-    session_id: str
     path: str
     line: UInt | None = None
     limit: UInt | None = None
@@ -25,10 +24,9 @@ class ReadTextFileResponse(Extensible, frozen=True, kw_only=True):
     content: str
 
 
-class WriteTextFileRequest(Extensible, frozen=True, kw_only=True):
+class WriteTextFileRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `fs/write_text_file`. A missing file is created."""
 
-    session_id: str
     path: str
     content: str
 

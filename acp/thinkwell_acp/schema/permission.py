@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from thinkwell_acp.schema._base import Extensible, Model
+from thinkwell_acp.schema._base import Extensible, Model, OfSession
 from thinkwell_acp.schema.tools import ToolCallUpdate
 
 __all__ = (
@@ -31,10 +31,9 @@ class PermissionOption(Extensible, frozen=True, kw_only=True):
     kind: PermissionOptionKind | str
 
 
-class RequestPermissionRequest(Extensible, frozen=True, kw_only=True):
+class RequestPermissionRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/request_permission`."""
 
-    session_id: str
     tool_call: ToolCallUpdate
     options: tuple[PermissionOption, ...]
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from thinkwell_acp.schema._base import Extensible, UInt
+from thinkwell_acp.schema._base import Extensible, OfSession, UInt
 from thinkwell_acp.schema.content import ContentBlock
 
 __all__ = ("CancelNotification", "PromptRequest", "PromptResponse", "StopReason", "Usage")
@@ -22,10 +22,9 @@ class Usage(Extensible, frozen=True, kw_only=True):
     cached_write_tokens: UInt | None = None
 
 
-class PromptRequest(Extensible, frozen=True, kw_only=True):
+class PromptRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/prompt`."""
 
-    session_id: str
     prompt: tuple[ContentBlock, ...]
 
 
@@ -36,7 +35,5 @@ class PromptResponse(Extensible, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class CancelNotification(Extensible, frozen=True, kw_only=True):
+class CancelNotification(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/cancel`."""
-
-    session_id: str

@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from thinkwell_acp.schema._base import Extensible, Lenient, Strict
+from thinkwell_acp.schema._base import Extensible, Lenient, OfSession, Strict
 from thinkwell_acp.schema.config import SessionConfigOption, SessionModelState, SessionModeState
 from thinkwell_acp.schema.content import TextContent
 from thinkwell_acp.schema.mcp import McpServer
@@ -64,10 +64,9 @@ class NewSessionResponse(_OpenedSession, frozen=True, kw_only=True):
     session_id: SessionId
 
 
-class LoadSessionRequest(Extensible, frozen=True, kw_only=True):
+class LoadSessionRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/load`: continue a session and replay its history."""
 
-    session_id: SessionId
     cwd: str
     mcp_servers: Lenient[tuple[McpServer, ...]]
     additional_directories: tuple[str, ...] = ()
@@ -78,10 +77,9 @@ class LoadSessionResponse(_OpenedSession, frozen=True, kw_only=True):
     """Result of `session/load`."""
 
 
-class ResumeSessionRequest(Extensible, frozen=True, kw_only=True):
+class ResumeSessionRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/resume`: continue a session without a replay."""
 
-    session_id: SessionId
     cwd: str
     mcp_servers: tuple[McpServer, ...] = ()
     additional_directories: tuple[str, ...] = ()
@@ -92,10 +90,9 @@ class ResumeSessionResponse(_OpenedSession, frozen=True, kw_only=True):
     """Result of `session/resume`."""
 
 
-class ForkSessionRequest(Extensible, frozen=True, kw_only=True):
+class ForkSessionRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/fork` (unstable): a new session with the history of another."""
 
-    session_id: SessionId
     cwd: str
     mcp_servers: tuple[McpServer, ...] = ()
     additional_directories: tuple[str, ...] = ()
@@ -108,20 +105,16 @@ class ForkSessionResponse(_OpenedSession, frozen=True, kw_only=True):
     session_id: SessionId
 
 
-class CloseSessionRequest(Extensible, frozen=True, kw_only=True):
+class CloseSessionRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/close`."""
-
-    session_id: SessionId
 
 
 class CloseSessionResponse(Extensible, frozen=True, kw_only=True):
     """Result of `session/close`."""
 
 
-class DeleteSessionRequest(Extensible, frozen=True, kw_only=True):
+class DeleteSessionRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/delete`."""
-
-    session_id: SessionId
 
 
 class DeleteSessionResponse(Extensible, frozen=True, kw_only=True):
@@ -135,14 +128,13 @@ class ListSessionsRequest(Extensible, frozen=True, kw_only=True):
     cursor: Strict[str | None] = None
 
 
-class SessionInfo(Extensible, frozen=True, kw_only=True):
+class SessionInfo(OfSession, frozen=True, kw_only=True):
     """A session that the agent knows.
 
     Attributes:
         updated_at: ISO 8601.
     """
 
-    session_id: SessionId
     cwd: str
     additional_directories: tuple[str, ...] = ()
     title: str | None = None

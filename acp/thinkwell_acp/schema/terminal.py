@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from thinkwell_acp.schema._base import Extensible, UInt
+from thinkwell_acp.schema._base import Extensible, OfSession, UInt
 from thinkwell_acp.schema.mcp import EnvVariable
 
 __all__ = (
@@ -24,7 +24,7 @@ TerminalId: TypeAlias = str
 """The id of a terminal within its session; chosen by the client."""
 
 
-class CreateTerminalRequest(Extensible, frozen=True, kw_only=True):
+class CreateTerminalRequest(OfSession, frozen=True, kw_only=True):
     """Parameters of `terminal/create`.
 
     Attributes:
@@ -32,7 +32,6 @@ class CreateTerminalRequest(Extensible, frozen=True, kw_only=True):
         output_byte_limit: in bytes; beyond it, the oldest output is dropped.
     """
 
-    session_id: str
     command: str
     args: tuple[str, ...] = ()
     env: tuple[EnvVariable, ...] = ()
@@ -46,11 +45,12 @@ class CreateTerminalResponse(Extensible, frozen=True, kw_only=True):
     terminal_id: TerminalId
 
 
-class TerminalOutputRequest(Extensible, frozen=True, kw_only=True):
-    """Parameters of `terminal/output`."""
-
-    session_id: str
+class _OfTerminal(OfSession, frozen=True, kw_only=True):
     terminal_id: TerminalId
+
+
+class TerminalOutputRequest(_OfTerminal, frozen=True, kw_only=True):
+    """Parameters of `terminal/output`."""
 
 
 class TerminalExitStatus(Extensible, frozen=True, kw_only=True):
@@ -73,11 +73,8 @@ class TerminalOutputResponse(Extensible, frozen=True, kw_only=True):
     exit_status: TerminalExitStatus | None = None
 
 
-class WaitForTerminalExitRequest(Extensible, frozen=True, kw_only=True):
+class WaitForTerminalExitRequest(_OfTerminal, frozen=True, kw_only=True):
     """Parameters of `terminal/wait_for_exit`."""
-
-    session_id: str
-    terminal_id: TerminalId
 
 
 class WaitForTerminalExitResponse(Extensible, frozen=True, kw_only=True):
@@ -87,22 +84,16 @@ class WaitForTerminalExitResponse(Extensible, frozen=True, kw_only=True):
     signal: str | None = None
 
 
-class KillTerminalRequest(Extensible, frozen=True, kw_only=True):
+class KillTerminalRequest(_OfTerminal, frozen=True, kw_only=True):
     """Parameters of `terminal/kill`: end the command, keep the terminal."""
-
-    session_id: str
-    terminal_id: TerminalId
 
 
 class KillTerminalResponse(Extensible, frozen=True, kw_only=True):
     """Result of `terminal/kill`."""
 
 
-class ReleaseTerminalRequest(Extensible, frozen=True, kw_only=True):
+class ReleaseTerminalRequest(_OfTerminal, frozen=True, kw_only=True):
     """Parameters of `terminal/release`: end the command and forget the terminal."""
-
-    session_id: str
-    terminal_id: TerminalId
 
 
 class ReleaseTerminalResponse(Extensible, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from thinkwell_acp.schema._base import (
     JsonValue,
     Lenient,
     Model,
+    OfSession,
     Opaque,
     UInt,
     UnsetType,
@@ -291,8 +292,7 @@ else:
     SessionUpdate = KnownUpdate
 
 
-class SessionNotification(Extensible, frozen=True, kw_only=True):
+class SessionNotification(OfSession, frozen=True, kw_only=True):
     """Parameters of `session/update`. An unreadable update does not fail the notification."""
 
-    session_id: str
     update: Annotated[SessionUpdate, Catch(_unreadable)]
