@@ -310,16 +310,6 @@ say("result", text="It is " + answer)
     assert [report.kind for report in await every(again, ev.Report)] == ["progress", "question"]
 
 
-async def test_files_go_along_as_their_text(tmp_path: Path) -> None:
-    file = tmp_path / "notes.txt"
-    file.write_text("one\ntwo", "utf-8")
-    async with played() as (agent, program):
-        stream = agent.think().text("Read:").resource(file).text("and").resource("https://e.org/x").stream()
-        assert await program.hear() == r"Read:\none\ntwo\nandhttps://e.org/x"
-        await program.say("result", text="read")
-        assert await stream.result == "read"
-
-
 async def test_a_system_prompt_goes_before_the_prompt_where_that_is_wanted() -> None:
     async with played() as (agent, program):
         with pytest.raises(CapabilityMissing, match="systemPrompt"):

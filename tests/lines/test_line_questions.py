@@ -225,49 +225,39 @@ async def test_what_is_denied_with_a_reason_is_false() -> None:
 # Who gets which answer
 
 
-@pytest.mark.parametrize(
-    ("id_", "written"),
-    [
-        (b"7", "7"),
-        (b"1.50", "1.50"),
-        (b"1e2", "1e2"),
-        (b"-0", "-0"),
-        (b"123456789012345678901234567890", "123456789012345678901234567890"),
-        (b'"a\\u00e4\\n"', r'"a\u00e4\n"'),
-        ('"\u00e4 \u2028\x7f"'.encode(), '"\u00e4 \u2028\x7f"'),
-        (b'""', '""'),
-        (b"null", "null"),
-        (b"true", "true"),
-        (b'[1, {"a":[]}]', '[1,{"a":[]}]'),
-        (b'{"b": 1, "a":2e0}', '{"b":1,"a":2.0}'),
-        (b"NaN", "null"),
-    ],
-)
-async def test_an_id_comes_back(id_: bytes, written: str) -> None:
-    async with played(permissions="allow") as (agent, program):
-        stream = agent.think().text("Go").stream()
-        await program.hear()
-        await program.write(b'{"id":%b,"type":"approval","description":"d"}\n' % id_)
-        start = '{"type":"response","in_reply_to":"approval","value":true,"id":'
-        assert await program.hear() == f"{start}{written}}}"
-        await program.say("result")
-        await stream.result
-
-
-async def test_the_last_of_two_ids_counts() -> None:
-    async with played(permissions="allow") as (agent, program):
-        stream = agent.think().text("Go").stream()
-        await program.hear()
-        await program.write(b'{"id":1,"type":"approval","id":2}\n')
-        assert await program.hear() == response("approval", True, id=2)
-        await program.say("result")
-        await stream.result
-
-
 async def begun(agent: Agent, program: Program) -> ThoughtStream[str]:
     stream = agent.think().text("Go").stream(include="all")
     await program.hear()
     return stream
+
+
+IDS = [
+    (b"7", "7"),
+    (b"1.50", "1.50"),
+    (b"1e2", "1e2"),
+    (b"-0", "-0"),
+    (b"123456789012345678901234567890", "123456789012345678901234567890"),
+    (b'"a\\u00e4\\n"', r'"a\u00e4\n"'),
+    ('"\u00e4 \u2028\x7f"'.encode(), '"\u00e4 \u2028\x7f"'),
+    (b'""', '""'),
+    (b"null", "null"),
+    (b"true", "true"),
+    (b'[1, {"a":[]}]', '[1,{"a":[]}]'),
+    (b'{"b": 1, "a":2e0}', '{"b":1,"a":2.0}'),
+    (b"NaN", "null"),
+]
+
+
+async def test_an_id_comes_back() -> None:
+    async with played(permissions="allow") as (agent, program):
+        await begun(agent, program)
+        for id_, written in IDS:
+            await program.write(b'{"id":%b,"type":"approval","description":"d"}\n' % id_)
+            start = '{"type":"response","in_reply_to":"approval","value":true,"id":'
+            assert await program.hear() == f"{start}{written}}}"
+        await program.write(b'{"id":1,"type":"approval","id":2}\n')
+        assert await program.hear() == response("approval", True, id=2)  # the last one counts
+        await program.say("result")
 
 
 async def test_answers_without_an_id_go_out_in_the_order_of_the_questions() -> None:

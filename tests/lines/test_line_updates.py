@@ -169,7 +169,7 @@ async def test_without_a_stage_the_text_is_the_step() -> None:
 
 
 async def test_a_percentage_that_makes_no_sense_is_not_shown() -> None:
-    odd = (True, -1, 101, 10**400, 1e300, float("nan"), "50", None, [], {})
+    odd: tuple[object, ...] = (True, -1, 101, 10**400, 1e300, float("nan"), "50", None, [], {})
     stream = await ran(
         *({"type": "progress", "message": "a", "percent": percent} for percent in odd), {"type": "result"}
     )
