@@ -65,9 +65,9 @@ async def test_files_and_links_in_a_text(tmp_path: Path) -> None:
 
     def prompt(agent: Agent) -> ThinkBuilder[Any]:
         task = agent.think().resource(file).text("and").resource("https://e.org/x").text(" then\n")
-        return task.resource(file).resource(empty).text("end")
+        return task.resource(file).resource(empty).text("end").resource(file)
 
-    assert await line_of(prompt) == r"a\nb\nandhttps://e.org/x then\na\nb\nend"
+    assert await line_of(prompt) == r"a\nb\nandhttps://e.org/x then\na\nb\nend\na\nb"
 
 
 async def test_images_have_no_place_in_a_text() -> None:
