@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -59,8 +59,8 @@ class PermissionPolicy:
             TypeError: An element of `rules` is not a rule.
             ValueError: `otherwise` has an unknown value.
         """
-        rules: tuple[object, ...] = tuple(self.rules)
-        for number, rule in enumerate(rules):
+        rules = tuple(self.rules)
+        for number, rule in enumerate(cast("tuple[object, ...]", rules)):
             if not isinstance(rule, Rule):
                 raise TypeError(f"rules[{number}]: {rule!r:.100} is not a Rule")
         object.__setattr__(self, "rules", rules)
