@@ -98,8 +98,9 @@ class Transcript:
         self.outputs: list[ev.JsonValue] = []
         self._parts: list[dict[str, ev.JsonValue]] = []
         self._pieces: list[str] = []
-        """Characters left for the text of the last part."""
+        """The text of the last part."""
         self._room = 2 * LIMIT
+        """Characters left for texts."""
 
     def prompted(self, blocks: Sequence[object]) -> None:
         """Add a prompt. For parts that are not text, only their kind is added."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Literal, TypeVar, TypeVarTuple
 
 from thinkwell._core.log.log_lines import log_fields
@@ -10,6 +11,8 @@ from thinkwell._core.log.log_lines import log_fields
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextvars import Context
+
+    from thinkwell import events as ev
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -47,3 +50,22 @@ class Guard:
             extra = log_fields(agent=self._agent)
             logger.log(level, "Agent %s: %s", self._agent, self._what, exc_info=True, extra=extra)
             return None
+
+
+class Guarded:
+    """Handles events in the context of the task that creates it, whose variables span processors may use."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._safely = guard
+        self._context = copy_context()
+        self._takes: dict[str, Callable[..., None]] = {}
+        """The handlers by the kinds of their events."""
+
+    def event(self, event: ev.ThoughtEvent, /) -> None:
+        """Handle an event, if its kind has a handler."""
+        take = self._takes.get(event.type)
+        if take is not None:
+            self._guard(take, event)
+
+    def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
+        return self._safely(action, *args, context=self._context)

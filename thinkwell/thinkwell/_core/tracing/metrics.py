@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -11,6 +10,7 @@ from opentelemetry import metrics
 
 from thinkwell._core.log.observers import RunObserver, SessionObserver
 from thinkwell._core.log.run_log import running_clock
+from thinkwell._core.tracing.guard import Guarded
 from thinkwell._core.tracing.outcome import error_type, outcome
 from thinkwell._core.tracing.run_logging import shown
 from thinkwell._core.tracing.span_tree import own_tool
@@ -108,13 +108,13 @@ class _Questions:
     def __init__(self, home: AgentMetrics) -> None:
         self._home = home
         self._asked: dict[str, ev.QuestionAsked] = {}
+        self.takes: dict[str, Callable[..., None]] = {"question": self._ask, "answer": self._answer}
+        """The handlers of its events."""
 
-    def asked(self, event: ev.QuestionAsked) -> None:
-        """Handle a question."""
+    def _ask(self, event: ev.QuestionAsked) -> None:
         self._asked[event.id] = event
 
-    def answered(self, event: ev.QuestionAnswered) -> None:
-        """Measure one."""
+    def _answer(self, event: ev.QuestionAnswered) -> None:
         asked = self._asked.pop(event.id)
         said = {
             "thinkwell.question.asks": asked.asks,
@@ -123,39 +123,32 @@ class _Questions:
         self._home.questions.record(event.at - asked.at, {**self._home.agent, **said})
 
 
-class RunMetrics(RunObserver):
+class RunMetrics(Guarded, RunObserver):
     """Measures one run: how long it takes, its tokens, its tool calls and its questions."""
 
     def __init__(self, home: AgentMetrics) -> None:
+        super().__init__(home.guard)
         self._home = home
-        self._context = copy_context()
         self._clock = running_clock()
         self._began = self._clock()
         self._model: dict[str, AttributeValue] = {}
         self._calls: dict[str, _Call] = {}
         questions = _Questions(home)
-        self._takes: dict[str, Callable[..., None]] = {
+        self._takes = {
             "session": self._opened,
             "config": self._configured,
             "turn_end": self._turn_ended,
             "tool_start": self._tool_started,
             "tool_update": self._tool_updated,
             "tool_done": self._tool_done,
-            "question": questions.asked,
-            "answer": questions.answered,
+            **questions.takes,
         }
         home.active.add(1, home.agent)
-
-    def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Measure what the event ends."""
-        take = self._takes.get(event.type)
-        if take is not None:
-            self._home.guard(take, event, context=self._context)
 
     def ended(self, error: Exception | None, _cut: str | None, /) -> None:
         """Measure the run."""
         self._takes = {}
-        self._home.guard(self._ended, error, context=self._context)
+        self._guard(self._ended, error)
 
     @contextmanager
     def calling(
@@ -228,17 +221,9 @@ class RunMetrics(RunObserver):
         self._home.tools.record(seconds, said)
 
 
-class SessionMetrics(SessionObserver):
+class SessionMetrics(Guarded, SessionObserver):
     """Measures questions outside turns."""
 
     def __init__(self, home: AgentMetrics) -> None:
-        self._guard = home.guard
-        self._context = copy_context()
-        self._questions = _Questions(home)
-
-    def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Measure a question."""
-        if event.type == "question":
-            self._guard(self._questions.asked, event, context=self._context)
-        elif event.type == "answer":
-            self._guard(self._questions.answered, event, context=self._context)
+        super().__init__(home.guard)
+        self._takes = _Questions(home).takes

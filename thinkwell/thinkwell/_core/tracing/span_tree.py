@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
     from opentelemetry.util.types import AttributeValue
 
+    from thinkwell import events as ev
     from thinkwell._core.tracing.guard import Guard
 
 _SERVER: Final = "thinkwell[0-9a-f]{12}"
@@ -80,6 +81,19 @@ class Tree:
         span = self._open.pop(key, None)
         if span is not None:
             finish(span, attributes or {}, error)
+
+    def ask(self, event: ev.QuestionAsked) -> None:
+        """Begin the span of a question, under that of its tool call or its turn."""
+        attributes = {"thinkwell.question.id": event.id, "thinkwell.question.asks": event.asks}
+        if event.tool_id is not None:
+            attributes["gen_ai.tool.call.id"] = event.tool_id
+        above = self.get(f"tool {event.tool_id}") or self.get("turn")
+        self.grow(f"question {event.id}", f"question {event.asks}", attributes, above)
+
+    def answer(self, event: ev.QuestionAnswered) -> None:
+        """End the span of a question."""
+        said = {"thinkwell.question.choice": event.choice or "cancelled", "thinkwell.question.by": event.by}
+        self.end(f"question {event.id}", said)
 
     def fell(self, attributes: Mapping[str, AttributeValue], error: str | None, sharing: str = "") -> None:
         """End all spans, even if ending one of them fails.

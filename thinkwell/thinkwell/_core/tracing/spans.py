@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from contextvars import copy_context
-from typing import TYPE_CHECKING, Final, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
@@ -18,6 +17,7 @@ from opentelemetry.trace import SpanKind
 from thinkwell._core.log.observers import RunObserver, SessionObserver
 from thinkwell._core.protocol.errors import translate
 from thinkwell._core.tracing.content import Transcript, tool_result
+from thinkwell._core.tracing.guard import Guarded
 from thinkwell._core.tracing.outcome import error_type, outcome
 from thinkwell._core.tracing.span_tree import Tree, fail, finish, injected, own_tool
 from thinkwell._display.changes import with_tokens
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from thinkwell._core.tracing.content import Content
     from thinkwell._core.tracing.guard import Guard
     from thinkwell_acp.mcp import ToolOutput
-
-T = TypeVar("T")
-Args = TypeVarTuple("Args")
 
 USAGE: Final = {
     "input": "gen_ai.usage.input_tokens",
@@ -113,12 +110,12 @@ class AgentSpans:
         return tree
 
 
-class RunSpans(RunObserver):
+class RunSpans(Guarded, RunObserver):
     """The spans of one run: its turns, its tool calls and its questions."""
 
     def __init__(self, home: AgentSpans, tree: Tree, facts: RunFacts) -> None:
+        super().__init__(home.guard)
         self._home = home
-        self._context = copy_context()
         self._tree = tree
         self._ephemeral = facts.ephemeral
         self._returns_text = facts.text
@@ -129,28 +126,18 @@ class RunSpans(RunObserver):
         """Ids of open calls whose tool is unknown."""
         self._own: dict[str, str] = {}
         """The tool of each open call of ours that was shown and has not arrived."""
-        self._takes: dict[str, Callable[..., None]] = {
+        self._takes = {
             "turn_start": self._turn_started,
             "turn_end": self._turn_ended,
             "tool_start": self._tool_started,
             "tool_update": self._tool_updated,
             "tool_done": self._tool_done,
-            "question": self._asked,
-            "answer": self._answered,
+            "question": tree.ask,
+            "answer": tree.answer,
         }
         if home.content is not None:
             self._transcript = Transcript()
             self._takes |= dict.fromkeys(("message", "thought"), self._transcript.said)
-
-    def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Begin or end a span."""
-        take = self._takes.get(event.type)
-        if take is not None:
-            self._guard(take, event)
-
-    def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
-        """Do something in the caller's context, whose variables span processors may use."""
-        return self._home.guard(action, *args, context=self._context)
 
     def session(self, session_id: str, /) -> None:
         """Set the session."""
@@ -304,31 +291,26 @@ class RunSpans(RunObserver):
         if output.is_error:
             fail(span, "tool_failed")
 
-    # Questions
 
-    def _asked(self, event: ev.QuestionAsked) -> None:
-        above = self._tree.get(f"tool {event.tool_id}") or self._tree.get("turn")
-        ask(self._tree, event, above)
+class SessionSpans(Guarded, SessionObserver):
+    """The span of one session, from its opening to its close, with questions outside turns.
 
-    def _answered(self, event: ev.QuestionAnswered) -> None:
-        answer(self._tree, event)
-
-
-class SessionSpans(SessionObserver):
-    """The span of one session, from its opening to its close, with questions outside turns."""
+    Other events outside turns are late, or from a replay.
+    """
 
     def __init__(self, home: AgentSpans, how: str) -> None:
+        super().__init__(home.guard)
         self._home = home
-        self._context = copy_context()
+        self._takes = {
+            "question": lambda event: self._grown().ask(event),
+            "answer": lambda event: self._grown().answer(event),
+        }
         self._how = how
         self._around = contexts.get_current()
         self._began = time.time_ns()
         self._tree: Tree | None = None
         """``None`` until it is opened: a session that never was has no span."""
         self._id: str | None = None
-
-    def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
-        return self._home.guard(action, *args, context=self._context)
 
     def belongs_to(self, run: Tree) -> None:
         """Move the session under its run."""
@@ -338,13 +320,6 @@ class SessionSpans(SessionObserver):
     def opened(self, session_id: str, /) -> None:
         """Set the session's id."""
         self._guard(self._opened, session_id)
-
-    def event(self, event: ev.ThoughtEvent, /) -> None:
-        """Begin or end the span of a question. Other events outside turns are late, or from a replay."""
-        if event.type == "question":
-            self._guard(self._asked, event)
-        elif event.type == "answer":
-            self._guard(self._answered, event)
 
     def closed(self, error: BaseException | None, /) -> None:
         """End all spans."""
@@ -381,26 +356,6 @@ class SessionSpans(SessionObserver):
             error = translate(error, self._home.agent)
         if self._tree is not None or error is not None:
             self._grown().fell({"thinkwell.outcome": outcome(error)}, error_type(error))
-
-    def _asked(self, event: ev.QuestionAsked) -> None:
-        ask(self._grown(), event, None)
-
-    def _answered(self, event: ev.QuestionAnswered) -> None:
-        answer(self._grown(), event)
-
-
-def ask(tree: Tree, event: ev.QuestionAsked, above: Span | None) -> None:
-    """Begin the span of a question."""
-    attributes = {"thinkwell.question.id": event.id, "thinkwell.question.asks": event.asks}
-    if event.tool_id is not None:
-        attributes["gen_ai.tool.call.id"] = event.tool_id
-    tree.grow(f"question {event.id}", f"question {event.asks}", attributes, above)
-
-
-def answer(tree: Tree, event: ev.QuestionAnswered) -> None:
-    """End the span of a question."""
-    choice = event.choice or "cancelled"
-    tree.end(f"question {event.id}", {"thinkwell.question.choice": choice, "thinkwell.question.by": event.by})
 
 
 def _leave(span: Span, token: Token[Context]) -> None:
