@@ -340,13 +340,6 @@ class WireSession:
         if self.id is not None:
             self._host.withdraw(self.id)
         try:
-            await self._close()
-        finally:
-            self.life = self.life.to(SessionLife.CLOSED)
-            self._observers.closed(None)
-
-    async def _close(self) -> None:
-        try:
             # Not if the session was to be replaced by another, which was never opened.
             if self.id is not None and self._host.routes.get(self.id) is self:
                 if self._host.workspace is not None:
@@ -356,8 +349,12 @@ class WireSession:
                     self.tools.withdraw()
                 await self._calls.close(self.id)
         finally:
-            if self.tools.config is not None:
-                await self.tools.close()
+            try:
+                if self.tools.config is not None:
+                    await self.tools.close()
+            finally:
+                self.life = self.life.to(SessionLife.CLOSED)
+                self._observers.closed(None)
 
     # The agent's updates
 

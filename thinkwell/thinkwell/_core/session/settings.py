@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -89,8 +88,6 @@ class SessionSettings:
         """
         async with self.lock:
             await self._set_option(option_id, value)
-            if self._wanted is not None:
-                self._wanted.option_is(option_id, value, ())
 
     async def set_model(self, model: str) -> None:
         """Change the model, unless it is already set.
@@ -103,51 +100,49 @@ class SessionSettings:
             option_id, value = self._session.state.find_model(model)
             if value != self._session.state.model_id:
                 await self._set_option(option_id, value)
-                if self._wanted is not None:
-                    self._wanted.option_is(option_id, value, ())
 
     async def _set_mode(self, mode_id: str) -> None:
         session = self._session
         session.state.check_mode(mode_id)
-        option_id = session.state.mode_option_id
-        if option_id is not None:
-            await self._set_option(option_id, mode_id)
-            return
-        if session.life is SessionLife.REOPENING:  # it cannot be sent before the session is reopened
-            self._changed(partial(session.state.mode_is, mode_id))
-            return
-        assert session.id is not None
-        request = s.SetSessionModeRequest(session_id=session.id, mode_id=mode_id)
-        await self._client.set_session_mode(
-            request, lambda _: self._changed(partial(session.state.mode_is, mode_id))
-        )
+        option = session.state.mode_option
+        if option is not None:
+            await self._set_option(option.id, mode_id)
+        elif session.life is SessionLife.REOPENING:  # it cannot be sent before the session is reopened
+            self._changed(lambda state: state.mode_is(mode_id))
+        else:
+            assert session.id is not None
+            request = s.SetSessionModeRequest(session_id=session.id, mode_id=mode_id)
+            await self._client.set_session_mode(
+                request, lambda _: self._changed(lambda state: state.mode_is(mode_id))
+            )
 
     async def _set_option(self, option_id: str, value: str | bool) -> None:
         session = self._session
+
+        def changed(reported: tuple[s.SessionConfigOption, ...] = ()) -> None:
+            self._changed(lambda state: state.option_is(option_id, value, reported))
+
         session.state.check_option(option_id, value)
         if session.life is SessionLife.REOPENING:
-            self._changed(partial(session.state.option_is, option_id, value, ()))
-            return
-        assert session.id is not None
-        if session.state.sets_model(option_id):
-            await self._client.set_session_model(
-                s.SetSessionModelRequest(session_id=session.id, model_id=str(value)),
-                lambda _: self._changed(partial(session.state.option_is, option_id, value, ())),
+            changed()
+        elif session.state.sets_model(option_id):
+            assert session.id is not None
+            model = s.SetSessionModelRequest(session_id=session.id, model_id=str(value))
+            await self._client.set_session_model(model, lambda _: changed())
+        else:
+            assert session.id is not None
+            request = s.SetSessionConfigOptionRequest(session_id=session.id, config_id=option_id, value=value)
+            await self._client.set_session_config_option(
+                request, lambda response: changed(response.config_options)
             )
-            return
-        request = s.SetSessionConfigOptionRequest(session_id=session.id, config_id=option_id, value=value)
-        await self._client.set_session_config_option(
-            request,
-            lambda response: self._changed(
-                partial(session.state.option_is, option_id, value, response.config_options)
-            ),
-        )
+        if self._wanted is not None:
+            self._wanted.option_is(option_id, value, ())
 
-    def _changed(self, change: Callable[[], None]) -> None:
+    def _changed(self, change: Callable[[SessionState], None]) -> None:
         """Apply an answer, in order among the updates, and report the change."""
         state, log = self._session.state, self._session.mapper.log
         mode, options = state.mode, state.raw_options
-        change()
+        change(state)
         if state.raw_options != options:
             log.add(ev.ConfigUpdate, raw=state.raw_options)
         if state.mode is not None and state.mode != mode:

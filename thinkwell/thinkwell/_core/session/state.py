@@ -118,7 +118,7 @@ class SessionState:
     def mode_is(self, mode_id: str) -> None:
         """Apply a new mode. An option that is the mode gets its value, if it is one of its choices."""
         self._mode = mode_id
-        option = self._mode_option
+        option = self.mode_option
         if option is not None and mode_id in _values(option):
             self.option_is(option.id, mode_id, ())
 
@@ -150,7 +150,7 @@ class SessionState:
         return known.value != option.value
 
     @property
-    def _mode_option(self) -> SessionOption | None:
+    def mode_option(self) -> SessionOption | None:
         """The option that is the mode: if there is one, it counts and `modes` do not (ACP)."""
         for option in self.options:
             if option.type == "select" and option.category == MODE_CATEGORY:
@@ -158,15 +158,9 @@ class SessionState:
         return None
 
     @property
-    def mode_option_id(self) -> str | None:
-        """The option that sets the mode, if there is one."""
-        option = self._mode_option
-        return None if option is None else option.id
-
-    @property
     def modes(self) -> tuple[SessionMode, ...]:
         """The modes that the agent offers."""
-        option = self._mode_option
+        option = self.mode_option
         if option is None:
             return self._modes
         return tuple(
@@ -177,7 +171,7 @@ class SessionState:
     @property
     def mode(self) -> str | None:
         """The id of the current mode."""
-        option = self._mode_option
+        option = self.mode_option
         return self._mode if option is None else str(option.value)
 
     @property

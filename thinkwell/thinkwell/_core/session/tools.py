@@ -90,16 +90,15 @@ class SessionTools:
                 )
         self._known.update({tool.name: tool for tool in tools})
 
-    async def open(self, tools: Sequence[ToolSpec]) -> s.McpServer:
-        """Offer the first tools, and return the server's declaration for the agent."""
+    async def open(self, tools: Sequence[ToolSpec]) -> None:
+        """Offer the first tools."""
         self._marks_names = self._hosts.bare_names
         self._set_tools(tools)
-        return await self._offer_over(self._way or self._hosts.way)
+        await self._offer_over(self._way or self._hosts.way)
 
-    async def _offer_over(self, way: ToolTransport) -> s.McpServer:
+    async def _offer_over(self, way: ToolTransport) -> None:
         self.config = await self._hosts.add(self.server, way)
         self.tried = (*self.tried, way)
-        return self.config
 
     @asynccontextmanager
     async def moved(self, way: ToolTransport) -> AsyncGenerator[None]:
