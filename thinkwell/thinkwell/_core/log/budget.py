@@ -220,12 +220,8 @@ class Meter:
 
     # Tool calls
 
-    def own_call(self) -> None:
-        """Count a call of a tool of ours."""
-        self.budget.charge(tool_calls=1)
-
-    def shown_call(self, more: int) -> None:
-        """Count a call that the agent shows, or subtract one that turns out to be of a tool of ours.
+    def tool_call(self, more: int = 1) -> None:
+        """Count a call, or subtract one that the agent has shown and that turns out to be of a tool of ours.
 
         Args:
             more: 1, or -1 to subtract it. Some agents show only later whose tool it is.

@@ -70,7 +70,7 @@ class Settlement(Generic[T]):
         assert not self.done()
         self.raw, self.wrapped = raw, wrapped
         self.value.append(value)
-        self._settle(raw)
+        self._settle()
 
     def fail(self, error: Exception) -> None:
         """Settle with an error, where it is not settled yet."""
@@ -78,12 +78,12 @@ class Settlement(Generic[T]):
             return
         # A traceback would keep its frames, and with them this outcome, from being collected: no warning.
         self.error = error.with_traceback(None)
-        self._settle(None)
+        self._settle()
 
-    def _settle(self, raw: JsonValue) -> None:
+    def _settle(self) -> None:
         self._settled.set()
         if self._on_settled is not None:
-            self._on_settled(raw, self.error)
+            self._on_settled(self.raw, self.error)
 
     def __del__(self) -> None:
         """Log an error that was never looked at. A run that was cancelled was ended on purpose."""

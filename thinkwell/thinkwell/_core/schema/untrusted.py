@@ -65,36 +65,25 @@ def bounded(kind: Any) -> Callable[[Any], Any]:
     from jsonschema import validators  # only for raw schemas
 
     extend: Any = vars(validators)["extend"]  # jsonschema has no types
-    clock = _Clock()
-    keywords: dict[str, Keyword] = {**kind.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique_items}
-    timed: Any = extend(kind, {name: clock.timed(check) for name, check in keywords.items()})
+    end = 0.0
 
-    def make(*arguments: Any, **options: Any) -> Any:
-        clock.restart()
-        return timed(*arguments, **options)
-
-    return make
-
-
-class _Clock:
-    """Measures the time of a check."""
-
-    def __init__(self) -> None:
-        self._end = 0.0
-
-    def restart(self) -> None:
-        """Start over."""
-        self._end = time.perf_counter() + SECONDS
-
-    def timed(self, check: Keyword) -> Keyword:
-        """Make a keyword check the time."""
-
-        def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-            if time.perf_counter() > self._end:
+    def timed(check: Keyword) -> Keyword:
+        def check_in_time(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+            if time.perf_counter() > end:
                 raise TooCostlyError
             yield from check(validator, value, instance, schema) or ()
 
-        return timed
+        return check_in_time
+
+    keywords: dict[str, Keyword] = {**kind.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique_items}
+    checker: Any = extend(kind, {name: timed(check) for name, check in keywords.items()})
+
+    def make(*arguments: Any, **options: Any) -> Any:
+        nonlocal end
+        end = time.perf_counter() + SECONDS
+        return checker(*arguments, **options)
+
+    return make
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -10,11 +12,11 @@ from msgspec import Struct
 from thinkwell import events as ev
 from thinkwell._core.schema.output import RESULT_TOOL
 from thinkwell._core.tools.tool import ToolContext
-from thinkwell._core.turn.context import adopted, copy_context
 from thinkwell_acp.mcp import ToolOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
+    from contextvars import Context
 
     from thinkwell._core.log.budget import IdleClock, Meter
     from thinkwell._core.log.observers import RunObservers
@@ -105,14 +107,14 @@ class OwnTools:
         if name == RESULT_TOOL:
             return self._results.take(arguments)
         if self._meter is not None and not self._driver.stopped():
-            self._meter.own_call()
+            self._meter.tool_call()
         if self._driver.stopped():
             return _task_cancelled()
         tool = self._tools[name]
         with self._idle.held(), anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
-                with adopted(self._context), self._observers.calling(name, arguments) as returned:
+                with _adopted(self._context), self._observers.calling(name, arguments) as returned:
                     told = ToolContext(self._driver.session_id() or "", context.report, self._driver.ask)
                     result = await tool.call(arguments, told)
                     output = ToolOutput(
@@ -131,6 +133,18 @@ class OwnTools:
         """Cancel the running calls."""
         for scope in tuple(self._calls):
             scope.cancel()
+
+
+@contextmanager
+def _adopted(context: Context) -> Generator[None]:
+    """Let a block see the context variables of another task: a request's id, a trace, the user."""
+    here = copy_context()
+    tokens = [(var, var.set(value)) for var, value in context.items() if here.get(var, here) is not value]
+    try:
+        yield
+    finally:
+        for var, token in tokens:
+            var.reset(token)
 
 
 def _task_cancelled() -> ToolOutput:

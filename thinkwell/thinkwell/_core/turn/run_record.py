@@ -196,7 +196,7 @@ class RunRecord(Generic[T]):
             self.meter is not None and call.counted is call.ours
         ):  # a call of a tool of ours is counted by that
             call.counted = not call.ours
-            self.meter.shown_call(1 if call.counted else -1)
+            self.meter.tool_call(1 if call.counted else -1)
 
     def _note_state(self, update: s.SessionUpdate) -> None:
         self._driver.note_state(update)
