@@ -23,17 +23,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def check(property_: dict[str, Any], value: object) -> tuple[object, str | None]:
-    """The value of a field and what is wrong with it."""
-    values, errors = check_form([await field_of(property_)], {"f": value})
-    return values.get("f"), errors.get("f")
-
-
-async def says(property_: dict[str, Any], value: object) -> str:
-    clean, error = await check(property_, value)
-    assert clean is None
-    assert error is not None
-    return error
+async def checked(*rows: tuple[dict[str, Any], object]) -> list[tuple[object, str | None]]:
+    """The value of each field, and what is wrong with it."""
+    asked = await fields_of(*({"type": "object", "properties": {"f": property_}} for property_, _ in rows))
+    outcomes = [check_form(fields, {"f": value}) for fields, (_, value) in zip(asked, rows, strict=True)]
+    return [(values.get("f"), errors.get("f")) for values, errors in outcomes]
 
 
 async def asked_forms(kinds: st.SearchStrategy[Form]) -> list[tuple[Form, tuple[FormField, ...]]]:
@@ -159,73 +153,66 @@ class Level(enum.IntEnum):
     HIGH = 3
 
 
-@pytest.mark.parametrize(
-    ("property_", "value", "clean"),
-    [
-        ({"type": "integer"}, 3.0, 3),
-        ({"type": "integer"}, -0.0, 0),
-        ({"type": "integer"}, Level.HIGH, 3),
-        ({"type": "integer"}, -(2**63), -(2**63)),
-        ({"type": "integer", "maximum": 2**53 + 1}, 2**53 + 1, 2**53 + 1),
-        ({"type": "number"}, 3, 3),
-        ({"type": "number"}, 1e300, 1e300),
-        ({"type": "string"}, Color.RED, "red"),
-        ({"type": "string", "enum": ["red"]}, Color.RED, "red"),
-        ({"type": "array", "items": {"type": "string", "enum": ["red"]}}, (Color.RED,), ["red"]),
-    ],
-)
-async def test_values_become_plain(property_: dict[str, Any], value: object, clean: object) -> None:
-    result, error = await check(property_, value)
-    assert (result, type(result), error) == (clean, type(clean), None)
+PLAIN_VALUES: list[tuple[dict[str, Any], object, object]] = [
+    ({"type": "integer"}, 3.0, 3),
+    ({"type": "integer"}, -0.0, 0),
+    ({"type": "integer"}, Level.HIGH, 3),
+    ({"type": "integer"}, -(2**63), -(2**63)),
+    ({"type": "integer", "maximum": 2**53 + 1}, 2**53 + 1, 2**53 + 1),
+    ({"type": "number"}, 3, 3),
+    ({"type": "number"}, 1e300, 1e300),
+    ({"type": "string"}, Color.RED, "red"),
+    ({"type": "string", "enum": ["red"]}, Color.RED, "red"),
+    ({"type": "array", "items": {"type": "string", "enum": ["red"]}}, (Color.RED,), ["red"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("property_", "value", "error"),
-    [
-        ({"type": "integer"}, True, "should be a whole number, not True"),
-        ({"type": "integer"}, 3.5, "should be a whole number, not 3.5"),
-        ({"type": "integer"}, "3", "should be a whole number, not '3'"),
-        ({"type": "integer"}, 2**63, f"should be a number of 64 bits, not {2**63}"),
-        ({"type": "integer"}, 1e300, "should be a number of 64 bits, not a number of 997 bits"),
-        ({"type": "integer", "maximum": 2**53}, 2**53 + 1, f"should be at most {2**53}, not {2**53 + 1}"),
-        ({"type": "number"}, False, "should be a number, not False"),
-        ({"type": "number"}, float("nan"), "should be a finite number, not nan"),
-        ({"type": "number"}, float("-inf"), "should be a finite number, not -inf"),
-        ({"type": "integer"}, float("inf"), "should be a finite number, not inf"),
-        ({"type": "number"}, 10**4000, "should be a number of 64 bits, not a number of 13288 bits"),
-        ({"type": "number", "minimum": 0.5}, 0, "should be at least 0.5, not 0"),
-        ({"type": "boolean"}, 1, "should be true or false, not 1"),
-        ({"type": "string"}, None.__class__, "should be a text, not a value of type type"),
-        ({"type": "string"}, b"x", "should be a text, not a value of type bytes"),
-        ({"type": "string"}, "\ud800", "should be a text of whole characters, not '\\ud800'"),
-        ({"type": "string", "minLength": 1}, "", "should have at least 1 character, not 0"),
-        ({"type": "string", "maxLength": 2}, "😀😀😀", "should have at most 2 characters, not 3"),
-        ({"type": "string", "pattern": "^a"}, "b", "should match the pattern '^a', not 'b'"),
-        ({"type": "string", "enum": ["a", "b"]}, "c", "should be one of 'a', 'b', not 'c'"),
-        ({"type": "string", "enum": []}, "c", "should be one of nothing at all, not 'c'"),
-        ({"type": "string", "format": "date"}, "1.2.26", "should be a date such as 2026-01-31, not '1.2.26'"),
-    ],
-)
-async def test_an_error_says_what_is_wrong_and_what_would_be_right(
-    property_: dict[str, Any], value: object, error: str
-) -> None:
-    assert await says(property_, value) == error
+async def test_values_become_plain() -> None:
+    told = await checked(*((property_, value) for property_, value, _ in PLAIN_VALUES))
+    for (result, error), row in zip(told, PLAIN_VALUES, strict=True):
+        assert (result, type(result), error) == (row[2], type(row[2]), None), row
 
 
-@pytest.mark.parametrize(
-    ("value", "error"),
-    [
-        ("a", "should be a list of texts, not 'a'"),
-        ([1], "should be a text, not 1"),
-        (["c"], "should hold only 'a', 'b', not 'c'"),
-        (["a", "a"], "should hold each choice once, and holds 'a' twice"),
-        ([], "should have at least 1 choice, not 0"),
-        ({"a"}, "should be a list of texts, not a value of type set"),
-    ],
-)
-async def test_several_choices(value: object, error: str) -> None:
-    items = {"anyOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}
-    assert await says({"type": "array", "items": items, "minItems": 1}, value) == error
+CHOICES: dict[str, Any] = {
+    "type": "array",
+    "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]},
+    "minItems": 1,
+}
+WRONG: list[tuple[dict[str, Any], object, str]] = [
+    ({"type": "integer"}, True, "should be a whole number, not True"),
+    ({"type": "integer"}, 3.5, "should be a whole number, not 3.5"),
+    ({"type": "integer"}, "3", "should be a whole number, not '3'"),
+    ({"type": "integer"}, 2**63, f"should be a number of 64 bits, not {2**63}"),
+    ({"type": "integer"}, 1e300, "should be a number of 64 bits, not a number of 997 bits"),
+    ({"type": "integer", "maximum": 2**53}, 2**53 + 1, f"should be at most {2**53}, not {2**53 + 1}"),
+    ({"type": "number"}, False, "should be a number, not False"),
+    ({"type": "number"}, float("nan"), "should be a finite number, not nan"),
+    ({"type": "number"}, float("-inf"), "should be a finite number, not -inf"),
+    ({"type": "integer"}, float("inf"), "should be a finite number, not inf"),
+    ({"type": "number"}, 10**4000, "should be a number of 64 bits, not a number of 13288 bits"),
+    ({"type": "number", "minimum": 0.5}, 0, "should be at least 0.5, not 0"),
+    ({"type": "boolean"}, 1, "should be true or false, not 1"),
+    ({"type": "string"}, None.__class__, "should be a text, not a value of type type"),
+    ({"type": "string"}, b"x", "should be a text, not a value of type bytes"),
+    ({"type": "string"}, "\ud800", "should be a text of whole characters, not '\\ud800'"),
+    ({"type": "string", "minLength": 1}, "", "should have at least 1 character, not 0"),
+    ({"type": "string", "maxLength": 2}, "😀😀😀", "should have at most 2 characters, not 3"),
+    ({"type": "string", "pattern": "^a"}, "b", "should match the pattern '^a', not 'b'"),
+    ({"type": "string", "enum": ["a", "b"]}, "c", "should be one of 'a', 'b', not 'c'"),
+    ({"type": "string", "enum": []}, "c", "should be one of nothing at all, not 'c'"),
+    ({"type": "string", "format": "date"}, "1.2.26", "should be a date such as 2026-01-31, not '1.2.26'"),
+    (CHOICES, "a", "should be a list of texts, not 'a'"),
+    (CHOICES, [1], "should be a text, not 1"),
+    (CHOICES, ["c"], "should hold only 'a', 'b', not 'c'"),
+    (CHOICES, ["a", "a"], "should hold each choice once, and holds 'a' twice"),
+    (CHOICES, [], "should have at least 1 choice, not 0"),
+    (CHOICES, {"a"}, "should be a list of texts, not a value of type set"),
+]
+
+
+async def test_an_error_says_what_is_wrong_and_what_would_be_right() -> None:
+    told = await checked(*((property_, value) for property_, value, _ in WRONG))
+    assert told == [(None, error) for _, _, error in WRONG]
 
 
 def test_messages_are_bounded() -> None:
@@ -247,15 +234,14 @@ def test_messages_are_bounded() -> None:
     assert "… (1000 in all)" in check_form([field], {"f": "x"})[1]["f"]
 
 
-@pytest.mark.parametrize("value", ["", "x", 0, 1.5, True, [], ["a", "a"]])
-async def test_a_field_of_an_unknown_type_takes_what_the_protocol_has(value: object) -> None:
-    assert await check({"type": "_vendor"}, value) == (value, None)
-    assert await check({"type": "array", "items": {"type": "_vendor"}}, value) == (value, None)
-
-
-@pytest.mark.parametrize("value", [{}, [1], [["a"]], b"x", float("nan"), 2**64, "\udfff", ["\udfff"]])
-async def test_a_field_of_an_unknown_type_takes_nothing_else(value: object) -> None:
-    assert (await says({"type": "_vendor"}, value)).startswith("should be a")
+async def test_a_field_of_an_unknown_type_takes_what_the_protocol_has() -> None:
+    for property_ in ({"type": "_vendor"}, {"type": "array", "items": {"type": "_vendor"}}):
+        field = await field_of(property_)
+        for fits in ("", "x", 0, 1.5, True, [], ["a", "a"]):
+            assert check_form([field], {"f": fits}) == ({"f": fits}, {})
+        for misfit in ({}, [1], [["a"]], b"x", float("nan"), 2**64, "\udfff", ["\udfff"]):
+            values, errors = check_form([field], {"f": misfit})
+            assert (values, errors["f"].startswith("should be a")) == ({}, True), misfit
 
 
 # Formats
@@ -342,65 +328,59 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("format_", "text"), [(name, text) for name in GOOD for text in GOOD[name]])
-async def test_a_text_of_a_format(format_: str, text: str) -> None:
-    assert await check({"type": "string", "format": format_}, text) == (text, None)
-
-
-@pytest.mark.parametrize(("format_", "text"), [(name, text) for name in BAD for text in BAD[name]])
-async def test_a_text_that_is_not_of_its_format(format_: str, text: str) -> None:
-    assert " such as " in await says({"type": "string", "format": format_}, text)
-
-
-@pytest.mark.parametrize("format_", GOOD)
-@pytest.mark.parametrize("unit", ["a", ".", "-", "@", "a@", ":", "%", "0", "[", "é"])
-async def test_formats_are_checked_in_linear_time(format_: str, unit: str) -> None:
-    began = time.perf_counter()
-    await check({"type": "string", "format": format_}, f"https://{unit * 200_000}")
-    await check({"type": "string", "format": format_}, unit * 200_000)
-    assert time.perf_counter() - began < 5
+async def test_texts_of_a_format_and_others() -> None:
+    for name, good in GOOD.items():
+        field = await field_of({"type": "string", "format": name})
+        for text in good:
+            assert check_form([field], {"f": text}) == ({"f": text}, {})
+        for text in BAD.get(name, ()):
+            values, errors = check_form([field], {"f": text})
+            assert (values, " such as " in errors["f"]) == ({}, True), text
+        for unit in ("a", ".", "-", "@", "a@", ":", "%", "0", "[", "é"):
+            began = time.perf_counter()
+            check_form([field], {"f": f"https://{unit * 200_000}"})
+            check_form([field], {"f": unit * 200_000})
+            assert time.perf_counter() - began < 5, "it takes time in proportion"
 
 
 # Patterns: they come from the agent
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|aa)*$", "(.*a){12}$", "^(([a-z])+.)+[A-Z]([a-z])+$"])
-async def test_no_pattern_hangs(pattern: str) -> None:
-    began = time.perf_counter()
-    error = await says({"type": "string", "pattern": pattern}, "a" * 50_000 + "!")
-    assert time.perf_counter() - began < 5
-    assert "pattern" in error
+async def test_no_pattern_hangs() -> None:
+    for pattern in ("(a+)+$", "^(a|aa)*$", "(.*a){12}$", "^(([a-z])+.)+[A-Z]([a-z])+$"):
+        field = await field_of({"type": "string", "pattern": pattern})
+        began = time.perf_counter()
+        _, errors = check_form([field], {"f": "a" * 50_000 + "!"})
+        assert time.perf_counter() - began < 5
+        assert "pattern" in errors["f"]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [
-        (r"[ab]*a[ab]{20000}c", "ab" * 25_000),
-        (r"((a{0,100}){0,100}){0,100}c", "a" * 50_000),
-        (r"(?x) [ab]*a[ab]{2 0 0 #}" + "\n" + "0 0}c", "ab" * 25_000),
-        (r"(?i-x) a", "b"),
-        (r"\w{900}", "ab" * 10),
-        ("x" * 1001, "b"),
-        ("(" * 400 + ")" * 400 + "x", "b"),
-        ("^(?=.*[0-9]).{8,}$", "b"),
-        (r"(a)\1", "b"),
-        ("(", "b"),
-    ],
-)
-async def test_patterns_that_are_costly_or_unknown_are_left_to_the_agent(pattern: str, text: str) -> None:
-    began = time.perf_counter()
-    assert await check({"type": "string", "pattern": pattern}, text) == (text, None)
-    assert time.perf_counter() - began < 5
+COSTLY: list[tuple[str, str]] = [
+    (r"[ab]*a[ab]{20000}c", "ab" * 25_000),
+    (r"((a{0,100}){0,100}){0,100}c", "a" * 50_000),
+    (r"(?x) [ab]*a[ab]{2 0 0 #}" + "\n" + "0 0}c", "ab" * 25_000),
+    (r"(?i-x) a", "b"),
+    (r"\w{900}", "ab" * 10),
+    ("x" * 1001, "b"),
+    ("(" * 400 + ")" * 400 + "x", "b"),
+    ("^(?=.*[0-9]).{8,}$", "b"),
+    (r"(a)\1", "b"),
+    ("(", "b"),
+]
 
 
-async def test_a_pattern_with_braces_that_repeat_nothing_is_checked() -> None:
-    assert (await check({"type": "string", "pattern": r"^\p{L}+$"}, "é"))[1] is None
-    assert (await check({"type": "string", "pattern": r"^\p{L}+$"}, "1"))[1] is not None
+async def test_patterns_that_are_costly_or_unknown_are_left_to_the_agent() -> None:
+    for pattern, text in COSTLY:
+        field = await field_of({"type": "string", "pattern": pattern})
+        began = time.perf_counter()
+        assert check_form([field], {"f": text}) == ({"f": text}, {})
+        assert time.perf_counter() - began < 5
 
 
 async def test_a_pattern_matches_anywhere_and_ends_where_the_text_ends() -> None:
-    assert (await check({"type": "string", "pattern": "b"}, "abc"))[1] is None
-    assert (await check({"type": "string", "pattern": "c$"}, "abc\n"))[1] is not None
+    letters, found, last = ({"type": "string", "pattern": pattern} for pattern in (r"^\p{L}+$", "b", "c$"))
+    told = await checked((letters, "é"), (letters, "1"), (found, "abc"), (last, "abc\n"))
+    assert [error is None for _, error in told] == [True, False, True, False]
 
 
 def test_the_patterns_of_a_form_share_their_time() -> None:

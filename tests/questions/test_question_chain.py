@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from asking import OPTIONS, Asked, ask, error_of, opened, options, permission
+from asking import OPTIONS, ask, error_of, opened, options, permission
+from msgspec.structs import replace
 from scripted import Played, Turn, scripted
-from trio.testing import MockClock
 
 from thinkwell import (
     AnswerInvalid,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from thinkwell import Answer
-
-VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
 
 
 def says(answer: Any) -> Callable[[Question], Awaitable[Any]]:
@@ -190,14 +188,39 @@ async def test_an_object_can_answer() -> None:
 async def test_the_first_handler_with_an_answer_decides() -> None:
     asked = await ask(
         permissions="ask",
-        on_question=[says(None), says(Reply(None, "not my field")), says("allow"), says("deny")],
+        on_question=[
+            says(None),
+            says(Reply(None, "not my field")),
+            says(Reply(None, "busy", by="security")),
+            says(Reply("allow", "it only reads", by="safety")),
+            says("deny"),
+        ],
     )
-    assert asked.choice == "y"
+    assert (asked.choice, asked.answer.by, asked.answer.why) == ("y", "safety", "it only reads")
     assert asked.verdicts == [
         (None, "handler", "the handler left it open"),
         (None, "handler", "not my field"),
-        ("allow", "handler", "the handler said so"),
+        (None, "security", "busy"),
+        ("allow", "safety", "it only reads"),
     ]
+
+
+async def test_who_is_given_alone_is_asked() -> None:
+    """A handler without a word on permissions is there to be asked."""
+    asked = await ask(on_question=says(True))
+    assert (asked.choice, asked.answer.by) == ("y", "handler")
+
+
+async def test_what_an_agent_of_the_protocol_says_of_itself_is_no_message() -> None:
+    """Only agents that speak lines have their questions in their own words."""
+    seen: list[Question] = []
+
+    def asking(session_id: str) -> s.RequestPermissionRequest:
+        meta = {"thinkwell.dev/message": {"type": "approval", "description": "only a look"}}
+        return replace(permission(session_id), meta=meta)
+
+    await ask(asking, permissions="ask", on_question=seen.append)
+    assert seen[0].message is None
 
 
 async def test_what_everybody_leaves_open_is_denied() -> None:
@@ -384,25 +407,13 @@ async def test_a_question_between_the_turns_is_the_sessions_own() -> None:
 # Ends
 
 
-@VIRTUAL
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("on_question", [None, wait_for_answer])
 async def test_what_nobody_answers_in_time_is_denied(on_question: Any) -> None:
-    asked = await patient_ask(on_question, permissions="ask", question_timeout=3600)
+    asked = await ask(permissions="ask", on_question=on_question, question_timeout=20)
     assert (asked.choice, asked.answer.by) == ("x", "deadline")
-    assert asked.answer.why == "no answer within 3600 seconds"
-    assert asked.answer.at - asked.question.at == pytest.approx(3600)
-
-
-async def patient_ask(on_question: Any, **settings: Any) -> Asked:
-    asked = Asked()
-
-    async def script(turn: Turn) -> None:
-        asked.told.append(await turn.client.request_permission(permission(turn.session_id)))
-
-    async with scripted(script, on_question=on_question, **settings) as agent:
-        stream = agent.think().text("Go").stream(include="all")
-        asked.events = [event async for event in stream]
-    return asked
+    assert asked.answer.why == "no answer within 20 seconds"
+    assert asked.answer.at - asked.question.at == pytest.approx(20)
 
 
 async def test_a_cancelled_turn_answers_for_the_handler() -> None:
@@ -510,7 +521,7 @@ async def test_our_own_tools_are_not_reviewed() -> None:
     assert reviewer.seen == []
 
 
-@VIRTUAL
+@pytest.mark.virtual_time
 async def test_the_answer_does_not_wait_for_a_handler_that_takes_its_time_to_end() -> None:
     ended = anyio.Event()
     told_at: list[float] = []

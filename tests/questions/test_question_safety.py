@@ -9,12 +9,9 @@ import anyio
 import pytest
 from asking import OPTIONS, ask, opened, options, permission
 from scripted import Played, Proceed, Turn, scripted
-from trio.testing import MockClock
 
 from thinkwell import Answer, Budget, Question, ThoughtCancelled, ThoughtStream, events
 from thinkwell_acp import schema as s
-
-VIRTUAL = pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
 
 
 def own_title(turn: Turn) -> str:
@@ -168,7 +165,7 @@ async def test_and_ends_with_it(scope: dict[str, Any], how: str) -> None:
     assert [(answer.id, answer.by) for answer in answers] == [(question.id, "cancel")]
 
 
-@VIRTUAL
+@pytest.mark.virtual_time
 async def test_the_clock_for_silence_stands_still_meanwhile() -> None:
     async def slow(question: Question) -> Answer:
         await anyio.sleep(100)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeGuard, cast, get_args
+from typing import Any, Final, TypeGuard, cast, get_args
 
 import msgspec
 import pydantic
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from drawing import drawn
 from schema.wire_strategies import OFFICIAL, official, ours, theirs
 
 from thinkwell_acp.schema import (
@@ -34,19 +33,7 @@ from thinkwell_acp.schema import (
 
 pytestmark = OFFICIAL
 
-FEW = pytest.mark.parametrize("examples", [10, pytest.param(25, marks=pytest.mark.long)])
-
-
-def few(examples: int) -> settings:
-    """Try so many messages, always the same."""
-    return settings(
-        max_examples=examples,
-        suppress_health_check=[
-            HealthCheck.too_slow,
-            HealthCheck.data_too_large,
-            HealthCheck.large_base_example,
-        ],
-    )
+EXAMPLES: Final = 40
 
 
 FIELDS = ("models", "systemPrompt")
@@ -162,69 +149,43 @@ def check_theirs(type_: type[Model], message: pydantic.BaseModel) -> None:
     assert decode(type_, encode(received)) == received
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("type_", TYPES, ids=name_of)
-@FEW
-def test_every_message_of_ours_is_read_by_the_official_models(type_: type[Model], examples: int) -> None:
+def test_every_message_of_ours_is_read_by_the_official_models(type_: type[Model]) -> None:
     adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(their_type(type_))
-
-    @few(examples)
-    @given(ours(type_))
-    def check(message: Model) -> None:
+    for message in drawn(ours(type_), EXAMPLES):
         check_ours(type_, message, adapter)
 
-    check()
 
-
+@pytest.mark.draws
 @pytest.mark.parametrize("type_", TYPES, ids=name_of)
-@FEW
-def test_every_message_of_the_official_models_is_read_by_ours(type_: type[Model], examples: int) -> None:
-    @few(examples)
-    @given(theirs(their_type(type_)))
-    def check(message: pydantic.BaseModel) -> None:
+def test_every_message_of_the_official_models_is_read_by_ours(type_: type[Model]) -> None:
+    for message in drawn(theirs(their_type(type_)), EXAMPLES):
         check_theirs(type_, message)
 
-    check()
 
-
-@pytest.mark.parametrize("kind", [kind for kind in UPDATES if kind not in YOUNGER], ids=name_of)
-@FEW
-def test_every_update_of_ours_is_read_by_the_official_models(kind: type[Model], examples: int) -> None:
+@pytest.mark.draws
+@pytest.mark.parametrize("kind", UPDATES, ids=name_of)
+def test_every_update_of_ours_is_read_by_the_official_models_that_have_it(kind: type[Model]) -> None:
     adapter = pydantic.TypeAdapter(official().SessionNotification)
-
-    @few(examples)
-    @given(ours(kind))
-    def check(update: Any) -> None:
-        check_ours(SessionNotification, SessionNotification(session_id="s", update=update), adapter)
-
-    check()
-
-
-@pytest.mark.parametrize("kind", YOUNGER, ids=name_of)
-@FEW
-def test_every_younger_update_of_ours_is_read_by_ours(kind: type[Model], examples: int) -> None:
-    @few(examples)
-    @given(ours(kind))
-    def check(update: Any) -> None:
+    for update in drawn(ours(kind), EXAMPLES):
         message = SessionNotification(session_id="s", update=update)
-        assert strict_decoder(SessionNotification).decode(encode(message)) == message
-        with pytest.raises(pydantic.ValidationError):
-            official().SessionNotification.model_validate_json(encode(message))
+        if kind in YOUNGER:
+            assert strict_decoder(SessionNotification).decode(encode(message)) == message
+            with pytest.raises(pydantic.ValidationError):
+                adapter.validate_json(encode(message))
+        else:
+            check_ours(SessionNotification, message, adapter)
 
-    check()
 
-
+@pytest.mark.draws
 @pytest.mark.parametrize("kind", THEIR_UPDATES)
-@FEW
-def test_every_update_of_the_official_models_is_read_by_ours(kind: str, examples: int) -> None:
-    @few(examples)
-    @given(theirs(getattr(official(), kind)), st.text(max_size=3))
-    def check(update: pydantic.BaseModel, session_id: str) -> None:
-        message = official().SessionNotification.model_validate({"sessionId": session_id, "update": update})
+def test_every_update_of_the_official_models_is_read_by_ours(kind: str) -> None:
+    for update in drawn(theirs(getattr(official(), kind)), EXAMPLES):
+        message = official().SessionNotification.model_validate({"sessionId": "s", "update": update})
         check_theirs(SessionNotification, message)
         received = decode(SessionNotification, json.dumps(dumped(message)).encode())
         assert not isinstance(received.update, Opaque)
-
-    check()
 
 
 def test_a_login_of_a_type_that_is_no_more_is_read_as_one_of_the_agent() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schema.wire_strategies import JSON, OBJECTS, ours
+from suite.tiers import few
 
 from thinkwell_acp import schema as s
 from thinkwell_acp.schema import DecodeError, JsonObject, Model, convert, decode, encode, to_builtins
@@ -373,10 +374,10 @@ def mutated(raw: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Any:
     return copy
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("type_", TYPES, ids=lambda type_: type_.__name__)
-@pytest.mark.parametrize("examples", [15, pytest.param(30, marks=pytest.mark.long)])
-def test_junk_is_read_or_is_a_decode_error(type_: Any, examples: int) -> None:
-    @settings(max_examples=examples)
+def test_junk_is_read_or_is_a_decode_error(type_: Any) -> None:
+    @settings(max_examples=few(60))
     @given(st.data())
     def check(data: st.DataObject) -> None:
         message = data.draw(st.one_of(JSON, OBJECTS, ours(type_)))

@@ -19,7 +19,6 @@ OFFICIAL = pytest.mark.xdist_group("official models")
 """For cases that import those of the official SDK."""
 
 TEXTS = st.text(max_size=5)
-NATURALS = st.integers(min_value=0, max_value=2**53)
 INTEGERS = st.integers(-(2**53), 2**53)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(

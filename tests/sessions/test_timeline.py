@@ -103,16 +103,6 @@ def test_a_thought_and_a_message_may_have_one_id() -> None:
     assert (shown.thoughts, shown.text) == ("a", "b")
 
 
-def test_a_new_turn_begins_new_thoughts() -> None:
-    reducer = ViewReducer()
-    for _ in range(2):
-        reducer.apply((Thought(text="a"), Thought(text="b", message_id="1")))
-        reducer.apply((ev.TurnStarted(number=2),))
-    shown = reducer.snapshot()
-    assert shown.thought_blocks == ("a", "b", "a", "b")
-    assert shown.thoughts == "abab"
-
-
 def test_what_the_user_said_is_joined_until_something_else_begins() -> None:
     def user(text: str, message_id: str | None = None) -> ev.UserMessage:
         return ev.UserMessage(text=text, message_id=message_id)

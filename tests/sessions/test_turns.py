@@ -8,10 +8,8 @@ import anyio
 import pytest
 from pydantic import BaseModel
 from scripted import EVERY_SESSION_CALL, Played, Turn, scripted
-from stream.wire_agent import answer, say, wire_agent
 
 from thinkwell import AgentClosed, ThoughtStream
-from thinkwell import events as ev
 from thinkwell_acp import schema as s
 
 
@@ -101,30 +99,6 @@ async def test_twenty_sessions_interleaved_keep_to_themselves() -> None:
     assert sorted(handler.sent.closed) == sorted(opened)
 
 
-async def test_updates_of_many_sessions_in_one_write_are_parted() -> None:
-    async with (
-        wire_agent(capabilities={"mcpCapabilities": {"acp": True}}) as (agent, wire),
-        anyio.create_task_group() as tasks,
-    ):
-
-        async def peer() -> None:
-            for name in "ab":
-                await wire.write(answer(await wire.expect("session/new"), {"sessionId": name}))
-            await wire.write(*(say(f"{name}{n}", name) for n in range(50) for name in "ba"))
-
-        tasks.start_soon(peer)
-        with anyio.fail_after(5):
-            async with agent.session() as first, agent.session() as second:
-                for session, name in ((first, "a"), (second, "b")):
-                    events = session.events(include={"message"})
-                    texts: list[str] = []
-                    for _ in range(50):
-                        event = await anext(events)
-                        assert isinstance(event, ev.Message)
-                        texts.append(event.text)
-                    assert texts == [f"{name}{n}" for n in range(50)]
-
-
 async def test_a_session_that_is_left_cancels_the_turn_and_those_that_wait_for_theirs() -> None:
     prompts: list[str] = []
 
@@ -153,23 +127,6 @@ async def test_a_session_that_is_left_cancels_the_turn_and_those_that_wait_for_t
             assert await agent.think().text("Go").run() == "Alive"
     assert prompts == ["0"]
     assert handler.sent.closed[0] == "session-1"
-
-
-async def test_a_wait_for_a_turn_that_is_cancelled_gives_its_place_to_the_next() -> None:
-    go = anyio.Event()
-
-    async def script(turn: Turn) -> None:
-        turn.say(turn.text)
-        await go.wait()
-
-    with anyio.fail_after(5):
-        async with scripted(script) as agent, agent.session() as session:
-            first, second, third = (session.think().text(text).stream() for text in "123")
-            await anext(aiter(first))
-            second.cancel()
-            await second.wait()
-            go.set()
-            assert [await first.result, await third.result] == ["1", "3"]
 
 
 async def test_options_are_sent_with_the_folders_again_when_a_session_is_opened_anew() -> None:
@@ -204,22 +161,3 @@ async def test_a_loaded_session_has_our_tools_and_returns_results() -> None:
             for way in ways:
                 async with agent.session(**way) as session:  # type: ignore[arg-type]
                     assert (await session.think(Answer).text("Go").run()).value == 7
-
-
-async def test_a_question_between_the_turns_is_on_the_sessions_own_stream() -> None:
-    async def script(turn: Turn) -> None:
-        turn.say("Done")
-
-    handler = Played([script])
-    async with scripted(agent=handler) as agent, agent.session() as session:
-        assert await session.think().text("Go").run() == "Done"
-        answered = await handler.client.request_permission(
-            s.RequestPermissionRequest(
-                session_id=session.id,
-                tool_call=s.ToolCallUpdate(tool_call_id="t", title="rm"),
-                options=(s.PermissionOption(option_id="no", name="No", kind="reject_once"),),
-            )
-        )
-        assert answered.outcome == s.SelectedPermissionOutcome(option_id="no")
-        kinds = [event.type for event in [await anext(session.events(after=n)) for n in range(3)]]
-        assert kinds == ["tool_start", "question", "answer"]

@@ -495,12 +495,6 @@ async def test_every_reader_sees_all_in_order__however_reads_and_writes_take_tur
 # The clock
 
 
-async def test_the_clock_of_a_log_is_the_event_loops() -> None:
-    clock = running_clock()
-    before = anyio.current_time()
-    assert before <= clock() <= anyio.current_time()
-
-
 @pytest.mark.parametrize(
     "anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")], ids=["asyncio", "trio"]
 )

@@ -1,4 +1,4 @@
-"""A reader that is slow, or a run that fails: everybody sees a whole story."""
+"""A slow reader sees a whole story."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import anyio
 import pytest
 from stream.wire_agent import end_turn, say, update, wire_agent
 
-from thinkwell import Buffer, BufferOverflow, Message, ToolStart
+from thinkwell import Buffer, Message, ToolStart
 from thinkwell import events as ev
 
 if TYPE_CHECKING:
@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 
     from thinkwell import ThoughtEvent
 
-Overflow = Literal["coalesce", "drop_oldest", "error"]
+MOST = 200
 
-MOST = 1_000
-
-
-def word(number: int) -> str:
-    return f"{number % 10_000:04} "
+BLOCKS = 10
+BLOCK = 300
+"""Pieces of text in each block."""
 
 
 def told(events: list[ThoughtEvent]) -> dict[str | None, str]:
@@ -45,11 +43,10 @@ async def test_ids__are_kept_once() -> None:
         assert len(ids) == 2
 
 
-BLOCKS = 20
-
-
 @pytest.mark.parametrize("overflow", ["none", "coalesce", "drop_oldest"])
-async def test_slow_reader__sees_a_whole_story_and_its_end(overflow: Literal["none"] | Overflow) -> None:
+async def test_slow_reader__sees_a_whole_story_and_its_end(
+    overflow: Literal["none", "coalesce", "drop_oldest"],
+) -> None:
     buffer = None if overflow == "none" else Buffer(max_events=MOST, overflow=overflow)
     lines = [updates(block) for block in range(BLOCKS)]
     async with wire_agent() as (agent, wire):
@@ -87,19 +84,6 @@ async def test_slow_reader__sees_a_whole_story_and_its_end(overflow: Literal["no
 
 
 def updates(block: int) -> list[Json]:
-    texts = [say(word(number), messageId="m") for number in range(block * 1000, block * 1000 + 999)]
-    return [*texts[:500], update("tool_call", toolCallId=f"t{block}", title="T"), *texts[500:]]
-
-
-async def test_failed_run__keeps_merging_what_comes_until_the_agent_stops() -> None:
-    async with wire_agent() as (agent, wire):
-        stream = agent.think().text("Hi").stream(buffer=Buffer(max_events=10, overflow="error"))
-        prompt = await wire.begin()
-        await wire.write(*[say(word(number)) for number in range(10_000)])
-        with anyio.fail_after(30), pytest.raises(BufferOverflow):
-            await stream.result
-        await wire.write(*[say(word(number)) for number in range(10_000, 20_000)])
-        await wire.write(end_turn(prompt, "cancelled"))
-        events = [event async for event in stream]
-        assert len(events) <= 20
-        assert told(events)[None] == stream.view.text == "".join(map(word, range(20_000)))
+    half = BLOCK // 2
+    texts = [say(f"{block}.{number} ", messageId="m") for number in range(BLOCK)]
+    return [*texts[:half], update("tool_call", toolCallId=f"t{block}", title="T"), *texts[half:]]

@@ -108,23 +108,16 @@ def test_messages__empty_pieces_are_none() -> None:
     assert view(says("a", "1"), says("", "1"), says("b", "1")).messages == ("ab",)
 
 
-def test_messages__a_new_turn_begins_a_new_one() -> None:
+def test_messages__a_turn_that_starts_begins_a_new_one() -> None:
+    events = (says("a"), says("b", "1"), Thought(text="c"), Thought(text="d", message_id="1"))
     reducer = ViewReducer()
     assert reducer.last_message() == ""
-    for _ in range(2):
-        reducer.apply((says("a"),))
-        reducer.apply((says("b", "1"),))
+    for number in (2, 3):
+        reducer.apply((*events, ev.TurnStarted(number=number)))
         assert reducer.last_message() == "b"
-        reducer.apply((ev.TurnStarted(number=2),))
-    assert reducer.snapshot().messages == ("a", "b", "a", "b")
-
-
-def test_messages__a_turn_that_starts_begins_a_new_one() -> None:
-    events = (says("a"), says("b", "1"), Thought(text="c"), ev.TurnStarted(number=2))
-    shown = view(*events, *events)
-    assert shown.messages == ("a", "b", "a", "b")
-    assert shown.thought_blocks == ("c", "c")
-    assert shown.turns == 2
+    shown = reducer.snapshot()
+    assert (shown.messages, shown.thought_blocks) == (("a", "b", "a", "b"), ("c", "d", "c", "d"))
+    assert shown.turns == 3
 
 
 def test_thoughts__are_one_text_and_the_users_words_are_no_message() -> None:
