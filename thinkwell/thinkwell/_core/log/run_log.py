@@ -73,14 +73,13 @@ class Buffer(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if type(self.max_events) is not int:
-            msg = f"Buffer(max_events={self.max_events!r}): give a whole number"
-            raise TypeError(msg)
+            raise TypeError(f"Buffer(max_events={self.max_events!r}): give a whole number")
         if self.max_events < 1:
-            msg = f"Buffer(max_events={self.max_events}): keep at least one event"
-            raise ValueError(msg)
+            raise ValueError(f"Buffer(max_events={self.max_events}): keep at least one event")
         if self.overflow not in ("coalesce", "drop_oldest", "error"):
-            msg = f'Buffer(overflow={self.overflow!r}): choose "coalesce", "drop_oldest" or "error"'
-            raise ValueError(msg)
+            raise ValueError(
+                f'Buffer(overflow={self.overflow!r}): choose "coalesce", "drop_oldest" or "error"'
+            )
 
 
 class RunLog:

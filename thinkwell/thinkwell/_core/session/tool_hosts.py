@@ -113,14 +113,13 @@ class ToolHosts:
         host = self._hosts.get("acp")
         return host if isinstance(host, AcpToolHost) else None
 
-    async def add(self, server: ToolServer, way: ToolTransport | None = None) -> s.McpServer:
+    async def add(self, server: ToolServer, way: ToolTransport) -> s.McpServer:
         """Make a server reachable, and return its declaration for the agent. It listens before this returns.
 
         Args:
             server: The server.
             way: The transport to use, whether the agent offers it or not.
         """
-        way = way or self.way
         async with self._lock:
             host = self._hosts.get(way)
             if host is None:

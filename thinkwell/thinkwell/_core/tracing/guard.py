@@ -65,7 +65,7 @@ class Guarded:
         """Handle an event, if its kind has a handler."""
         take = self._takes.get(event.type)
         if take is not None:
-            self._guard(take, event)
+            self._safely(take, event, context=self._context)
 
     def _guard(self, action: Callable[[*Args], T], *args: *Args) -> T | None:
         return self._safely(action, *args, context=self._context)

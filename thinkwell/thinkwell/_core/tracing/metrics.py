@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from opentelemetry import metrics
 
-from thinkwell._core.log.observers import RunObserver, SessionObserver
+from thinkwell._core.log.observers import Observer, RunObserver, SessionObserver
 from thinkwell._core.log.run_log import running_clock
 from thinkwell._core.tracing.guard import Guarded
 from thinkwell._core.tracing.outcome import error_type, outcome
@@ -44,7 +44,7 @@ UNUSED: Final = ("_ProxyMeterProvider", "NoOpMeterProvider")
 """The provider if the program collects no metrics."""
 
 
-class AgentMetrics:
+class AgentMetrics(Observer):
     """The metrics of one agent."""
 
     def __init__(self, agent: str, guard: Guard) -> None:
@@ -79,11 +79,11 @@ class AgentMetrics:
             self._names.add(shown(name))
         return shown(name) if shown(name) in self._names else OTHER
 
-    def run(self, facts: RunFacts) -> RunMetrics | None:
+    def run(self, facts: RunFacts, /) -> RunMetrics | None:
         """Measure a run, if the program collects metrics."""
         return RunMetrics(self) if _collected() else None
 
-    def session(self, how: str) -> SessionMetrics | None:
+    def session(self, how: str, /) -> SessionMetrics | None:
         """Measure questions outside turns."""
         return SessionMetrics(self) if _collected() else None
 

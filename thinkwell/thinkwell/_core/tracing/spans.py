@@ -14,7 +14,7 @@ from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind
 
-from thinkwell._core.log.observers import RunObserver, SessionObserver
+from thinkwell._core.log.observers import Observer, RunObserver, SessionObserver
 from thinkwell._core.protocol.errors import translate
 from thinkwell._core.tracing.content import Transcript, tool_result
 from thinkwell._core.tracing.guard import Guarded
@@ -48,7 +48,7 @@ USAGE: Final = {
 """Counts of `TokenCounts`, and the conventions' names for them."""
 
 
-class AgentSpans:
+class AgentSpans(Observer):
     """The spans of one agent."""
 
     def __init__(self, agent: str, guard: Guard, content: Content | None) -> None:
@@ -62,7 +62,7 @@ class AgentSpans:
         self._tracer = trace.get_tracer("thinkwell", VERSION)
         """The tracer of the program's provider, even if that is set later."""
 
-    def run(self, facts: RunFacts) -> RunSpans | None:
+    def run(self, facts: RunFacts, /) -> RunSpans | None:
         """Begin a run's span under the caller's, and move the run's own session under it."""
         own: SessionSpans | None = None
         if facts.ephemeral:
@@ -81,7 +81,7 @@ class AgentSpans:
             own.belongs_to(tree)
         return RunSpans(self, tree, facts)
 
-    def session(self, how: str) -> SessionSpans:
+    def session(self, how: str, /) -> SessionSpans:
         """Prepare a session's span."""
         self._newest = SessionSpans(self, how)
         return self._newest

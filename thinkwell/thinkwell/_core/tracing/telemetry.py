@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from thinkwell._core.log.observers import Observer
 from thinkwell._core.tracing.guard import Guard
@@ -13,14 +13,6 @@ if TYPE_CHECKING:
 
     from thinkwell._core.log.observers import RunFacts, RunObserver, SessionObserver
     from thinkwell._core.tracing.content import Redaction
-
-
-class _Instruments(Protocol):
-    """The spans or the metrics of an agent."""
-
-    def run(self, facts: RunFacts) -> RunObserver | None: ...
-
-    def session(self, how: str) -> SessionObserver | None: ...
 
 
 class Telemetry(Observer):
@@ -39,7 +31,8 @@ class Telemetry(Observer):
         self._signal = signal
         self._redaction = redaction
         self._guard = Guard(agent, signal)
-        self._instruments: _Instruments | None = None
+        self._instruments: Observer | None = None
+        """The spans or the metrics."""
 
     def run(self, facts: RunFacts, /) -> RunObserver | None:
         """Begin to record a run."""
@@ -51,12 +44,12 @@ class Telemetry(Observer):
         instruments = self._ready()
         return None if instruments is None else self._guard(instruments.session, how)
 
-    def _ready(self) -> _Instruments | None:
+    def _ready(self) -> Observer | None:
         if self._instruments is None and sys.modules.get(f"opentelemetry.{self._signal}") is not None:
             self._instruments = self._guard(self._load)
         return self._instruments
 
-    def _load(self) -> _Instruments:
+    def _load(self) -> Observer:
         if self._signal == "trace":
             from thinkwell._core.tracing.content import content_of
             from thinkwell._core.tracing.spans import AgentSpans

@@ -64,7 +64,7 @@ class AfterWork:
             yield
         finally:
             self._asking -= 1
-            self._change()
+            self._changed.set()
 
     def steered(self, text: str) -> None:
         """Record that the agent took the message."""
@@ -116,7 +116,4 @@ class AfterWork:
 
     def _tell(self) -> None:
         self._log.add(ev.BackgroundWork, tools=tuple(self._tools))
-        self._change()
-
-    def _change(self) -> None:
         self._changed.set()
