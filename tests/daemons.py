@@ -19,10 +19,12 @@ DAEMON = [sys.executable, "-IS", str(Path(__file__).parent / "login" / "programs
 def is_alive(pid: int) -> bool:
     """Whether a process is there and no zombie."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except ProcessLookupError:
         return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return not Path("/proc/self").exists()
 
 
 async def wait_gone(pid: int) -> None:

@@ -181,7 +181,7 @@ async def test_a_way_that_cannot_be_opened_any_more_fails_as_the_connection_did(
             hosts = ToolHosts(client, tasks, "stdio")
             tasks.cancel()
             with pytest.raises(ConnectionClosed):
-                await hosts.add(server)
+                await hosts.add(server, hosts.way)
 
 
 @pytest.mark.parametrize("when", ["just before", "before"])

@@ -164,49 +164,38 @@ PROGRAM = """
     import logging, sys
     import anyio, thinkwell
 
-    def broken():
-        '''Fail.'''
-
     async def main():
         async with thinkwell.open_agent("builtin") as agent:
             await agent.think().text("Say hello.").run()
             agent.think().text("Say hello.").stream().cancel()
 
-    {setup}
     anyio.run(main)
     print(sorted(
         name for name, logger in logging.Logger.manager.loggerDict.items()
         if isinstance(logger, logging.Logger) and name.startswith("thinkwell")
     ))
     print(logging.getLogger("thinkwell").handlers, logging.getLogger("thinkwell").propagate)
+    logging.basicConfig(level="INFO", format="%(levelname)s %(name)s")
+    anyio.run(main)
 """
 
 
-def program(setup: str) -> subprocess.CompletedProcess[str]:
-    """Run the built-in agent, in a program that sets logging up or does not."""
-    text = textwrap.dedent(PROGRAM).format(setup=setup)
-    return subprocess.run(
-        [sys.executable, "-c", text],
+def test_logging_is_the_programs_to_set_up() -> None:
+    """Nothing is printed before, and then a root logger shows our names."""
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)],
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
         env={**os.environ, "THINKWELL_BUILTIN_PACE": "0"},
     )
-
-
-def test_nothing_is_printed_where_logging_is_not_set_up() -> None:
-    result = program("")
-    assert result.stderr == ""
     names, handlers = result.stdout.splitlines()[-2:]
     assert handlers == "[] True"
     assert [name for name in eval(names) if name.partition(".")[0] != "thinkwell"] == []
-
-
-def test_a_root_logger_that_is_set_up_shows_our_names() -> None:
-    setup = "logging.basicConfig(level='INFO', format='%(levelname)s %(name)s')"
-    loud = program(setup).stderr.splitlines()
+    loud = result.stderr.splitlines()
     assert "INFO thinkwell" in loud
+    assert [line for line in loud if not re.fullmatch(r"[A-Z]+ [\w.]+", line)] == []
     assert {line.split()[1].partition(".")[0] for line in loud if "thinkwell" in line} == {"thinkwell"}
 
 

@@ -120,7 +120,7 @@ async def test_what_the_spans_say(spans: Collected) -> None:
 def test_the_docs_name_every_attribute() -> None:
     page = (ROOT / "docs" / "topics" / "observability.md").read_text("utf-8")
     folder = ROOT / "thinkwell" / "thinkwell" / "_core" / "tracing"
-    for module in ("spans", "span_tree"):
+    for module in ("spans", "span_tree", "metrics"):
         source = (folder / f"{module}.py").read_text("utf-8")
         attributes = re.findall(r'"((?:gen_ai|thinkwell|error)\.[a-z_.]+)"', source)
         assert [name for name in attributes if f"`{name}`" not in page] == []

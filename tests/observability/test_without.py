@@ -44,26 +44,17 @@ def run(before: str, after: str, backend: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_it_need_not_be_installed(anyio_backend: str) -> None:
-    result = run("sys.modules['opentelemetry'] = None", "", anyio_backend)
-    assert (result.returncode, result.stderr) == (0, "")
-
-
 def test_it_is_not_imported(anyio_backend: str) -> None:
+    """So it need not be installed."""
     found = "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     result = run("", found, anyio_backend)
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
-def test_where_nobody_collects_spans_the_agent_is_told_of_none(anyio_backend: str) -> None:
+def test_where_nobody_collects_anything_the_agent_is_told_of_nothing(anyio_backend: str) -> None:
     """A library of the program's may have imported the API."""
-    result = run("import opentelemetry.trace", "print(*meta)", anyio_backend)
+    result = run("import opentelemetry.trace, opentelemetry.metrics", "print(*meta)", anyio_backend)
     assert (result.returncode, result.stdout, result.stderr) == (0, "None None\n", "")
-
-
-def test_where_nobody_collects_metrics_none_are_made(anyio_backend: str) -> None:
-    result = run("import opentelemetry.metrics", "", anyio_backend)
-    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_an_api_that_is_too_old_costs_the_spans_alone(anyio_backend: str) -> None:

@@ -262,7 +262,9 @@ async def test_runs_that_wait_for_a_stuck_session_do_not_keep_the_agent() -> Non
         await stream.wait()
         await queued.wait()
         assert watch.seconds == pytest.approx(10, abs=0.5)
-        assert isinstance(queued.result.exception(), SessionUnusable)
+        unusable = queued.result.exception()
+        assert isinstance(unusable, SessionUnusable)
+        assert unusable.session_id == session.id
         with pytest.raises(AgentExited):
             await agent.think().text("3").run()
 

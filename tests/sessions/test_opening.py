@@ -407,21 +407,6 @@ async def test_an_agent_that_hangs_is_given_up(how: str) -> None:
         assert wire.unread == []
 
 
-async def test_a_wait_for_a_session_can_be_cancelled() -> None:
-    async with wire_agent(capabilities=LOADS) as (agent, wire), anyio.create_task_group() as tasks:
-        waiting = anyio.CancelScope()
-
-        async def cancel() -> None:
-            await wire.expect("session/load")
-            waiting.cancel()
-
-        tasks.start_soon(cancel)
-        with anyio.fail_after(30), waiting:
-            async with agent.session(load="old"):
-                raise AssertionError("it opened")
-        await wire.expect("$/cancel_request")
-
-
 # Lists
 
 

@@ -102,14 +102,6 @@ async def test_a_mode_that_is_set_while_a_turn_runs_is_told_in_the_turn() -> Non
         assert value(session, "fast") is True
 
 
-async def test_an_unknown_mode_is_refused_here() -> None:
-    handler = agent_with(modes=MODES)
-    async with scripted(agent=handler) as agent, agent.session() as session:
-        with pytest.raises(ValueError, match=r"set_mode\('fly'\).* 'ask', 'code'"):
-            await session.set_mode("fly")
-    assert handler.asked == ["session/new"]
-
-
 async def test_an_agent_without_modes_and_options() -> None:
     handler = agent_with()
     async with scripted(agent=handler) as agent, agent.session() as session:
@@ -330,20 +322,6 @@ async def test_an_answer_and_an_update_of_the_options_replace_the_whole_list_in_
 
     await on_the_wire(
         {"configOptions": CONFIG}, lambda session: session.set_option("model", "small"), play, check
-    )
-
-
-async def test_a_boolean_is_sent_with_its_type() -> None:
-    async def play(wire: WireAgent) -> None:
-        request = await wire.expect("session/set_config_option")
-        assert request["params"] == {"sessionId": "s", "configId": "fast", "value": True, "type": "boolean"}
-        await wire.write(answer(request, {}))
-
-    def check(session: Session) -> None:
-        assert [(option.id, option.value) for option in session.options] == [("fast", True), ("model", "big")]
-
-    await on_the_wire(
-        {"configOptions": CONFIG}, lambda session: session.set_option("fast", True), play, check
     )
 
 

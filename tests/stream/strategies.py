@@ -7,20 +7,11 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 
 import msgspec
 from hypothesis import strategies as st
+from schema.wire_strategies import JSON, OBJECTS
 
 from thinkwell.events import ThoughtEvent
 
 KINDS: tuple[type[ThoughtEvent], ...] = get_args(ThoughtEvent)
-
-JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    max_leaves=4,
-)
 
 LEAVES: dict[object, st.SearchStrategy[Any]] = {
     Any: JSON,
@@ -45,7 +36,7 @@ def values(annotation: Any) -> st.SearchStrategy[Any]:
     if origin is tuple:
         return st.lists(values(args[0]), max_size=2).map(tuple)
     if origin is dict:
-        return st.dictionaries(st.text(max_size=5), JSON, max_size=2)
+        return OBJECTS
     return structs(annotation)
 
 

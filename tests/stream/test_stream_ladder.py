@@ -8,8 +8,8 @@ from pydantic import BaseModel
 from stream.wire_agent import Json, answer, end_turn, refuse, say, wire_agent
 from trio.testing import MockClock
 
-from thinkwell import SessionUnusable, ThoughtCancelled, ThoughtTimeout, ToolsNotSeen
-from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
+from thinkwell import ThoughtCancelled, ToolsNotSeen
+from thinkwell.testing import ScriptedAgent, script
 
 CANCEL_TIMEOUT, LEAVE_TIMEOUT, CLOSE_TIMEOUT = 10, 2, 5
 """Seconds: what docs/topics/lifetimes.md promises."""
@@ -110,25 +110,6 @@ async def test_turn_is_not_ended_by_closing_the_session__the_agent_is(
         with pytest.raises(ThoughtCancelled):
             await stream.result
     assert "so its process is ended" in caplog.text
-
-
-async def test_turn_of_a_session_is_not_ended__the_session_takes_no_other() -> None:
-    hang = anyio.Event()
-
-    async def hangs(_: ScriptedTurn) -> None:
-        with anyio.CancelScope(shield=True):
-            await hang.wait()
-
-    async with ScriptedAgent(script.does(hangs)).open() as agent, agent.session() as session:
-        stubborn = session.think().text("1").stream(timeout=30)
-        queued = session.think().text("2").stream()
-        await stubborn.wait()
-        await queued.wait()
-        hang.set()
-        assert isinstance(stubborn.result.exception(), ThoughtTimeout)
-        unusable = queued.result.exception()
-        assert isinstance(unusable, SessionUnusable)
-        assert unusable.session_id == session.id
 
 
 async def test_our_tools_are_never_looked_at__the_prompt_is_sent_all_the_same() -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
 import pytest
+from daemons import is_alive
 
 from thinkwell_acp import (
     AgentHandler,
@@ -29,6 +28,7 @@ from thinkwell_acp.terminals import Terminals
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from pathlib import Path
 
 SESSION = "session-1"
 SHOW_PID = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
@@ -94,14 +94,6 @@ async def output_with(side: AgentSide, terminal: str, text: str) -> s.TerminalOu
         await anyio.wait_all_tasks_blocked()
         await anyio.lowlevel.checkpoint()
     return now
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 async def test_point_22_output_and_exit_code(tmp_path: Path) -> None:
