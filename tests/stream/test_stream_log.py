@@ -207,20 +207,20 @@ async def test_include__all_tells_a_run_from_its_start_to_its_end() -> None:
 
 
 @pytest.mark.long
-async def test_unread__two_hundred_thousand_events_wait_for_whoever_comes() -> None:
+async def test_unread__many_events_wait_for_whoever_comes() -> None:
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Hi").stream()
         prompt = await wire.begin()
         idle = stream.events()
-        await wire.write_many(say("tok "), 200_000)
+        await wire.write_many(say("tok "), 50_000)
         await wire.write(end_turn(prompt))
         await stream.wait()
         count = 0
         async for event in stream:
             count += 1
             assert event.seq == count
-        assert count == 200_000
-        assert len(stream.view.text) == 800_000
+        assert count == 50_000
+        assert len(stream.view.text) == 200_000
         assert (await anext(idle)).seq == 1
 
 
@@ -513,12 +513,12 @@ def test_there_is_no_clock_without_an_event_loop() -> None:
 
 Mix = Literal["one message", "many messages", "two in turn", "tools between"]
 
-COUNT = 100_000
-MOST = 1_000
+COUNT = 40_000
+MOST = 400
 
-FEW = 30_000
-"""Objects that may be left of such a run: a thousand events of five each, and the messages. Without a bound
-they would be half a million; a hundred thousand, where the view kept the pieces of its texts."""
+FEW = 12_000
+"""Objects that may be left of such a run: hundreds of events of five each, and the messages. Without a bound
+they would be two hundred thousand; forty thousand, where the view kept the pieces of its texts."""
 
 
 def word(number: int) -> str:
@@ -577,7 +577,7 @@ def test_bounded__takes_little_more_than_its_text(overflow: Overflow, mix: Mix) 
     assert objects_left(run) < FEW
     assert max(sizes) <= (2 * MOST if overflow == "error" else MOST)
     assert log.view().text.startswith(word(1) if mix == "tools between" else word(0))
-    assert len(log.view().text) == 5 * (COUNT - (100 if mix == "tools between" else 0))
+    assert len(log.view().text) == 5 * (COUNT - (COUNT // 1000 if mix == "tools between" else 0))
 
 
 @pytest.mark.long
@@ -679,11 +679,11 @@ def test_lazy_view__nothing_is_reduced_before_somebody_looks() -> None:
 
 
 @pytest.mark.long
-def test_lazy_view__a_million_events_that_are_left_out_take_the_room_of_their_text() -> None:
+def test_lazy_view__events_that_are_left_out_take_the_room_of_their_text() -> None:
     log = RunLog(frozenset({"message"}))
     log.add(ev.TurnStarted, number=1)
     before, most = sys.getallocatedblocks(), 0
-    for number in range(250_000):
+    for number in range(50_000):
         log.add(Thought, text="hm", message_id="1")
         log.add(ev.UsageUpdate, used=number, size=1000)
         log.add(ToolUpdate, id="t", status="in_progress")
@@ -691,7 +691,7 @@ def test_lazy_view__a_million_events_that_are_left_out_take_the_room_of_their_te
         if not number % 1000:
             most = max(most, sys.getallocatedblocks())
     assert most - before < 10_000
-    assert len(log.view().thoughts) == 500_000
+    assert len(log.view().thoughts) == 100_000
 
 
 def test_a_read_of_the_pipe_fits_between_two_rests_of_a_reader() -> None:
