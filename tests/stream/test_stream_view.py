@@ -109,7 +109,7 @@ def test_messages__empty_pieces_are_none() -> None:
 
 
 def test_messages__a_turn_that_starts_begins_a_new_one() -> None:
-    events = (says("a"), says("b", "1"), Thought(text="c"), Thought(text="d", message_id="1"))
+    events = (says("a"), says("b", "1"), Thought(text="c", message_id="1"), Thought(text="d"))
     reducer = ViewReducer()
     assert reducer.last_message() == ""
     for number in (2, 3):
