@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 import anyio
-import anyio.lowlevel
 from stream.wire_agent import answer, end_turn, say, wire_agent
 
 from thinkwell import Message, ThoughtStream

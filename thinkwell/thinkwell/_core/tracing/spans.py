@@ -301,10 +301,7 @@ class SessionSpans(Guarded, SessionObserver):
     def __init__(self, home: AgentSpans, how: str) -> None:
         super().__init__(home.guard)
         self._home = home
-        self._takes = {
-            "question": lambda event: self._grown().ask(event),
-            "answer": lambda event: self._grown().answer(event),
-        }
+        self._takes = {"question": self._ask, "answer": self._answer}
         self._how = how
         self._around = contexts.get_current()
         self._began = time.time_ns()
@@ -337,6 +334,12 @@ class SessionSpans(Guarded, SessionObserver):
     def _inject(self) -> Mapping[str, str]:
         tree = self._grown()
         return injected(tree.context(tree.root))
+
+    def _ask(self, event: ev.QuestionAsked) -> None:
+        self._grown().ask(event)
+
+    def _answer(self, event: ev.QuestionAnswered) -> None:
+        self._grown().answer(event)
 
     def _opened(self, session_id: str) -> None:
         tree = self._grown()
