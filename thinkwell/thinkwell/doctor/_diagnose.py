@@ -73,9 +73,7 @@ async def diagnose(
         raise TypeError(f"diagnose({agent!r:.100}): give the name of an agent, or an AgentProfile")
     if on_check is not None and not callable(on_check):
         raise TypeError(f"diagnose(on_check={on_check!r:.100}): give a function")
-    check_types(
-        agent=None, command=command, env=env, on_question=None, workspace=None, record=None, on_phase=None
-    )
+    check_types(command=command, env=env)
     check_seconds("startup_timeout", startup_timeout)
     check_seconds("open_timeout", open_timeout)
     return await examine(

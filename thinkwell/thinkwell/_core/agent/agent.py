@@ -20,7 +20,7 @@ from thinkwell._core.log.stream import TURN_END_TIMEOUT
 from thinkwell._core.session.routes import SessionRoutes
 from thinkwell._core.session.tool_hosts import ToolHosts
 from thinkwell._core.session.turn_queue import Turns
-from thinkwell._core.turn.turn import HURRIED, LAST, PATIENT
+from thinkwell._core.turn.turn import HURRIED, LAST
 from thinkwell.errors import AgentClosed, SessionClosed, SessionUnusable
 from thinkwell_acp import ConnectionEnded
 from thinkwell_acp import schema as s
@@ -30,16 +30,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell._core.agent.launch import LaunchLog
+    from thinkwell._core.agent.run_plan import RunPlan
     from thinkwell._core.agent.runs import AgentStatistics, Runs
     from thinkwell._core.agent.spares import Spares
     from thinkwell._core.log.observers import Observer, RunObserver
     from thinkwell._core.log.owner import Owner
-    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.protocol.dialect import Dialect
     from thinkwell._core.protocol.mcp_servers import McpServers
     from thinkwell._core.questions.asker import Asker
     from thinkwell._core.session.session import WireSession
-    from thinkwell._core.task.builder import Options, Spec
     from thinkwell._core.tracing.content import Redaction
     from thinkwell._workspace.service import WorkspaceService
     from thinkwell.agents import AgentProfile
@@ -134,7 +133,7 @@ class RunningAgent:
         self.line = line
         self.spares = spares
         self.life: AgentLife = AgentLife.OPEN
-        self._runs = runs
+        self.runs = runs
         routes: SessionRoutes[WireSession] = SessionRoutes(name, self._session_opened)
         self.tool_hosts: ToolHosts = ToolHosts(
             client,
@@ -160,11 +159,12 @@ class RunningAgent:
             withdraw=lambda session_id: self.questions.asker.open.withdraw(session=session_id),
             tasks=tasks,
             errors=AgentErrors(name, client, line.command, profile),
-            login=SharedLogin(name, setup.login, tasks),
+            login=SharedLogin(name, setup.login, tasks, self.authenticate),
             questions=self.questions,
             launch_log=launch_log,
             recording=line.recording,
             turns=Turns(),
+            start=lambda plan: self.begin(plan).stream(),
             kill=self.kill,
             over=runs.over,
             turn_lost=self._turn_lost,
@@ -176,7 +176,7 @@ class RunningAgent:
             questions=self.questions,
             workspace=setup.workspace,
             tool_hosts=self.tool_hosts,
-            log_in=lambda: self.host.login.log_in(self.authenticate),
+            log_in=self.host.login.log_in,
             closed=self._closed,
         )
 
@@ -198,72 +198,39 @@ class RunningAgent:
 
     def statistics(self) -> AgentStatistics:
         """Return statistics of its current work."""
-        questions = len(self.questions.asker.open.waiting) + self.spares.open_questions
-        return self._runs.statistics(questions, self.spares.runs)
+        return self.runs.statistics(len(self.questions.asker.open.waiting) + self.spares.open_questions)
 
-    def start(
-        self,
-        spec: Spec[T],
-        options: Options,
-        session: WireSession,
-        *,
-        result_schema: dict[str, s.JsonValue] | None,
-        ephemeral: bool,
-    ) -> ThoughtStream[T]:
-        """Start a run in the background."""
-        return self.begin(spec, options, session, result_schema=result_schema, ephemeral=ephemeral).stream()
-
-    def begin(
-        self,
-        spec: Spec[T],
-        options: Options,
-        session: WireSession,
-        *,
-        result_schema: dict[str, s.JsonValue] | None,
-        ephemeral: bool,
-        observer: RunObserver | None = None,
-    ) -> RunHandle[T]:
+    def begin(self, plan: RunPlan[T], observer: RunObserver | None = None) -> RunHandle[T]:
         """Start a run in the background, and return its handle.
 
         Args:
-            spec: The task.
-            options: How it is to go.
-            session: Its session.
-            result_schema: Schema of ``return_result``; ``None``: there is no such tool.
-            ephemeral: Whether the session is its own.
+            plan: What it is to do, and where.
             observer: Learns what happens in it, besides the agent's observers.
         """
-        if options.listener is not None:
-            check_listener(options.listener, self.setup.asker)  # before anybody learns of the run
-        run = Run(
-            self.host,
-            spec,
-            options,
-            session,
-            result_schema=result_schema,
-            ephemeral=ephemeral,
-            observer=observer,
-        )
-        handle = RunHandle(self.host, run, self.start)
-        if options.listener is not None:
-            handle.attach(options.listener)
+        listener = plan.options.listener
+        if listener is not None:
+            check_listener(listener, self.setup.asker)  # before anybody learns of the run
+        run = Run(self.host, plan, observer)
+        handle = RunHandle(self.host, run)
+        if listener is not None:
+            handle.attach(listener)
         self.host.tasks.start_soon(run.main)
-        self._runs.add(run)
+        self.runs.add(run)
         return handle
 
     async def let_finish(self, session: WireSession | None = None) -> None:
         """Wait briefly for the end of the turns that have their result: those of a session, or all."""
         with anyio.move_on_after(TURN_END_TIMEOUT):
-            for run in self._runs if session is None else self._runs.of(session):
-                if run.record.result.value:
+            for run in self.runs:
+                if session in (None, run.session) and run.record.result.value:
                     await run.over.wait()
 
     def leave_session(self, session: WireSession) -> None:
         """Cancel the runs of a session."""
         session.leave()
-        tried = [run.stop for run in self.spares.runs if run.session is session]
-        for stop in (*tried, *(run.stop for run in self._runs.of(session))):
-            stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
+        for run in self.runs.all():
+            if run.session is session:
+                run.stop(SessionClosed() if self.life is AgentLife.OPEN else AgentClosed(), HURRIED)
 
     async def authenticate(self, method: str) -> None:
         """Let the agent log in by itself. Programs that it opens for that, such as a browser, outlive it."""
@@ -290,7 +257,7 @@ class RunningAgent:
     async def leave(self) -> None:
         """Cancel all runs, wait for their end, and start no more."""
         self._move(AgentLife.LEAVING)
-        runs = (*self.spares.runs, *self._runs)
+        runs = self.runs.all()
         for run in runs:
             run.stop(AgentClosed(), LAST)
         for run in runs:
@@ -308,7 +275,8 @@ class RunningAgent:
 
     def _closed(self, reason: AcpError) -> None:
         """Fail the runs that wait for something other than an answer of the agent, such as their turn."""
-        self._runs.stop(lambda: self.host.errors.translated(reason), PATIENT)
+        for run in self.runs:
+            run.stop(self.host.errors.translated(reason))
 
     def _turn_lost(self, run: Run[Any]) -> None:
         """End the agent's process, because a turn could not be ended in any other way.
@@ -318,7 +286,7 @@ class RunningAgent:
         """
         name = self.setup.name
         # The other runs can succeed only while the agent lives.
-        others = sum(not other.given_up and other.session.life.usable for other in self._runs)
+        others = sum(not other.given_up and other.session.life.usable for other in self.runs)
         if others:
             run.record.lines(
                 logging.WARNING,
@@ -330,7 +298,7 @@ class RunningAgent:
             return
         about = "Agent %s does not end the turn of %s, so its process is ended"
         run.record.lines(logging.WARNING, about, name, run.id)
-        for waiting in self._runs:
+        for waiting in self.runs:
             if not waiting.given_up:
                 waiting.stop(SessionUnusable(waiting.session.id or ""))  # more precise than the agent's end
         self.kill(f"it did not end the turn of {run.id}, which was cancelled")

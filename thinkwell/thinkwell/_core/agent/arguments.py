@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 def check_types(
     *,
-    agent: object,
     command: object,
     env: object,
-    on_question: object,
-    workspace: object,
-    record: object,
-    on_phase: object,
+    agent: object = None,
+    workspace: object = None,
+    record: object = None,
+    on_phase: object = None,
 ) -> None:
     """Refuse arguments that would fail later and elsewhere. No value of the environment is shown.
 
@@ -36,12 +35,10 @@ def check_types(
     """
     if agent is not None and not isinstance(agent, str | AgentProfile):
         raise TypeError(f"open_agent({agent!r:.100}): give the name of an agent, or an AgentProfile")
-    if command is not None and not isinstance(command, str) and not _is_list_of(str, command):
+    if command is not None and not isinstance(command, str) and not _are_words(command):
         raise _wrong("command", command, "a line, or a list of words")
     if env is not None:
         _check_env(env)
-    if on_question is not None and not _may_be_asked(on_question):
-        raise _wrong("on_question", on_question, "a function, or a list of them")
     if workspace is not None and not isinstance(workspace, Workspace):
         raise _wrong("workspace", workspace, "a Workspace")
     if record is not None and not isinstance(record, str | os.PathLike):
@@ -145,22 +142,18 @@ def question_handlers(
             f'open_agent(permissions={policy!r:.100}): choose "deny", "ask" or "allow", or give a '
             f"PermissionPolicy{given_by}"
         )
-    given: tuple[QuestionHandler, ...] = ()
-    if on_question is not None:
-        given = (on_question,) if callable(on_question) else tuple(on_question)
-    for handler in given:
+    given: object = () if on_question is None else on_question
+    several = isinstance(given, Iterable) and not callable(given) and not isinstance(given, str)
+    handlers = tuple(cast("Iterable[object]", given)) if several else (given,)
+    for handler in handlers:
         if not callable(handler):
-            raise TypeError(f"open_agent(on_question={handler!r:.100}): give a function, or a list of them")
-    if policy == "deny" and given:
+            raise _wrong("on_question", handler, "a function, or a list of them")
+    if policy == "deny" and handlers:
         raise ValueError(
             'open_agent(on_question=…, permissions="deny"): no one would be asked; give permissions="ask", '
             "or a PermissionPolicy that leaves something open"
         )
-    return given
-
-
-def _may_be_asked(handlers: object) -> bool:
-    return callable(handlers) or (isinstance(handlers, Iterable) and not isinstance(handlers, str))
+    return cast("tuple[QuestionHandler, ...]", handlers)
 
 
 def _check_env(env: object) -> None:
@@ -172,10 +165,8 @@ def _check_env(env: object) -> None:
             raise TypeError(f"open_agent(env=…): {what}; give texts by their names")
 
 
-def _is_list_of(kind: object, values: object) -> bool:
-    if not isinstance(values, Sequence):
-        return False
-    return all(isinstance(value, cast("type", kind)) for value in cast("Iterable[object]", values))
+def _are_words(values: object) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(value, str) for value in values)
 
 
 def _wrong(name: str, value: object, wanted: str) -> TypeError:

@@ -59,17 +59,17 @@ class AgentErrors:
             try:
                 return await awaitable
             except (AcpError, DecodeError) as exc:
-                raise self.translated(exc, self.methods) from exc
+                raise self.translated(exc) from exc
 
     def error(self, exc: Exception) -> Exception:
         """Return the public error for one of the protocol layer; any other is returned unchanged."""
-        error = self.translated(exc, self.methods)
+        error = self.translated(exc)
         self.advise(error)
         return error
 
-    def translated(self, exc: Exception, methods: Sequence[AuthMethod] = ()) -> Exception:
+    def translated(self, exc: Exception) -> Exception:
         """Return the same without hints."""
-        return translate(exc, self._agent, methods, ended_because=self.ended_because)
+        return translate(exc, self._agent, self.methods, ended_because=self.ended_because)
 
     def note(self, update: s.SessionUpdate) -> None:
         """Keep what an update says of the errors that may follow."""
@@ -88,7 +88,7 @@ class AgentErrors:
             exc: The agent's error.
             text: The agent's last message, which may say why it is not logged in.
         """
-        error = self.translated(exc, self.methods)
+        error = self.translated(exc)
         if isinstance(exc, RpcError):
             texts = (exc.message, text) if exc.code == AUTH_REQUIRED else (exc.message,)
             reported = (self._classified(AgentReported(exc.code, said, exc.data)) for said in texts)

@@ -15,6 +15,7 @@ from thinkwell.errors import ThoughtTimeout
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
 
+    from thinkwell._core.agent.login import SharedLogin
     from thinkwell._core.log.budget import Budget
     from thinkwell._core.turn.run_record import RunRecord
     from thinkwell_acp._tasks import BackgroundTasks
@@ -22,47 +23,37 @@ if TYPE_CHECKING:
 X = TypeVar("X")
 
 
-class RunLimits:
-    """Enforces a run's budget and idle timeout.
+@contextmanager
+def limited(
+    record: RunRecord[Any], agent: str, idle_timeout: float | None, login: SharedLogin, tasks: BackgroundTasks
+) -> Generator[None]:
+    """Stop a run if it exceeds its budget, or its agent is silent for too long, during a block.
 
     Args:
         record: The run's record.
         agent: The agent's name.
         idle_timeout: Seconds of silence; ``None``: unlimited.
-        logging_in: Whether a login is in progress, which is a reason for silence.
+        login: The agent's login, which is a reason for silence.
+        tasks: The agent's tasks.
     """
 
-    def __init__(
-        self, record: RunRecord[Any], agent: str, idle_timeout: float | None, logging_in: Callable[[], bool]
-    ) -> None:
-        self._record = record
-        self._agent = agent
-        self._idle_timeout = idle_timeout
-        self._logging_in = logging_in
+    def warn(idle: float) -> None:
+        record.tell(ev.Stalled, idle=idle, limit=idle_timeout)
+        record.log.publish()
+        about = "Run %s: agent %s was silent for %.0f s; it is cancelled after %g s"
+        record.lines(logging.WARNING, about, record.id, agent, idle, idle_timeout)
 
-    @contextmanager
-    def watched(self, tasks: BackgroundTasks) -> Generator[None]:
-        """Stop the run if it exceeds a limit during a block."""
-        idle, meter = self._record.idle, self._record.meter
-        with ExitStack() as watches:
-            if self._idle_timeout is not None:
-                idle.reset()
-                watches.enter_context(_running(tasks, self._watch_silence, self._idle_timeout))
-            if meter is not None:
-                watches.enter_context(_metered(tasks, meter))
-            yield
-
-    async def _watch_silence(self, limit: float) -> None:
-        record = self._record
-
-        def warn(idle: float) -> None:
-            record.tell(ev.Stalled, idle=idle, limit=limit)
-            record.log.publish()
-            about = "Run %s: agent %s was silent for %.0f s; it is cancelled after %g s"
-            record.lines(logging.WARNING, about, record.id, self._agent, idle, limit)
-
-        await record.idle.watch(limit, lambda: record.tool_runs() or self._logging_in(), warn)
+    async def watch_silence(limit: float) -> None:
+        await record.idle.watch(limit, lambda: record.tool_runs() or login.running, warn)
         record.stop(ThoughtTimeout(limit, idle=True))
+
+    with ExitStack() as watches:
+        if idle_timeout is not None:
+            record.idle.reset()
+            watches.enter_context(during(tasks, watch_silence, idle_timeout))
+        if record.meter is not None:
+            watches.enter_context(_metered(tasks, record.meter))
+        yield
 
 
 @contextmanager
@@ -76,12 +67,12 @@ def within_budget(
 
 @contextmanager
 def _metered(tasks: BackgroundTasks, meter: Meter) -> Generator[None]:
-    with meter.budget.shared_by(meter) as seconds_left, _running(tasks, meter.watch, seconds_left):
+    with meter.budget.shared_by(meter) as seconds_left, during(tasks, meter.watch, seconds_left):
         yield
 
 
 @contextmanager
-def _running(tasks: BackgroundTasks, watch: Callable[[X], Awaitable[None]], argument: X) -> Generator[None]:
+def during(tasks: BackgroundTasks, watch: Callable[[X], Awaitable[None]], argument: X) -> Generator[None]:
     """Run a function in the background during a block."""
     scope = anyio.CancelScope()
 

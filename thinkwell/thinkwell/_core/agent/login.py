@@ -42,12 +42,20 @@ class SharedLogin:
         agent: The agent's name.
         method: The id of the method; without one there is no login.
         tasks: Its tasks: it outlives the first caller if others wait for it too.
+        authenticate: Lets the agent log in by a method.
     """
 
-    def __init__(self, agent: str, method: str | None, tasks: BackgroundTasks) -> None:
+    def __init__(
+        self,
+        agent: str,
+        method: str | None,
+        tasks: BackgroundTasks,
+        authenticate: Callable[[str], Awaitable[None]],
+    ) -> None:
         self._agent = agent
         self.method = method
         self._tasks = tasks
+        self._authenticate = authenticate
         self._attempt: _Attempt | None = None
 
     @property
@@ -55,11 +63,8 @@ class SharedLogin:
         """Whether a login is in progress."""
         return self._attempt is not None
 
-    async def log_in(self, authenticate: Callable[[str], Awaitable[None]]) -> bool:
+    async def log_in(self) -> bool:
         """Log in, or wait for the login in progress; return whether there is a method for it.
-
-        Args:
-            authenticate: Lets the agent log in by a method.
 
         Raises:
             LoginFailed: The agent refused.
@@ -71,7 +76,7 @@ class SharedLogin:
         if attempt is None:
             attempt = self._attempt = _Attempt()
             over = partial(self._over, attempt)
-            self._tasks.start_soon(self._authenticate, authenticate, self.method, attempt, never=over)
+            self._tasks.start_soon(self._try, self.method, attempt, never=over)
         attempt.waiting += 1
         try:
             with shown.get()():
@@ -89,12 +94,10 @@ class SharedLogin:
             case error:
                 raise copy.copy(error)  # each waiting task raises its own copy
 
-    async def _authenticate(
-        self, authenticate: Callable[[str], Awaitable[None]], method: str, attempt: _Attempt
-    ) -> None:
+    async def _try(self, method: str, attempt: _Attempt) -> None:
         try:
             with attempt.scope:
-                await authenticate(method)
+                await self._authenticate(method)
                 attempt.error = None
         except (AcpError, DecodeError) as exc:
             attempt.error = exc

@@ -156,15 +156,7 @@ def open_agent(
         TypeError: An argument has the wrong type.
         ValueError: An argument is out of range, or contradicts another.
     """
-    check_types(
-        agent=agent,
-        command=command,
-        env=env,
-        on_question=on_question,
-        workspace=workspace,
-        record=record,
-        on_phase=on_phase,
-    )
+    check_types(command=command, env=env, agent=agent, workspace=workspace, record=record, on_phase=on_phase)
     if transport is not None and command is not None:
         raise ValueError("open_agent(command=…, transport=…): give a command or a connection, not both")
     if isinstance(agent, AgentProfile) or transport is None:
@@ -255,7 +247,7 @@ def open_agent(
             assert profile is not None
             pipe = Launcher(profile=profile, env=variables, cwd=folder, keep_daemons=keep_daemons).open(log)
         itself = Spare(Opening(name, partial(alone, folder), again=transport is None), _as_spare)
-        others = Spares(itself, Fallback(), named)
+        others = Spares(itself, named)
         record_in = partial(recording, folder, file)
         return _opened(hold, log, pipe, setup(folder), translated, startup_timeout, record_in, others)
 
@@ -264,8 +256,7 @@ def open_agent(
         async with room as given:
             beside.folder = folder = _folder(given)
             own = Opening(name, partial(alone, folder, file=record))
-            made = own.make(hold) if fallback is None else first_to_start(own, spares, _took_over, hold)
-            async with made as agent:
+            async with first_to_start(own, spares, _took_over, hold) as agent:
                 yield agent
 
     return Opening(name, opened, again=transport is None)
@@ -357,19 +348,17 @@ async def _opened(
                 hold.hurry = process.kill
                 process.on_stderr = StderrLines(runs.stderr).feed
             tasks = await stack.enter_async_context(background_tasks())
-            if recorder is not None:
-                tasks.start_soon(recorder.attend)
             if setup.workspace is not None:
                 await stack.enter_async_context(setup.workspace)
             line, max_line = translated(transport, tasks)
-            if recorder is not None:
-                line = recorder.tapped(line, max_line)
             observers: list[Observer] = [
                 RunLogging(setup.name),
                 Telemetry(setup.name, "trace", setup.redaction),
                 Telemetry(setup.name, "metrics", setup.redaction),
             ]
             if recorder is not None:
+                tasks.start_soon(recorder.attend)
+                line = recorder.tapped(line, max_line)
                 observers.append(recorder)
             make = partial(
                 RunningAgent,

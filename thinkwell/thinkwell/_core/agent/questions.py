@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from thinkwell import events as ev
     from thinkwell._core.protocol.dialect import Dialect
-    from thinkwell._core.protocol.own_tools import Likeness
     from thinkwell._core.questions.asker import Asker
     from thinkwell._core.session.routes import SessionRoutes
     from thinkwell._core.session.session import WireSession
@@ -134,7 +133,9 @@ class AgentQuestions:
             message=self._dialect.message(request),
         )
         run = session.occupant
-        like = _likeness(session, question) if own or _may_be_own(session, question) else None
+        like = None
+        if own or _may_be_own(session, question):  # recognised, or it seems to be
+            like = session.own_calls.likeness(call.tool_call_id, question.title, question.name)
         if like is not None and like.bare:
             session.tools.learn_bare_names()
         if own:
@@ -170,11 +171,10 @@ class AgentQuestions:
             logger.debug("That address of agent %s: %.200r", self._agent, question.url, extra=extra)
             return s.CreateElicitationResponse(action="decline")
         ruling = await self._ask(request, question, session, _action)
-        if not ruling.allows:
-            return s.CreateElicitationResponse(action=_action(ruling), meta=self._dialect.answer_meta(ruling))
+        values = ruling.values if ruling.allows else None
         return s.CreateElicitationResponse(
-            action="accept",
-            content=None if ruling.values is None else content_values(ruling.values),
+            action=_action(ruling),
+            content=None if values is None else content_values(values),
             meta=self._dialect.answer_meta(ruling),
         )
 
@@ -234,11 +234,6 @@ class AgentQuestions:
 
 def _run_id(session: WireSession | None) -> str | None:
     return None if session is None or session.occupant is None else session.occupant.id
-
-
-def _likeness(session: WireSession, question: PermissionQuestion) -> Likeness | None:
-    """Return the tool of ours that a call seems to be of, whether it is recognised or not."""
-    return session.own_calls.likeness(question.tool_id or "", question.title, question.name)
 
 
 def _may_be_own(session: WireSession, question: PermissionQuestion) -> bool:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
+from msgspec import structs
 
 from thinkwell import events as ev
 from thinkwell._core.agent import login as shared_login
-from thinkwell._core.agent.limits import RunLimits
+from thinkwell._core.agent.limits import limited
 from thinkwell._core.agent.run_life import RunLife, next_run_id
-from thinkwell._core.agent.run_turns import RunTurns
+from thinkwell._core.agent.run_plan import RunTurns
 from thinkwell._core.log.log_lines import LogLines
 from thinkwell._core.log.observers import RunFacts
 from thinkwell._core.protocol.errors import turn_failed
@@ -39,12 +40,11 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.launch import LaunchLog
     from thinkwell._core.agent.login import SharedLogin
     from thinkwell._core.agent.questions import AgentQuestions
-    from thinkwell._core.agent.run_turns import FollowUp
+    from thinkwell._core.agent.run_plan import RunPlan
     from thinkwell._core.log.observers import RunObserver
     from thinkwell._core.log.stream import ThoughtStream
-    from thinkwell._core.session.session import WireSession
     from thinkwell._core.session.turn_queue import Ticket, Turns
-    from thinkwell._core.task.builder import Options, Spec
+    from thinkwell._core.task.builder import Spec
     from thinkwell.questions import FormField, FormValue
     from thinkwell_acp._tasks import BackgroundTasks
     from thinkwell_acp.client import PromptOutcome
@@ -64,6 +64,8 @@ class RunHost(SessionHost, frozen=True, kw_only=True):
     """The file of the recording."""
     turns: Turns
     """The queue for an agent that works on one prompt at a time."""
+    start: Callable[[RunPlan[Any]], ThoughtStream[Any]]
+    """Starts another run."""
     kill: Callable[[str], None]
     """Ends the agent's process at once, with a reason."""
     over: Callable[[Run[Any]], None]
@@ -71,39 +73,42 @@ class RunHost(SessionHost, frozen=True, kw_only=True):
     turn_lost: Callable[[Run[Any]], None]
     """Called when the agent does not end the turn of a run."""
 
+    def prompt(
+        self, spec: Spec[Any], schema: dict[str, ev.JsonValue] | None, server: str | None, system: str
+    ) -> Sequence[s.ContentBlock]:
+        """Return the first prompt of a task, in the form that the agent takes.
+
+        Args:
+            spec: The task.
+            schema: Schema of ``return_result``; ``None``: there is no such tool.
+            server: Name of the MCP server of our tools.
+            system: Instructions to put before the prompt.
+        """
+        return prompt_blocks(
+            spec,
+            embeds=self.client.capabilities.prompt_capabilities.embedded_context,
+            plain=not self.dialect.has_tools,
+            result_schema=schema,
+            server=server,
+            system=system,
+        )
+
 
 class Run(Generic[T]):
     """The task of one run.
 
     Args:
         host: State shared with other runs of its agent.
-        spec: The task.
-        options: The run's options.
-        session: Its session.
-        result_schema: Schema of ``return_result``; ``None``: there is no such tool.
-        ephemeral: Whether the session is its own.
+        plan: What it is to do, and where.
         observer: Learns what happens in it, besides the agent's observers.
     """
 
-    live = True
-
-    def __init__(
-        self,
-        host: RunHost,
-        spec: Spec[T],
-        options: Options,
-        session: WireSession,
-        *,
-        result_schema: dict[str, ev.JsonValue] | None,
-        ephemeral: bool,
-        observer: RunObserver | None = None,
-    ) -> None:
+    def __init__(self, host: RunHost, plan: RunPlan[T], observer: RunObserver | None = None) -> None:
+        spec, options, session, schema = plan.spec, plan.options, plan.session, plan.result_schema
         self._host = host
-        self._spec = spec
-        self._options = options
+        self._plan = plan
         self.session = session
-        self._result_schema = result_schema
-        self._ephemeral = ephemeral
+        self._ephemeral = plan.ephemeral
         self.id: Final = options.run_id or next_run_id()
         self.life: RunLife = RunLife.QUEUED
         self._scope = anyio.CancelScope()
@@ -115,9 +120,9 @@ class Run(Generic[T]):
             lines=LogLines(agent=host.name, run=self.id),
             include=options.include,
             text=spec.output.schema is None,
-            ephemeral=ephemeral,
-            wrapped=spec.output.wrapped or result_schema is ANY_RESULT,
-            own_fields=result_schema not in (None, ANY_RESULT),
+            ephemeral=plan.ephemeral,
+            wrapped=spec.output.wrapped or schema is ANY_RESULT,
+            own_fields=schema not in (None, ANY_RESULT),
             whole_fields=host.whole_fields,
             attempt=options.attempt,
         )
@@ -125,7 +130,7 @@ class Run(Generic[T]):
             facts,
             spec,
             options,
-            tool_specs(spec, result_schema),
+            tool_specs(spec, schema),
             Driver(
                 stop=self.stop,
                 stopped=lambda: self._stopped_by is not None,
@@ -145,7 +150,6 @@ class Run(Generic[T]):
         )
         host.launch_log.tell(self.record.log)
         self.record.tell(ev.PhaseChanged, phase=self.record.phase)
-        self._limits = RunLimits(self.record, host.name, options.idle_timeout, lambda: host.login.running)
         self._turn: Turn | None = None
         """The last turn."""
         self._turns = RunTurns(options.reminders)
@@ -161,17 +165,12 @@ class Run(Generic[T]):
         others = (host.turns,) if host.dialect.one_turn_at_a_time else ()
         self._ticket: Ticket = session.turns.ask(*others)
 
-    def follow_up(self, text: str, start: FollowUp) -> ThoughtStream[T]:
-        """Start a run of the same task after this one, with another prompt.
-
-        Args:
-            text: The prompt.
-            start: Starts the run; see `RunningAgent.start`.
-        """
-        spec = replace(self._spec, parts=(TextPart(text),))
-        options = replace(self._options, listener=None, run_id=None)
-        session, ephemeral = self.session, self._ephemeral
-        stream = start(spec, options, session, result_schema=self._result_schema, ephemeral=ephemeral)
+    def follow_up(self, text: str) -> ThoughtStream[T]:
+        """Start a run of the same task after this one, with text as its prompt."""
+        spec = replace(self._plan.spec, parts=(TextPart(text),))
+        options = replace(self._plan.options, listener=None, run_id=None)
+        plan = structs.replace(self._plan, spec=spec, options=options, ephemeral=self._ephemeral)
+        stream = self._host.start(plan)
         self._ephemeral = False  # the last run closes it
         return stream
 
@@ -218,10 +217,11 @@ class Run(Generic[T]):
                 self.over.set()
 
     async def _drive(self) -> None:
-        with anyio.move_on_after(self._options.timeout) as limit, self._scope:
+        host, record = self._host, self.record
+        with anyio.move_on_after(self._plan.options.timeout) as limit, self._scope:
             async with self._ticket:
                 try:
-                    with self._limits.watched(self._host.tasks):
+                    with limited(record, host.name, self._plan.options.idle_timeout, host.login, host.tasks):
                         await self._work()
                 finally:
                     # The session is held until its turn is over: a late cancellation cannot hit the next one.
@@ -233,8 +233,8 @@ class Run(Generic[T]):
 
     def _check_limit(self, limit: anyio.CancelScope) -> None:
         if limit.cancel_called:
-            assert self._options.timeout is not None
-            self.stop(ThoughtTimeout(self._options.timeout))
+            assert self._plan.options.timeout is not None
+            self.stop(ThoughtTimeout(self._plan.options.timeout))
 
     async def _wind_down(self) -> None:
         """Wait for a cancelled turn to end; otherwise end the agent."""
@@ -265,8 +265,8 @@ class Run(Generic[T]):
             self._take_session()  # before it is open: some agents send updates before they answer
             await session.open(specs)
             record.idle.reset()
-        if self._options.model is not None:
-            await session.settings.set_model(self._options.model)
+        if self._plan.options.model is not None:
+            await session.settings.set_model(self._plan.options.model)
         self._show_session()
         if specs:
             record.reach("connecting_tools")
@@ -276,19 +276,12 @@ class Run(Generic[T]):
                 record.reach("tools_ready")
         if session.id != self._shown_session:
             self._show_session()  # the agent would not fetch other tools in the old session
-        blocks = prompt_blocks(
-            self._spec,
-            embeds=self._host.client.capabilities.prompt_capabilities.embedded_context,
-            plain=not self._host.dialect.has_tools,
-            result_schema=self._result_schema,
-            server=session.server_name,
-            system=session.preface,
-        )
-        reminds = False
+        schema, reminds = self._plan.result_schema, False
+        blocks = self._host.prompt(self._plan.spec, schema, session.server_name, session.preface)
         while not self._ended:
             await self._run_turn(blocks, reminds=reminds)
             if self.life is RunLife.LINGERING:
-                await record.after_work.wait(self._options.background_wait)
+                await record.after_work.wait(self._plan.options.background_wait)
                 self._turns.interrupt(*record.after_work.take_unanswered())
                 self._turn_over()
             blocks, reminds = self._turns.next(record.results.refused)
@@ -348,8 +341,8 @@ class Run(Generic[T]):
             record.observers.session(self.session.id)
         meta: dict[str, ev.JsonValue] = {
             **record.observers.prompt(blocks),
-            **(self._spec.meta or {}),
-            **host.dialect.prompt_meta(self._spec.output.schema),
+            **(self._plan.spec.meta or {}),
+            **host.dialect.prompt_meta(self._plan.spec.output.schema),
         }
         request = s.PromptRequest(session_id=self.session.id, prompt=tuple(blocks), meta=meta or None)
         if self.place is None:
@@ -409,7 +402,9 @@ class Run(Generic[T]):
             self._end(self._stopped_by)
         elif (failure := self._failure_in_text()) is not None:
             self._end(failure)
-        elif self._options.background_wait and record.after_work.expected and not self._turns.interrupted:
+        elif (
+            self._plan.options.background_wait and record.after_work.expected and not self._turns.interrupted
+        ):
             self._move(RunLife.LINGERING)
         else:
             self._turn_over()
@@ -447,7 +442,7 @@ class Run(Generic[T]):
     def _wants_reminder(self) -> bool:
         return (
             not self.record.result.done()
-            and self._spec.output.schema is not None
+            and self._plan.spec.output.schema is not None
             and self._turns.stop_reason == "end_turn"
             and self.session.tools.seen
             and self._turns.remind()
@@ -456,12 +451,12 @@ class Run(Generic[T]):
     @property
     def _needs_tools(self) -> bool:
         """Whether the task cannot succeed without tools."""
-        wanted = bool(self._spec.tools) or self._spec.output.schema is not None
+        wanted = bool(self._plan.spec.tools) or self._plan.spec.output.schema is not None
         return wanted and self._host.dialect.has_tools
 
     def _conclude(self, stop_reason: str) -> None:
         """Settle the result by the outcome of the last turn, and end the log."""
-        record, output, tools = self.record, self._spec.output, self.session.tools
+        record, output, tools = self.record, self._plan.spec.output, self.session.tools
         error: Exception | None = None
         if not record.result.done():
             text = record.log.last_message()

@@ -9,6 +9,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from thinkwell import events as ev
+from thinkwell._core.agent.limits import during
 from thinkwell._core.agent.run_life import RunLife
 from thinkwell._core.log.stream import Injected, Queued, Refused, ThoughtResult, ThoughtStream
 from thinkwell._core.protocol.steering import refusal, steering_request
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell._core.agent.run import Run, RunHost
-    from thinkwell._core.agent.run_turns import FollowUp
     from thinkwell._core.log.listener import RunListener
     from thinkwell._core.log.log_lines import LogLines
     from thinkwell._core.log.settlement import Settlement
@@ -46,13 +46,11 @@ class RunHandle(Generic[T]):
     Args:
         host: State shared with other runs.
         run: The run.
-        start: Starts another run; see `RunningAgent.start`.
     """
 
     live = True
 
-    def __init__(self, host: RunHost, run: Run[T], start: FollowUp) -> None:
-        self._start = start
+    def __init__(self, host: RunHost, run: Run[T]) -> None:
         self._host = host
         self._run = run
         self.id: str = run.id
@@ -150,7 +148,7 @@ class RunHandle(Generic[T]):
         if run.has_ended():  # while this waited
             return Refused("the run has ended")
         if otherwise == "queue":
-            return self._steered(text, Queued(run.follow_up(text, self._start)))
+            return self._steered(text, Queued(run.follow_up(text)))
         run.interrupt(text)
         return self._steered(text, Injected(interrupted=True))
 
@@ -168,25 +166,20 @@ class RunHandle(Generic[T]):
         if not run.in_turn or run.session.id is None:
             return "the agent has no turn"
         request = steering_request(run.session.id, text)
-        error: Exception | None = None
 
-        async def give_up() -> None:
+        async def give_up(scope: anyio.CancelScope) -> None:
             await run.over.wait()
             await anyio.sleep(ANSWER_TIMEOUT)
-            tasks.cancel_scope.cancel()
+            scope.cancel()
 
-        with run.record.after_work.asking():
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(give_up)
-                try:
-                    await self._host.client.call(steering.METHOD, request, steering.SteeringResponse, heard)
-                except (AcpError, DecodeError) as exc:
-                    error = exc
-                tasks.cancel_scope.cancel()
-        if isinstance(error, RpcError | DecodeError):
-            return str(error)
-        if error is not None:
-            raise self._host.errors.translated(error) from error
+        scope = anyio.CancelScope()
+        with scope, during(self._host.tasks, give_up, scope), run.record.after_work.asking():
+            try:
+                await self._host.client.call(steering.METHOD, request, steering.SteeringResponse, heard)
+            except (RpcError, DecodeError) as exc:
+                return str(exc)
+            except AcpError as exc:
+                raise self._host.errors.translated(exc) from exc
         return answers[0] if answers else UNANSWERED
 
     def _steered(self, text: str, came_to: S, reason: str = "") -> S:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
+
+    import anyio
 
     from thinkwell._core.agent.run import Run
-    from thinkwell._core.agent.spares import Waiting
+    from thinkwell._core.log.run_log import RunLog
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.turn.turn import Patience
     from thinkwell.events import Phase
@@ -39,11 +41,34 @@ class AgentStatistics(NamedTuple):
     """The number of open questions, including those outside runs."""
 
 
+class Waiting(Protocol):
+    """A run that may be between two of its tries, when no agent knows of it."""
+
+    over: anyio.Event
+    log: RunLog
+
+    @property
+    def id(self) -> str:
+        """Its id, which its tries have, too."""
+        ...
+
+    @property
+    def session(self) -> WireSession | None:
+        """The session of all its tries; ``None``: each has its own."""
+        ...
+
+    def stop(self, why: Exception, patience: Patience) -> None:
+        """End it."""
+        ...
+
+
 class Runs:
     """The runs of an agent that are not over, in the order of their start."""
 
     def __init__(self) -> None:
         self._runs: dict[Run[Any], None] = {}
+        self.tried: dict[Waiting, None] = {}
+        """Those that may be tried again. Each try is a run, too."""
 
     def __iter__(self) -> Iterator[Run[Any]]:
         return iter(tuple(self._runs))
@@ -56,19 +81,17 @@ class Runs:
         """Remove a run."""
         self._runs.pop(run, None)
 
-    def stop(self, why: Callable[[], Exception], patience: Patience) -> None:
-        """End all of them, each with a separate error."""
-        for run in self:
-            run.stop(why(), patience)
+    def all(self) -> tuple[Run[Any] | Waiting, ...]:
+        """Return all of them, first those that may be tried again."""
+        return (*self.tried, *self._runs)
 
-    def statistics(self, open_questions: int, tried: Iterable[Waiting]) -> AgentStatistics:
-        """Return statistics of all runs.
+    def statistics(self, open_questions: int) -> AgentStatistics:
+        """Return statistics of all runs. One that may be tried again counts once.
 
         Args:
             open_questions: The number of open questions, those of agents that have taken over, too.
-            tried: The runs that may be tried again: each counts once.
         """
-        logs = {each.id: each.log for each in tried}
+        logs = {each.id: each.log for each in self.tried}
         for run in self:
             logs.setdefault(run.id, run.record.log)
         views = [(id_, log, log.view()) for id_, log in logs.items()]
@@ -85,10 +108,6 @@ class Runs:
         return AgentStatistics(
             runs=runs, buffered_events=sum(run.buffered_events for run in runs), open_questions=open_questions
         )
-
-    def of(self, session: WireSession) -> tuple[Run[Any], ...]:
-        """Return the runs of a session."""
-        return tuple(run for run in self if run.session is session)
 
     def stderr(self, line: str) -> None:
         """Pass a line of standard error to the listeners."""

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from thinkwell._core.agent.opening import Hold
     from thinkwell._core.agent.run_handle import RunHandle
     from thinkwell._core.log.observers import RunObserver
-    from thinkwell._core.log.run_log import RunLog
-    from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
-    from thinkwell._core.turn.turn import Patience
 
 T = TypeVar("T")
 
@@ -122,44 +119,19 @@ class Fallback(Struct, frozen=True, kw_only=True):
     """Whether they do even if the agent before may have changed something."""
 
 
-class Waiting(Protocol):
-    """A run that may be between two of its tries, when no agent knows of it."""
-
-    over: anyio.Event
-    log: RunLog
-
-    @property
-    def id(self) -> str:
-        """Its id, which its tries have, too."""
-        ...
-
-    @property
-    def session(self) -> WireSession | None:
-        """The session of all its tries; ``None``: each has its own."""
-        ...
-
-    def stop(self, why: Exception, patience: Patience) -> None:
-        """End it."""
-        ...
-
-
 class Spares:
     """The agents that a block has opened beside its own: each when it is first needed, until the block ends.
 
     Args:
         itself: The block's own agent, to be started again.
-        fallback: Those that take over in each run that names no others.
         named: Returns those that a run names.
     """
 
-    def __init__(
-        self, itself: Spare, fallback: Fallback, named: Callable[[Sequence[object], bool], Fallback]
-    ) -> None:
+    def __init__(self, itself: Spare, named: Callable[[Sequence[object], bool], Fallback]) -> None:
         self.itself = itself
-        self.fallback = fallback
+        self.fallback: Fallback = Fallback()
+        """Those that take over in each run that names no others."""
         self.named = named
-        self.runs: dict[Waiting, None] = {}
-        """The runs that may be tried again."""
         self._opened: dict[Spare, OpenedSpare] = {}
         self._locks: dict[Spare, anyio.Lock] = {}
         self._stack = AsyncExitStack()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from thinkwell._core.agent.agent import AgentLife
+from thinkwell._core.agent.run_plan import RunPlan
 from thinkwell._core.agent.spares import Fallback
 from thinkwell._core.agent.tries import Tries
 from thinkwell._core.protocol.prompt import (
     ANY_RESULT,
-    prompt_blocks,
     result_tool,
     tool_specs,
     wire_system_prompt,
@@ -34,15 +34,47 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class AgentStarter:
-    """Starts the runs of an agent that have their own session."""
+class _Starter:
+    """What starts the runs of an agent.
+
+    Args:
+        agent: The agent.
+    """
 
     def __init__(self, agent: RunningAgent) -> None:
-        self._agent = agent
+        self.agent = agent
+
+    def check(self, part: Part) -> None:
+        """Check that the agent supports such a part of a prompt. Unsupported files become links.
+
+        Raises:
+            CapabilityMissing: The agent does not support it.
+        """
+        if isinstance(part, ImagePart) and not self.agent.client.capabilities.prompt_capabilities.image:
+            with self.agent.host.errors.advising():
+                raise CapabilityMissing("promptCapabilities.image", "an image in a prompt")
+
+    def _explained(
+        self, spec: Spec[Any], schema: dict[str, ev.JsonValue] | None, server: str | None, preface: str = ""
+    ) -> Explanation:
+        """Return exactly what a run would send."""
+        host, system = self.agent.host, None
+        if spec.system is not None:
+            system = wire_system_prompt(spec.system, host.client.capabilities.session_capabilities)
+            preface = spec.system.text if system is None else ""
+        return Explanation(
+            prompt=tuple(s.to_builtins(host.prompt(spec, schema, server, preface))),
+            tools=tuple(tool.wire() for tool in tool_specs(spec, schema)),
+            system=None if system is None else s.to_builtins(system),
+        )
+
+
+class AgentStarter(_Starter):
+    """Starts the runs of an agent that have their own session."""
 
     def start(self, spec: Spec[T], options: Options) -> ThoughtStream[T]:
         """Start a run."""
-        spares = self._agent.spares
+        spares = self.agent.spares
         fallback = spares.fallback if spec.fallback is None else spares.named(*spec.fallback)
         if options.listener is not None:
             if spec.fallback is not None:
@@ -52,48 +84,45 @@ class AgentStarter:
             fallback = Fallback()
         if options.retry is None and not fallback.spares:
             return self.begin(spec, options).stream()
-        self._agent.check_open()
-        return Tries(self._agent, self, spec, options, fallback).start()
+        self.agent.check_open()
+        return Tries(self.agent, self, spec, options, fallback).start()
 
     def check_fallback(self, agents: tuple[object, ...], after_effects: bool, /) -> None:
         """Check the agents that are to take over where this one fails."""
-        self._agent.spares.named(agents, after_effects)
+        self.agent.spares.named(agents, after_effects)
 
     def begin(self, spec: Spec[T], options: Options, observer: RunObserver | None = None, /) -> RunHandle[T]:
         """Start one try of a run."""
-        agent = self._agent
+        agent = self.agent
         agent.check_open()
         agent.host.dialect.check(spec)
         agent.host.dialect.refuse(spec.cwd not in (None, agent.setup.cwd), "cwd", "cwd()")
         folder, servers = spec.cwd or agent.setup.cwd, agent.setup.mcp_servers.wire
         wire = WireSession(agent.host, folder, servers, system=spec.system, model=agent.setup.model)
         schema = self._schema(spec)
-        return agent.begin(spec, options, wire, result_schema=schema, ephemeral=True, observer=observer)
+        plan = RunPlan(spec=spec, options=options, session=wire, result_schema=schema, ephemeral=True)
+        return agent.begin(plan, observer)
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a run would send. Its session, and so the server's name, is created with the run."""
-        server = "thinkwell…" if self._agent.host.routes.begun else None
-        return explain(self._agent, spec, self._schema(spec), server)
+        server = "thinkwell…" if self.agent.host.routes.begun else None
+        return self._explained(spec, self._schema(spec), server)
 
     def _schema(self, spec: Spec[Any]) -> dict[str, ev.JsonValue] | None:
         """Return the schema of ``return_result``; ``None``: the run has no such tool."""
-        wanted = spec.output.schema is not None and self._agent.host.dialect.has_tools
+        wanted = spec.output.schema is not None and self.agent.host.dialect.has_tools
         return spec.output.tool_schema() if wanted else None
-
-    def check(self, part: Part) -> None:
-        """Check that the agent supports such a part of a prompt."""
-        check_part(self._agent, part)
 
     def check_system(self, system: SystemPrompt, /) -> None:
         """Check that the agent supports such a system prompt."""
-        check_system(self._agent, system)
+        check_system(self.agent, system)
 
 
-class SessionStarter:
+class SessionStarter(_Starter):
     """Starts the turns of a session."""
 
     def __init__(self, agent: RunningAgent, wire: WireSession, result: Output[Any] | None) -> None:
-        self.agent = agent
+        super().__init__(agent)
         self.wire = wire
         self.result = result
         self._result_schema = None
@@ -133,18 +162,13 @@ class SessionStarter:
         self.agent.host.dialect.check(spec)
         self.wire.tools.reserve(tool_specs(spec, self._result_schema))
         schema = self._result_schema
-        return self.agent.begin(
-            spec, options, self.wire, result_schema=schema, ephemeral=False, observer=observer
-        )
+        plan = RunPlan(spec=spec, options=options, session=self.wire, result_schema=schema, ephemeral=False)
+        return self.agent.begin(plan, observer)
 
     def explain(self, spec: Spec[T]) -> Explanation:
         """Return what a turn would send."""
         wire = self.wire
-        return explain(self.agent, spec, self._result_schema, wire.server_name, preface=wire.preface)
-
-    def check(self, part: Part) -> None:
-        """Check that the agent supports such a part of a prompt."""
-        check_part(self.agent, part)
+        return self._explained(spec, self._result_schema, wire.server_name, wire.preface)
 
     def check_system(self, _system: SystemPrompt, /) -> None:
         """Refuse a system prompt: there is one for the whole session.
@@ -183,45 +207,3 @@ def check_system(agent: RunningAgent, system: SystemPrompt, *, old: bool = False
     with agent.host.errors.advising():
         kept = old and agent.host.keeps_system
         wire_system_prompt(system, agent.client.capabilities.session_capabilities, kept=kept)
-
-
-def explain(
-    agent: RunningAgent,
-    spec: Spec[Any],
-    result_schema: dict[str, ev.JsonValue] | None,
-    server: str | None,
-    *,
-    preface: str = "",
-) -> Explanation:
-    """Return exactly what a run would send."""
-    system = None
-    if spec.system is not None:
-        system = wire_system_prompt(spec.system, agent.client.capabilities.session_capabilities)
-        preface = spec.system.text if system is None else ""
-    return Explanation(
-        prompt=tuple(
-            s.to_builtins(
-                prompt_blocks(
-                    spec,
-                    embeds=agent.client.capabilities.prompt_capabilities.embedded_context,
-                    plain=not agent.host.dialect.has_tools,
-                    result_schema=result_schema,
-                    server=server,
-                    system=preface,
-                )
-            )
-        ),
-        tools=tuple(tool.wire() for tool in tool_specs(spec, result_schema)),
-        system=None if system is None else s.to_builtins(system),
-    )
-
-
-def check_part(agent: RunningAgent, part: Part) -> None:
-    """Check that the agent supports such a part of a prompt. Unsupported files become links.
-
-    Raises:
-        CapabilityMissing: The agent does not support it.
-    """
-    if isinstance(part, ImagePart) and not agent.client.capabilities.prompt_capabilities.image:
-        with agent.host.errors.advising():
-            raise CapabilityMissing("promptCapabilities.image", "an image in a prompt")

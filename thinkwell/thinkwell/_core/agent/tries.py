@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -28,7 +27,7 @@ from thinkwell._core.turn.turn import PATIENT
 from thinkwell.errors import AgentClosed, AgentExited, ThoughtCancelled, ThoughtTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -87,24 +86,16 @@ class _Try(RunObserver):
         """Pass on the end."""
         self._tries.ended(error)
 
-    @contextmanager
-    def _called(self, name: str) -> Generator[Callable[[ToolOutput], None]]:
-        self._tries.effects.add_own_call(name)
-        yield _ignore
-
     def calling(
         self, name: str, arguments: Mapping[str, ev.JsonValue], /
     ) -> AbstractContextManager[Callable[[ToolOutput], None]]:
         """Note a call of a tool of ours."""
-        return self._called(name)
+        self._tries.effects.add_own_call(name)
+        return super().calling(name, arguments)
 
     def served(self) -> None:
         """Note that a file was written, or a command used."""
         self._tries.effects.add()
-
-
-def _ignore(_result: ToolOutput) -> None:
-    """Do nothing."""
 
 
 class Tries(Generic[T]):
@@ -172,7 +163,7 @@ class Tries(Generic[T]):
     def start(self) -> ThoughtStream[T]:
         """Start the first try, and return the handle of all."""
         self._begin(self._starter, self._spec)
-        self._agent.spares.runs[self] = None
+        self._agent.runs.tried[self] = None
         self._agent.host.tasks.start_soon(self._main)
         return ThoughtStream(self.log, ThoughtResult(self._outcome), self)
 
@@ -209,7 +200,10 @@ class Tries(Generic[T]):
         if error is None:
             outcome = self._current.outcome
             self._outcome.set(outcome.value[0], raw, wrapped=outcome.wrapped)
-        elif not (isinstance(error, self._retried) or another_may_help(error, self._current.session_id)):
+            return
+        retry = self._options.retry
+        retried = retry is not None and isinstance(error, retry.on)
+        if not (retried or another_may_help(error, self._current.session_id)):
             self._fail(error)
 
     def ended(self, error: Exception | None) -> None:
@@ -221,11 +215,6 @@ class Tries(Generic[T]):
             self._tries_now, self._last_phase = False, None
 
     # What follows
-
-    @property
-    def _retried(self) -> tuple[type[Exception], ...]:
-        retry = self._options.retry
-        return () if retry is None else retry.on
 
     @property
     def _by(self) -> str:
@@ -280,7 +269,7 @@ class Tries(Generic[T]):
                 await self._follow()
         finally:
             self._end(self._stopped_by or AgentClosed())
-            del self._agent.spares.runs[self]
+            del self._agent.runs.tried[self]
             self.over.set()
 
     async def _follow(self) -> None:

@@ -1,8 +1,10 @@
-"""The turns of a run, and the run that follows it."""
+"""What a run is to do, and its turns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from msgspec import Struct
 
 from thinkwell._core.turn.after_turn import reminder
 from thinkwell_acp import schema as s
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from thinkwell import events as ev
-    from thinkwell._core.log.stream import ThoughtStream
     from thinkwell._core.session.session import WireSession
     from thinkwell._core.task.builder import Options, Spec
     from thinkwell.errors import ResultInvalid
@@ -19,20 +20,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class FollowUp(Protocol):
-    """Starts a run in a session; see `RunningAgent.start`."""
+class RunPlan(Struct, Generic[T], frozen=True, kw_only=True):
+    """What a run is to do, and where."""
 
-    def __call__(
-        self,
-        spec: Spec[T],
-        options: Options,
-        session: WireSession,
-        *,
-        result_schema: dict[str, ev.JsonValue] | None,
-        ephemeral: bool,
-    ) -> ThoughtStream[T]:
-        """Start it."""
-        ...
+    spec: Spec[T]
+    """The task."""
+    options: Options
+    session: WireSession
+    result_schema: dict[str, ev.JsonValue] | None
+    """Schema of ``return_result``; ``None``: there is no such tool."""
+    ephemeral: bool
+    """Whether the session is its own."""
 
 
 class RunTurns:
