@@ -15,6 +15,7 @@ import thinkwell.sync.progress as sync_progress
 from thinkwell import AgentClosed, open_agent
 from thinkwell.listen import Handlers, listen
 from thinkwell.progress import Live, show
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -127,18 +128,22 @@ async def test_an_agent_that_is_not_open_says_how_to_open_it() -> None:
     assert copy.copy(opening).name == opening.name
 
 
+def blocking() -> thinkwell.sync.Opener:
+    return thinkwell.sync.open_agent(transport=ScriptedAgent(script.says("Done")).connect())
+
+
 def test_a_blocking_agent_that_is_not_open_says_how_to_open_it() -> None:
-    opening: Any = thinkwell.sync.open_agent()
+    opening: Any = blocking()
     with pytest.raises(AttributeError, match=r"`with open_agent\(…\) as agent:`.* `agent\.think`"):
         opening.think()
-    with pytest.raises(TypeError, match="run\\(\\) takes no prompt"), thinkwell.sync.open_agent() as agent:
+    with pytest.raises(TypeError, match="run\\(\\) takes no prompt"), blocking() as agent:
         agent.think().run("Go")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def test_async_code_over_the_blocking_api_says_so() -> None:
     with pytest.raises(TypeError, match=r"write `with open_agent"):
-        anyio.run(aentered, thinkwell.sync.open_agent())
-    with thinkwell.sync.open_agent() as agent:
+        anyio.run(aentered, blocking())
+    with blocking() as agent:
         with pytest.raises(TypeError, match="write `for event in stream`"):
             anyio.run(looped, agent.think().text("Go").stream())
         task: Any = agent.think()

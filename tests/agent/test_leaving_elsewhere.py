@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 import pytest
+from warm import TRUE
 
 from thinkwell import AgentClosed, SessionClosed, ThoughtCancelled, ThoughtStream, WrongEventLoop, open_agent
 from thinkwell.testing import ScriptedAgent, ScriptedTurn, script
@@ -19,9 +21,10 @@ from thinkwell.web import RunServer, ServedAgent, web_app
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 LOOPS = ("asyncio", "trio")
+
+PROGRAM = Path(__file__).parent / "programs" / "odd_agent.py"
 
 
 async def in_a_task(function: Callable[[], Awaitable[object]]) -> None:
@@ -142,7 +145,7 @@ NEVER_CLOSED = """
 
     async def main() -> None:
         agent = await open_agent(command=sys.argv[2:]).start()
-        stream = agent.think(int).text("How many files are here?").stream()
+        stream = agent.think().text("Go").stream()
         await anext(aiter(stream))
 
     anyio.run(main, backend=sys.argv[1])
@@ -171,12 +174,18 @@ CTRL_C = """
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the agent's number comes by way of a shell")
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("program", [NEVER_CLOSED, CTRL_C], ids=["never closed", "Ctrl-C"])
-def test_the_agent_ends_with_the_event_loop(program: str, loop: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "runs"),
+    [(NEVER_CLOSED, f"-I -S {PROGRAM} works"), (CTRL_C, "-m thinkwell.builtin")],
+    ids=["never closed", "Ctrl-C"],
+)
+def test_the_agent_ends_with_the_event_loop(
+    program: str, runs: str, loop: str, tmp_path: Path, warm_python: str
+) -> None:
     """That it is a process is the point. Ctrl-C comes while a task runs that the program does not know."""
-    agent = ("sh", "-c", f"echo $$ > pid; exec {sys.executable} -m thinkwell.builtin")
+    agent = ("sh", "-c", f"echo $$ > pid; exec {warm_python} {runs}")
     ended = subprocess.run(
-        (sys.executable, "-W", "error", "-c", textwrap.dedent(program), loop, *agent),
+        (TRUE, "-W", "error", "-c", textwrap.dedent(program), loop, *agent),
         cwd=tmp_path,
         capture_output=True,
         text=True,

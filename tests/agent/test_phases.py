@@ -13,6 +13,7 @@ from scripted import Played, Turn, scripted
 
 from thinkwell import (
     AgentStartFailed,
+    ThoughtStream,
     ToolsNotSeen,
     event_from_json,
     event_to_json,
@@ -27,7 +28,6 @@ from thinkwell_acp import memory_transport_pair
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from thinkwell import ThoughtStream
     from thinkwell.view import PhaseView
 
 VIRTUAL = pytest.mark.parametrize("anyio_backend", [virtual_backend("asyncio"), virtual_backend("trio")])
@@ -82,33 +82,26 @@ def names(phases: Iterable[ev.PhaseChanged | PhaseView]) -> list[str]:
 # While it is launched
 
 
-async def test_each_phase_is_told_when_it_begins() -> None:
-    told: list[ev.PhaseChanged] = []
-    with anyio.fail_after(30):
-        async with open_agent(odd("works"), on_phase=told.append) as agent:
-            assert names(told) == LAUNCH
-            await agent.think().text("Go").run()
-    assert names(told) == LAUNCH
-    first, second = told
-    assert 0 <= first.at <= second.at
-    assert (first.seq, first.seconds, first.detail) == (0, None, "")
-
-
-async def test_it_is_told_before_the_program_is_started(tmp_path: Path) -> None:
+async def test_each_phase_is_told_when_it_begins(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    seen: list[tuple[str, bool]] = []
+    told: list[tuple[ev.PhaseChanged, bool]] = []
 
     def look(event: ev.PhaseChanged) -> None:
-        seen.append((event.phase, mark.exists()))
+        told.append((event, mark.exists()))
 
     script = (
         f"open({str(mark)!r}, 'w'); import runpy, sys; sys.argv[1:] = ['works']; runpy.run_path({PROGRAM!r})"
     )
     with anyio.fail_after(30):
-        async with open_agent(command=[sys.executable, "-c", script], on_phase=look):
+        async with open_agent(command=[sys.executable, "-c", script], on_phase=look) as agent:
             assert mark.exists()
-    assert seen[0] == ("launching", False)
-    assert [phase for phase, _ in seen] == LAUNCH
+            (first, started), (second, _) = told
+            await agent.think().text("Go").run()
+    assert len(told) == 2
+    assert names([first, second]) == LAUNCH
+    assert not started
+    assert 0 <= first.at <= second.at
+    assert (first.seq, first.seconds, first.detail) == (0, None, "")
 
 
 async def test_a_failed_launch_is_told_as_far_as_it_came() -> None:
@@ -120,15 +113,6 @@ async def test_a_failed_launch_is_told_as_far_as_it_came() -> None:
     assert caught.value.phase == "initializing"
     assert caught.value.version is None
     assert caught.value.next_command.endswith("odd_agent.py exit")
-
-
-async def invalid(turn: Turn) -> None:
-    await turn.returns(value="none")
-    await anyio.sleep_forever()
-
-
-async def silent(turn: Turn) -> None:
-    await anyio.sleep_forever()
 
 
 @pytest.mark.parametrize("last", LAUNCH)
@@ -149,39 +133,37 @@ async def test_a_connection_is_not_launched() -> None:
         assert names(agent.launch_phases) == ["initializing"]
 
 
-# Afterwards
+# Afterwards, and in a run
 
 
-async def test_how_long_each_phase_took() -> None:
+async def test_the_first_run_is_told_of_the_launch_and_so_is_its_replay(tmp_path: Path) -> None:
+    file = tmp_path / "run.ndjson"
     with anyio.fail_after(30):
-        async with open_agent(odd("works")) as agent:
+        async with open_agent(odd("works"), record=file) as agent:
             phases = agent.launch_phases
-            assert names(phases) == LAUNCH
-            assert [phase.at for phase in phases] == sorted(phase.at for phase in phases)
             launching, initializing = phases
+            assert names(phases) == LAUNCH
             assert launching.seconds == pytest.approx(initializing.at - launching.at)
             assert initializing.seconds is not None
             assert 0 < initializing.seconds < 20
-            await agent.think().text("Go").run()
+            streams = list[ThoughtStream[str]]()
+            recorded = list[list[ev.PhaseChanged]]()
+            for _ in range(2):
+                streams.append(agent.think().text("Go").stream(include={"phase"}))
+                recorded.append(await phases_of(streams[-1]))
             assert agent.launch_phases == phases
-
-
-# In a run
-
-
-async def test_the_first_run_is_told_of_the_launch() -> None:
-    with anyio.fail_after(30):
-        async with open_agent(odd("works")) as agent:
-            events = await phases_of(agent.think().text("Go").stream(include={"phase"}))
-            second = agent.think().text("Go").stream(include={"phase"})
-            assert names(events) == [*LAUNCH, "starting", *TURN]
-            assert [event.seq for event in events] == list(range(1, 7))
-            launching, initializing, starting, *_ = events
-            assert launching.at <= initializing.at <= 0 <= starting.at
-            assert names(await phases_of(second)) == ["starting", *TURN]
-            # By the same clock as the agent's own phases.
-            own = agent.launch_phases
-            assert initializing.at - launching.at == pytest.approx(own[1].at - own[0].at)
+    told, second = recorded
+    assert names(told) == [*LAUNCH, "starting", *TURN]
+    assert [event.seq for event in told] == list(range(1, 7))
+    assert told[0].at <= told[1].at <= 0 <= told[2].at
+    assert told[1].at - told[0].at == pytest.approx(initializing.at - launching.at)  # by the same clock
+    assert names(second) == ["starting", *TURN]
+    for stream, events in zip(streams, recorded, strict=True):
+        again = await phases_of(replay(file, run=stream.id))
+        assert [(event.phase, event.seconds) for event in again] == [
+            (event.phase, event.seconds) for event in events
+        ]
+        assert [event.at for event in again] == pytest.approx([event.at for event in events], abs=0.001)
 
 
 @VIRTUAL
@@ -240,25 +222,6 @@ async def test_tools_that_are_never_fetched_are_never_ready() -> None:
             await stream.result
         phases = names(await phases_of(stream))
         assert phases == ["initializing", "starting", "connecting_tools", *TURN[:-1], "failed"]
-
-
-async def test_a_replay_has_the_phases_too(tmp_path: Path) -> None:
-    file = tmp_path / "run.ndjson"
-    with anyio.fail_after(30):
-        async with open_agent(odd("works"), record=file) as agent:
-            streams = [agent.think().text("Go").stream(include={"phase"})]
-            recorded = [await phases_of(streams[0])]
-            streams.append(agent.think().text("Go").stream(include={"phase"}))
-            recorded.append(await phases_of(streams[1]))
-    assert names(recorded[0])[:2] == LAUNCH
-    for stream, events in zip(streams, recorded, strict=True):
-        again = replay(file, run=stream.id)
-        assert [(event.phase, event.seconds) for event in await phases_of(again)] == [
-            (event.phase, event.seconds) for event in events
-        ]
-        assert [event.at for event in await phases_of(again)] == pytest.approx(
-            [event.at for event in events], abs=0.001
-        )
 
 
 @pytest.mark.parametrize(

@@ -17,19 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("warm_python")
+
 ANSWER = script.says("42")
-
-
-async def test_an_agent_that_exits_is_started_again_for_the_next_try(tmp_path: Path) -> None:
-    command = played(script.crashes() + ANSWER).program(tmp_path)
-    async with open_agent(known("first", command), record=tmp_path / "run.jsonl") as opened:
-        stream = opened.think().text("Go").stream(include={"try_failed"}, retry=NOW)
-        assert await stream.result == "42"
-        await stream.wait()
-        (failed,) = [event async for event in stream if isinstance(event, ev.TryFailed)]
-        assert (failed.error, failed.then) == ("AgentExited", "retry")
-        with pytest.raises(AgentExited):
-            await opened.think().text("Go").run()
 
 
 async def test_a_fallback_that_exits_is_started_again_too(tmp_path: Path) -> None:
@@ -42,19 +32,30 @@ async def test_a_fallback_that_exits_is_started_again_too(tmp_path: Path) -> Non
             assert stream.view.agent == "second"
 
 
-async def test_all_agents_of_a_block_work_in_the_folder_that_was_opened_once(tmp_path: Path) -> None:
+async def test_an_agent_that_exits_is_started_again_for_the_next_try_in_the_folder_of_the_block(
+    tmp_path: Path,
+) -> None:
     @asynccontextmanager
     async def room() -> AsyncGenerator[Path]:  # opens once
         (folder := tmp_path / "room").mkdir()
         yield folder
         folder.rmdir()
 
-    first, other = played(script.crashes() + EMPTY), played(ANSWER)
+    first, other = played(script.crashes() + EMPTY), played(ANSWER, repeats=True)
     profiles = [known("first", first.program(tmp_path)), known("second", other.program(tmp_path))]
-    async with open_agent(profiles[0], cwd=room(), fallback=profiles[1:]) as agent:
-        assert await agent.think().text("Go").run(retry=NOW) == "42"
+    tries = list[tuple[str, str]]()
+    async with open_agent(
+        profiles[0], cwd=room(), fallback=profiles[1:], record=tmp_path / "run.jsonl"
+    ) as agent:
+        for retry in (NOW, None):
+            stream = agent.think().text("Go").stream(include={"try_failed"}, retry=retry)
+            assert await stream.result == "42"
+            await stream.wait()
+            tries += [(event.error, event.then) async for event in stream if isinstance(event, ev.TryFailed)]
+    # Only a try starts it again: without one the agent has ended.
+    assert tries == [("AgentExited", "retry"), ("QuotaExhausted", "fallback"), ("AgentExited", "fallback")]
     folders = [session.cwd for each in (first, other) for session in each.sent.sessions]
-    assert folders == [str(tmp_path / "room")] * 3
+    assert folders == [str(tmp_path / "room")] * 4
 
 
 @pytest.mark.parametrize("says", ["", '{"type": "progress", "message": "Writing a.py"}'])
