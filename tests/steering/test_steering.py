@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import anyio
 import pytest
-from stream.wire_agent import Json, answer, end_turn, refuse, say, update, wire_agent
+from stream.wire_agent import Json, WireAgent, answer, end_turn, refuse, say, update, wire_agent
 
 from thinkwell import (
     AgentExited,
@@ -21,8 +22,53 @@ from thinkwell import (
 from thinkwell import events as ev
 from thinkwell.testing import ScriptedAgent, script
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
 STEERS = {"steering": {"supported": True}}
 OPT_IN = {"steering": {"idleBehavior": "promptRequired"}}
+
+
+class Told(NamedTuple):
+    """A run whose agent was told something, and has not answered yet."""
+
+    stream: ThoughtStream[str]
+    wire: WireAgent
+    prompt: Json
+    request: Json
+    over: anyio.Event
+    """Set when the call of `steer` has returned."""
+
+
+@asynccontextmanager
+async def told(
+    outcome: object, *, before: str = "", otherwise: Literal["queue"] | None = None, **options: Any
+) -> AsyncGenerator[Told]:
+    """Tell the agent of a run something, and check what comes of it.
+
+    Args:
+        outcome: What `steer` returns; a class: the error that it raises.
+        before: What the agent says before.
+        otherwise: See `ThoughtStream.steer`.
+        options: Those of the run.
+    """
+    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
+        stream = agent.think().text("Review").stream(include="all", **options)
+        prompt = await wire.begin()
+        over = anyio.Event()
+
+        async def steer() -> None:
+            if isinstance(outcome, type):
+                with pytest.raises(outcome):
+                    await stream.steer("Also check auth", otherwise=otherwise)
+            else:
+                assert await stream.steer("Also check auth", otherwise=otherwise) == outcome
+            over.set()
+
+        if before:
+            await wire.write(say(before))
+        tasks.start_soon(steer)
+        yield Told(stream, wire, prompt, await wire.expect("_session/steering"), over)
 
 
 async def steered(stream: ThoughtStream[object]) -> list[tuple[str, str, str]]:
@@ -46,11 +92,7 @@ async def test_an_agent_that_can_be_steered_reads_it_in_its_turn() -> None:
 
 
 async def test_the_request_opts_in_to_be_refused_by_an_idle_agent() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream(background_wait=0)
-        prompt = await wire.begin()
-        tasks.start_soon(stream.steer, "Also check auth")
-        request = await wire.expect("_session/steering")
+    async with told(Injected(), background_wait=0) as (stream, wire, prompt, request, _):
         assert request["params"] == {
             "sessionId": "s",
             "prompt": [{"type": "text", "text": "Also check auth"}],
@@ -71,34 +113,20 @@ async def test_the_request_opts_in_to_be_refused_by_an_idle_agent() -> None:
 async def test_what_the_agent_does_not_take_is_refused_in_its_words(
     reply: dict[str, object], reason: str
 ) -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream(include="all")
-        prompt = await wire.begin()
-
-        async def steer() -> None:
-            assert await stream.steer("Also check auth") == Refused(reason)
-            await wire.write(say("Done."), end_turn(prompt))
-
-        tasks.start_soon(steer)
-        await wire.write(answer(await wire.expect("_session/steering"), reply))
+    async with told(Refused(reason)) as (stream, wire, prompt, request, over):
+        await wire.write(answer(request, reply))
+        await over.wait()
+        await wire.write(say("Done."), end_turn(prompt))
         assert await stream.result == "Done."
         assert await steered(stream) == [("Also check auth", "refused", reason)]
         assert stream.view.user_messages == ()
 
 
 async def test_an_error_of_the_agent_refuses_it_and_the_run_goes_on() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream()
-        prompt = await wire.begin()
-
-        async def steer() -> None:
-            refused = await stream.steer("Also check auth")
-            assert isinstance(refused, Refused)
-            assert "no such idleBehavior" in refused.reason
-            await wire.write(say("Done."), end_turn(prompt))
-
-        tasks.start_soon(steer)
-        await wire.write(refuse(await wire.expect("_session/steering"), "no such idleBehavior", -32602))
+    async with told(Refused("no such idleBehavior [-32602]")) as (stream, wire, prompt, request, over):
+        await wire.write(refuse(request, "no such idleBehavior", -32602))
+        await over.wait()
+        await wire.write(say("Done."), end_turn(prompt))
         assert await stream.result == "Done."
 
 
@@ -231,48 +259,28 @@ async def test_an_unknown_way_is_refused_and_interrupts_nothing() -> None:
 
 
 async def test_the_agent_dies_meanwhile() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream()
-        await wire.begin()
-
-        async def steer() -> None:
-            with pytest.raises(AgentExited):
-                await stream.steer("Also check auth")
-
-        tasks.start_soon(steer)
-        await wire.expect("_session/steering")
+    async with told(AgentExited) as (stream, wire, _, _, _):
         await wire.hang_up()
         with pytest.raises(AgentExited):
             await stream.result
 
 
 async def test_the_turn_is_answered_first__the_run_waits_for_what_becomes_of_it() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream(include="all")
-        prompt = await wire.begin()
-        outcomes: list[object] = []
-
-        async def steer() -> None:
-            outcomes.append(await stream.steer("Also check auth"))
-
-        tasks.start_soon(steer)
-        request = await wire.expect("_session/steering")
+    async with told(Refused("failed")) as (stream, wire, prompt, request, over):
         await wire.write(say("Done."), end_turn(prompt), answer(request, {"outcome": "failed"}))
         assert await stream.result == "Done."
-        assert outcomes == [Refused("failed")]
+        assert over.is_set()
 
 
 @pytest.mark.parametrize(("otherwise", "reason"), [(None, "noRunningTurn"), ("queue", "the run has ended")])
 async def test_the_run_ends_before_the_agent_refuses(otherwise: Literal["queue"] | None, reason: str) -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream(include="all", background_wait=0)
-        prompt = await wire.begin()
-
-        async def steer() -> None:
-            assert await stream.steer("Also check auth", otherwise=otherwise) == Refused(reason)
-
-        tasks.start_soon(steer)
-        request = await wire.expect("_session/steering")
+    async with told(Refused(reason), otherwise=otherwise, background_wait=0) as (
+        stream,
+        wire,
+        prompt,
+        request,
+        _,
+    ):
         idle = {"outcome": "promptRequired", "reason": "noRunningTurn"}
         await wire.write(say("Done."), end_turn(prompt), answer(request, idle))
         assert await stream.result == "Done."
@@ -281,11 +289,7 @@ async def test_the_run_ends_before_the_agent_refuses(otherwise: Literal["queue"]
 
 @pytest.mark.virtual_time
 async def test_an_agent_without_marks_is_done_when_it_is_quiet() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream()
-        prompt = await wire.begin()
-        tasks.start_soon(stream.steer, "Also check auth")
-        request = await wire.expect("_session/steering")
+    async with told(Injected()) as (stream, wire, prompt, request, _):
         await wire.write(
             answer(request, {"outcome": "injected"}), say("One. ", messageId="1"), end_turn(prompt)
         )
@@ -316,11 +320,7 @@ async def test_what_an_agent_without_marks_takes_and_does_not_answer_is_its_next
 
 @pytest.mark.virtual_time
 async def test_it_waits_no_longer_than_it_is_told() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream(background_wait=5)
-        prompt = await wire.begin()
-        tasks.start_soon(stream.steer, "Also check auth")
-        request = await wire.expect("_session/steering")
+    async with told(Injected(), background_wait=5) as (stream, wire, prompt, request, _):
         await wire.write(answer(request, {"outcome": "injected"}), say("Yes"), end_turn(prompt))
         with anyio.move_on_after(8):
             while True:
@@ -331,11 +331,7 @@ async def test_it_waits_no_longer_than_it_is_told() -> None:
 
 
 async def test_cancelled_while_it_stays_open() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream(include="all")
-        prompt = await wire.begin()
-        tasks.start_soon(stream.steer, "Also check auth")
-        request = await wire.expect("_session/steering")
+    async with told(Injected()) as (stream, wire, prompt, request, _):
         await wire.write(answer(request, {"outcome": "injected"}), end_turn(prompt))
         async for event in stream:
             if isinstance(event, ev.TurnEnded):
@@ -364,34 +360,18 @@ async def test_the_history_of_the_session_has_it_in_its_place() -> None:
 
 @pytest.mark.virtual_time
 async def test_an_agent_that_never_says_whether_it_takes_it() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream()
-        prompt = await wire.begin()
-
-        async def steer() -> None:
-            assert await stream.steer("Also check auth") == Refused(
-                "the agent has not answered", unclear=True
-            )
-            assert stream.result.done()
-
-        tasks.start_soon(steer)
-        await wire.expect("_session/steering")
+    unclear = Refused("the agent has not answered", unclear=True)
+    async with told(unclear) as (stream, wire, prompt, _, over):
         await wire.write(say("Done."), end_turn(prompt))
         assert await stream.result == "Done."
+        assert not over.is_set()
 
 
 async def test_what_is_refused_in_mid_sentence_does_not_cut_the_result() -> None:
-    async with wire_agent(meta=STEERS) as (agent, wire), anyio.create_task_group() as tasks:
-        stream = agent.think().text("Review").stream(include="all")
-        prompt = await wire.begin()
-        await wire.write(say("All is "))
-
-        async def steer() -> None:
-            assert await stream.steer("Also check auth") == Refused("failed")
-            await wire.write(say("well."), end_turn(prompt))
-
-        tasks.start_soon(steer)
-        await wire.write(answer(await wire.expect("_session/steering"), {"outcome": "failed"}))
+    async with told(Refused("failed"), before="All is ") as (stream, wire, prompt, request, over):
+        await wire.write(answer(request, {"outcome": "failed"}))
+        await over.wait()
+        await wire.write(say("well."), end_turn(prompt))
         assert await stream.result == "All is well."
         assert stream.view.messages == ("All is well.",)
 
