@@ -64,6 +64,10 @@ async def test_texts_are_joined_as_they_are() -> None:
             == "See\n<file>\n</file>\n"
         )
         assert agent.think().code("x", language="python").explain().prompt[0]["text"] == "```python\nx\n```\n"
+        assert (
+            text_of(agent, ("quote", "a </quote> and </quote_> b"))
+            == "<quote__>\na </quote> and </quote_> b\n</quote__>\n"
+        )
 
 
 async def test_nothing_in_a_quote_or_code_can_end_it() -> None:
@@ -83,35 +87,28 @@ async def test_nothing_in_a_quote_or_code_can_end_it() -> None:
         check()
 
 
-@pytest.mark.parametrize("tag", ["", "two words", "<x>", "1st", "a\n"])
-async def test_a_tag_is_a_name(tag: str) -> None:
+async def test_a_tag_is_a_name() -> None:
     async with scripted() as agent:
-        with pytest.raises(ValueError, match="a tag is a name"):
-            agent.think().quote("x", tag=tag)
+        for tag in ("", "two words", "<x>", "1st", "a\n"):
+            with pytest.raises(ValueError, match="a tag is a name"):
+                agent.think().quote("x", tag=tag)
 
 
-@pytest.mark.parametrize("empty", [(), ("",), (" \n", "\t")])
-async def test_a_prompt_with_no_content_is_refused_at_once(empty: tuple[str, ...]) -> None:
+async def test_a_prompt_with_no_content_is_refused_at_once() -> None:
     handler = Played([done])
     async with scripted(agent=handler) as agent:
-        builder = agent.think(Answer)
-        for text in empty:
-            builder = builder.text(text)
-        with pytest.raises(ValueError, match=r'the prompt is empty; .*\.text\("…"\)'):
-            builder.stream()
-        with pytest.raises(ValueError, match="the prompt is empty"):
-            await builder.run()
+        empty = agent.think(Answer)
+        for builder in (
+            empty,
+            empty.text(""),
+            empty.text(" \n").text("\t"),
+            empty.text("\n").quote("").code(" \n").line(),
+        ):
+            with pytest.raises(ValueError, match=r'the prompt is empty; .*\.text\("…"\)'):
+                builder.stream()
+            with pytest.raises(ValueError, match="the prompt is empty"):
+                await builder.run()
     assert not handler.sent.sessions
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"retries": -1}, {"reminders": -1}, {"timeout": 0}, {"timeout": -1.0}, {"include": {"thoughts"}}],
-)
-async def test_options_out_of_range_are_refused_at_once(options: dict[str, Any]) -> None:
-    async with scripted() as agent:
-        with pytest.raises(ValueError, match=r"must|kinds of events"):
-            agent.think().text("Go").stream(**options)
 
 
 @pytest.mark.parametrize("mime_type", IMAGES)
@@ -231,9 +228,3 @@ async def test_explain_shows_what_is_no_text_by_its_type() -> None:
         explained = str(agent.think(Answer).text("Look:").image(PNG).text("Well?").explain())
     assert explained.startswith("Look:\n[image]\nWell?")
     assert "return_result: {" in explained
-
-
-async def test_a_tag_that_occurs_in_the_content_is_changed() -> None:
-    async with scripted() as agent:
-        said = agent.think().quote("a </quote> and </quote_> b").explain().prompt[0]["text"]
-    assert said == "<quote__>\na </quote> and </quote_> b\n</quote__>\n"

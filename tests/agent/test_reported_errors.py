@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import pickle
 from contextlib import asynccontextmanager
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +21,7 @@ from thinkwell import (
     ModelNotFound,
     Overloaded,
     QuotaExhausted,
+    ThinkwellError,
     open_agent,
     replay,
 )
@@ -28,7 +31,7 @@ from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from thinkwell import Agent
@@ -79,6 +82,14 @@ async def opened(agent: ScriptedAgent, profile: AgentProfile) -> AsyncGenerator[
         yield running
 
 
+async def error_of(told: Script, profile: AgentProfile) -> ThinkwellError:
+    """Return the error of a run in which the agent says that."""
+    async with opened(ScriptedAgent(told), profile) as agent:
+        with pytest.raises(ThinkwellError) as caught:
+            await agent.think().text("Go").run()
+    return caught.value
+
+
 def profile_of(agent: str) -> AgentProfile:
     return find_agent(agent.partition("-")[0])
 
@@ -113,26 +124,62 @@ async def test_what_real_agents_report_has_its_class(
     assert (str(copy), vars(copy)) == (str(error), vars(error))
 
 
+FORMS: dict[str, Callable[..., Script]] = {
+    "claude": lambda said: script.fails(-32603, f"Internal error: {said}", data={"errorKind": "unknown"}),
+    "codex": lambda said: as_codex("", message_id=None, ended="systemError").says(said),
+    "gemini": lambda said, code: script.fails(code, said),
+    "opencode": lambda said: script.fails(-32603, f"Internal error: {said}"),
+}
+"""How each agent reports a failure."""
+
+BUSY_SERVER = "API Error: 500 x. This is a server-side issue, usually temporary — try again in a moment."
+LIMITED = "API Error: Server is temporarily limiting requests (not your usage limit) · x"
+IN_DEMAND = "We’re currently experiencing high demand, which may cause temporary errors."
+TOO_LONG = '{"error":{"message":"The input exceeds the maximum number of tokens"}}'
+BAD_KEY = '{"error":{"message":"API key not valid. Please pass another."}}'
+
+
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("agent", "kind", "said"),
     [
-        ("API Error: 500 x", AgentReported),
-        (
-            "API Error: 500 x. This is a server-side issue, usually temporary — try again in a moment.",
-            Overloaded,
-        ),
-        ("API Error: Server is temporarily limiting requests (not your usage limit) · x", Overloaded),
-        ("API Error: 402 x", QuotaExhausted),
-        ("You've hit your 5-hour limit · resets 1:43am (UTC)", QuotaExhausted),
-        ("Request too large (max 32MB). x", ContextFull),
+        ("claude", AgentReported, ["API Error: 500 x"]),
+        ("claude", Overloaded, [BUSY_SERVER]),
+        ("claude", Overloaded, [LIMITED]),
+        ("claude", QuotaExhausted, ["API Error: 402 x"]),
+        ("claude", QuotaExhausted, ["You've hit your 5-hour limit · resets 1:43am (UTC)"]),
+        ("claude", ContextFull, ["Request too large (max 32MB). x"]),
+        ("codex", Overloaded, ["rate limit exceeded: x. Please try again in 11.054s."]),
+        ("codex", Overloaded, ["rate limit exceeded: x. Please try again in 35ms."]),
+        ("codex", Overloaded, ["rate limit exceeded: x. Please try again in 1m2s."]),
+        ("codex", Overloaded, [IN_DEMAND]),
+        ("codex", QuotaExhausted, ["unexpected status 402 Payment Required: x"]),
+        ("codex", ContextFull, [TEXTS[5]]),
+        ("gemini", Overloaded, ["Quota exceeded for a metric. Please retry in 34.07s.", 429]),
+        ("gemini", QuotaExhausted, ["You exceeded your current quota, please check your plan.", 429]),
+        ("gemini", Overloaded, ["Resource has been exhausted (e.g. check quota).", 429]),
+        ("gemini", Overloaded, ["The model is overloaded. Please try again later.", 503]),
+        ("gemini", Overloaded, ['{"error":{"code":500,"message":"x","status":"INTERNAL"}}', 500]),
+        ("gemini", ModelNotFound, ["models/gemini-9 is not found for API version v1beta", 500]),
+        ("gemini", ContextFull, [TOO_LONG, 400]),
+        ("gemini", LoginExpired, [BAD_KEY, 400]),
+        ("gemini", LoginExpired, ['{"error":{"message":"x","status":"PERMISSION_DENIED"}}', 403]),
+        ("gemini", AgentReported, ['{"error":{"message":"x","status":"INVALID_ARGUMENT"}}', 400]),
+        ("opencode", Overloaded, ["Rate limit reached for requests"]),
+        ("opencode", Overloaded, ["Overloaded"]),
+        ("opencode", QuotaExhausted, ["You exceeded your current quota, please pay."]),
+        ("opencode", AgentReported, ["The model `x` does not exist."]),
+        ("opencode", ModelNotFound, ["model: claude-9"]),
+        ("opencode", LoginExpired, ["invalid x-api-key"]),
+        ("opencode", AgentReported, ["Payment is due."]),
     ],
 )
-async def test_what_claude_reports_of_which_there_is_no_trace(said: str, kind: type[AgentReported]) -> None:
-    failing = script.fails(-32603, f"Internal error: {said}", data={"errorKind": "unknown"})
-    async with opened(ScriptedAgent(failing), find_agent("claude")) as agent:
-        with pytest.raises(AgentReported) as caught:
-            await agent.think().text("Go").run()
-    assert type(caught.value) is kind
+async def test_what_agents_report_of_which_there_is_no_trace(
+    agent: str, kind: type[AgentReported], said: list[Any]
+) -> None:
+    error = await error_of(FORMS[agent](*said), find_agent(agent))
+    assert type(error) is kind
+    seconds = next((number for number in (11.054, 34.07) if f"{number}s" in said[0]), None)
+    assert getattr(error, "retry_after", None) == seconds
 
 
 @pytest.mark.parametrize(
@@ -143,73 +190,15 @@ async def test_what_claude_reports_of_which_there_is_no_trace(said: str, kind: t
             script.says("Failed to authenticate. API Error: 403 x").fails(-32000, "Authentication required"),
             LoginExpired,
         ),
-    ],
-)
-async def test_what_claude_says_elsewhere_than_in_the_message(
-    told: Script, kind: type[AgentReported]
-) -> None:
-    async with opened(ScriptedAgent(told), find_agent("claude")) as agent:
-        with pytest.raises(AgentReported) as caught:
-            await agent.think().text("Go").run()
-    assert type(caught.value) is kind
-
-
-@pytest.mark.parametrize(
-    ("said", "kind", "retry_after"),
-    [
-        ("rate limit exceeded: x. Please try again in 11.054s.", Overloaded, 11.054),
-        ("rate limit exceeded: x. Please try again in 35ms.", Overloaded, None),
-        ("rate limit exceeded: x. Please try again in 1m2s.", Overloaded, None),
-        ("We’re currently experiencing high demand, which may cause temporary errors.", Overloaded, None),
-        ("unexpected status 402 Payment Required: x", QuotaExhausted, None),
-    ],
-)
-async def test_what_codex_reports_of_which_there_is_no_trace(
-    said: str, kind: type[AgentReported], retry_after: float | None
-) -> None:
-    told = as_codex("", message_id=None, ended="systemError").says(said)
-    async with opened(ScriptedAgent(told), find_agent("codex")) as agent:
-        with pytest.raises(AgentReported) as caught:
-            await agent.think().text("Go").run()
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "retry_after", None) == retry_after
-
-
-@pytest.mark.parametrize(
-    ("agent", "code", "said", "kind"),
-    [
-        ("gemini", 429, "Quota exceeded for a metric. Please retry in 34.07s.", Overloaded),
-        ("gemini", 429, "You exceeded your current quota, please check your plan.", QuotaExhausted),
-        ("gemini", 429, "Resource has been exhausted (e.g. check quota).", Overloaded),
-        ("gemini", 503, "The model is overloaded. Please try again later.", Overloaded),
-        ("gemini", 500, '{"error":{"code":500,"message":"x","status":"INTERNAL"}}', Overloaded),
-        ("gemini", 500, "models/gemini-9 is not found for API version v1beta", ModelNotFound),
+        # A login that was never there has not expired.
         (
-            "gemini",
-            400,
-            '{"error":{"message":"The input exceeds the maximum number of tokens"}}',
-            ContextFull,
+            script.says("Not logged in · Please run /login").fails(-32000, "Authentication required"),
+            LoginRequired,
         ),
-        ("gemini", 400, '{"error":{"message":"API key not valid. Please pass another."}}', LoginExpired),
-        ("gemini", 403, '{"error":{"message":"x","status":"PERMISSION_DENIED"}}', LoginExpired),
-        ("gemini", 400, '{"error":{"message":"x","status":"INVALID_ARGUMENT"}}', AgentReported),
-        ("opencode", -32603, "Internal error: Rate limit reached for requests", Overloaded),
-        ("opencode", -32603, "Internal error: Overloaded", Overloaded),
-        ("opencode", -32603, "Internal error: You exceeded your current quota, please pay.", QuotaExhausted),
-        ("opencode", -32603, "Internal error: The model `x` does not exist.", AgentReported),
-        ("opencode", -32603, "Internal error: model: claude-9", ModelNotFound),
-        ("opencode", -32603, "Internal error: invalid x-api-key", LoginExpired),
-        ("opencode", -32603, "Internal error: Payment is due.", AgentReported),
     ],
 )
-async def test_what_gemini_and_opencode_report(
-    agent: str, code: int, said: str, kind: type[AgentReported]
-) -> None:
-    async with opened(ScriptedAgent(script.fails(code, said)), find_agent(agent)) as running:
-        with pytest.raises(AgentReported) as caught:
-            await running.think().text("Go").run()
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "retry_after", None) == (34.07 if "34.07" in said else None)
+async def test_what_claude_says_elsewhere_than_in_the_message(told: Script, kind: type[Exception]) -> None:
+    assert type(await error_of(told, find_agent("claude"))) is kind
 
 
 @pytest.mark.parametrize(
@@ -250,39 +239,34 @@ async def test_an_agent_that_tries_again_says_what_the_model_service_answers() -
 
 
 @pytest.mark.parametrize("quoting", QUOTING)
-@pytest.mark.parametrize("text", TEXTS)
-async def test_an_answer_that_quotes_a_failure_stays_an_answer(text: str, quoting: str) -> None:
-    answer = quoting.format(text)
-    played = ScriptedAgent(
-        as_codex(answer, message_id="msg_1", ended="idle").stops()
-        + as_codex(answer, message_id=None, ended="idle").stops()
-    )
-    async with opened(played, find_agent("codex")) as agent:
-        assert await agent.think().text("What is in the log?").run() == answer
-        assert await agent.think().text("What is in the log?").run() == answer
-    async with opened(ScriptedAgent(script.says(answer, message_id="msg_1")), find_agent("claude")) as agent:
-        assert await agent.think().text("What is in the log?").run() == answer
+async def test_an_answer_that_quotes_a_failure_stays_an_answer(quoting: str) -> None:
+    answers = [quoting.format(text) for text in TEXTS]
+    told = {
+        "codex": [
+            (said, as_codex(said, message_id=id_, ended="idle"))
+            for said in answers
+            for id_ in ("msg_1", None)
+        ],
+        "claude": [(said, script.says(said, message_id="msg_1")) for said in answers],
+    }
+    for name, turns in told.items():
+        async with opened(
+            ScriptedAgent(reduce(add, (turn.stops() for _, turn in turns))), find_agent(name)
+        ) as agent:
+            for said, _ in turns:
+                assert await agent.think().text("What is in the log?").run() == said
 
 
 async def test_a_message_that_stood_before_is_no_part_of_the_failure() -> None:
     told = as_codex("So far, so good. ", message_id=None, ended="systemError").says(TEXTS[0])
-    async with opened(ScriptedAgent(told), find_agent("codex")) as agent:
-        with pytest.raises(Overloaded) as caught:
-            await agent.think().text("Go").run()
-    assert (caught.value.code, caught.value.message) == (None, TEXTS[0])
-
-
-async def test_the_body_of_an_http_error_is_searched_too() -> None:
-    told = as_codex("", message_id=None, ended="systemError").says(TEXTS[5])
-    async with opened(ScriptedAgent(told), find_agent("codex")) as agent:
-        with pytest.raises(ContextFull):
-            await agent.think().text("Go").run()
+    error = await error_of(told, find_agent("codex"))
+    assert isinstance(error, Overloaded)
+    assert (error.code, error.message) == (None, TEXTS[0])
 
 
 async def test_a_failure_without_a_message_is_a_failure() -> None:
-    async with opened(ScriptedAgent(script.updates(status("systemError"))), find_agent("codex")) as agent:
-        with pytest.raises(AgentReported, match="the turn failed without a reason"):
-            await agent.think().text("Go").run()
+    error = await error_of(script.updates(status("systemError")), find_agent("codex"))
+    assert "the turn failed without a reason" in str(error)
 
 
 async def test_a_turn_that_goes_on_after_a_failure_succeeds_and_so_does_the_next() -> None:
@@ -323,14 +307,6 @@ async def test_a_result_that_is_there_stays_when_the_turn_fails_after_it() -> No
         assert (stream.view.phase, stream.view.error) == ("completed", None)
 
 
-async def test_a_login_that_was_never_there_has_not_expired() -> None:
-    told = script.says("Not logged in · Please run /login").fails(-32000, "Authentication required")
-    async with opened(ScriptedAgent(told), find_agent("claude")) as agent:
-        with pytest.raises(LoginRequired) as caught:
-            await agent.think().text("Go").run()
-    assert type(caught.value) is LoginRequired
-
-
 async def test_a_login_that_has_expired_names_the_agent_and_its_ways() -> None:
     async with opened(TracedAgent("codex-acp-error-401"), find_agent("codex")) as agent:
         with pytest.raises(LoginRequired) as caught:
@@ -360,12 +336,10 @@ def mine(said: str, error: str) -> AgentProfile:
 async def test_a_number_is_the_one_that_the_agent_wrote(
     said: str, error: str, message: str, attribute: str, number: float | None
 ) -> None:
-    async with opened(ScriptedAgent(script.fails(-32603, message)), mine(said, error)) as agent:
-        with pytest.raises(AgentReported) as caught:
-            await agent.think().text("Go").run()
-    assert type(caught.value).__name__ == error
-    assert getattr(caught.value, attribute) == number
-    assert "Wait." in caught.value.__notes__
+    raised = await error_of(script.fails(-32603, message), mine(said, error))
+    assert type(raised).__name__ == error
+    assert getattr(raised, attribute) == number
+    assert "Wait." in raised.__notes__
 
 
 async def test_a_recording_has_the_class_and_the_number(tmp_path: Path) -> None:
@@ -392,8 +366,6 @@ async def test_a_handler_of_errors_hears_of_one_without_a_code() -> None:
 
 
 async def test_what_no_row_knows_stays_as_it_is() -> None:
-    async with opened(ScriptedAgent(script.fails(-32603, "odd")), mine("busy", "Overloaded")) as agent:
-        with pytest.raises(AgentReported) as caught:
-            await agent.think().text("Go").run()
-    assert type(caught.value) is AgentReported
-    assert caught.value.__notes__ == ["Look."]
+    error = await error_of(script.fails(-32603, "odd"), mine("busy", "Overloaded"))
+    assert type(error) is AgentReported
+    assert error.__notes__ == ["Look."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import anyio
 import pytest
@@ -17,11 +17,11 @@ from typing_extensions import TypedDict
 
 from thinkwell import AgentExited, Draft, JsonSchema, ResultInvalid, ThoughtCancelled, ThoughtStream, replay
 from thinkwell import sync as blocking
-from thinkwell.testing import ScriptedAgent, script
+from thinkwell.testing import Script, ScriptedAgent, script
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from thinkwell.events import Include
@@ -66,10 +66,21 @@ class Shows:
             await turn.call("return_result", self._returned)
 
 
-async def drafts_of(type_: Any, *shown: object, returns: dict[str, Any]) -> list[Draft[Any]]:
-    async with ScriptedAgent(script.does(Shows(*shown, returns=returns))).open() as agent:
+class Drafted(NamedTuple):
+    of: str | None
+    drafts: list[Draft[Any]]
+
+
+async def drafted(type_: Any, told: Script | Callable[[ScriptedTurn], Awaitable[None]]) -> Drafted:
+    """Return what the drafts of a run are of, and the drafts."""
+    played = ScriptedAgent(told if isinstance(told, Script) else script.does(told))
+    async with played.open() as agent:
         stream: ThoughtStream[Any] = agent.think(type_).text("Review").stream()
-        return [draft async for draft in stream.drafts()]
+        return Drafted(stream.view.drafts, [draft async for draft in stream.drafts()])
+
+
+async def drafts_of(type_: Any, *shown: object, returns: dict[str, Any]) -> list[Draft[Any]]:
+    return (await drafted(type_, Shows(*shown, returns=returns))).drafts
 
 
 def told(drafts: Sequence[Draft[Any]]) -> list[tuple[Any, set[str], int]]:
@@ -140,10 +151,8 @@ async def test_a_dataclass_shows_no_default() -> None:
 
 async def test_a_list_has_its_finished_items() -> None:
     findings = [{"line": 1}, {"line": 2, "note": "b"}]
-    async with ScriptedAgent(script.returns(findings, streamed=True)).open() as agent:
-        stream = agent.think(list[Finding]).text("Review").stream()
-        assert stream.view.drafts == "items"
-        drafts = [draft async for draft in stream.drafts()]
+    of, drafts = await drafted(list[Finding], script.returns(findings, streamed=True))
+    assert of == "items"
     assert told(drafts) == [
         ([Finding(line=1)], set(), 1),
         ([Finding(line=1), Finding(line=2, note="b")], set(), 1),
@@ -172,9 +181,7 @@ async def test_text_is_there_so_far(include: Include) -> None:
 async def test_a_refused_result_is_taken_back_at_once() -> None:
     wrong = {"title": "Bad", "score": "many", "verdict": "x"}
     told_ = script.returns(wrong, streamed=True, expect_error=True).returns(REVIEW, streamed=True)
-    async with ScriptedAgent(told_).open() as agent:
-        stream = agent.think(Review).text("Review").stream()
-        drafts = [draft async for draft in stream.drafts()]
+    _, drafts = await drafted(Review, told_)
     before = [draft.value for draft in drafts if draft.attempt == 1]
     assert {"title": "Bad"} in before
     assert all("score" not in value for value in before)  # it is no number
@@ -284,10 +291,8 @@ async def test_a_validator_that_changes_a_whole_model() -> None:
     ],
 )
 async def test_of_other_types_only_the_end_comes(type_: Any, given: dict[str, Any], value: object) -> None:
-    async with ScriptedAgent(script.does(Shows(given, returns=given))).open() as agent:
-        stream = agent.think(type_).text("Go").stream()
-        assert stream.view.drafts == "end"
-        drafts = [draft async for draft in stream.drafts()]
+    of, drafts = await drafted(type_, Shows(given, returns=given))
+    assert of == "end"
     assert [draft.value for draft in drafts] == [value]
     assert drafts[0].attempt == 1
 
@@ -325,9 +330,7 @@ async def test_a_call_that_was_denied_is_taken_back() -> None:
         turn.update(s.ToolCallStart(tool_call_id="c", title=TITLE, raw_input={"title": "F", "score": 1}))
         await turn.call("return_result", REVIEW)
 
-    async with ScriptedAgent(script.does(denied)).open() as agent:
-        stream = agent.think(Review).text("Go").stream()
-        drafts = [draft async for draft in stream.drafts()]
+    _, drafts = await drafted(Review, denied)
     assert [(draft.value, draft.attempt) for draft in drafts[:2]] == [({"title": "Fine"}, 1), ({}, 2)]
 
 
@@ -339,9 +342,7 @@ async def test_the_id_of_a_refused_call_may_be_used_again() -> None:
         turn.update(s.ToolCallStart(tool_call_id="c", title=TITLE))
         await Shows({"title": "Fi", "score": 1}, returns=REVIEW)(turn)
 
-    async with ScriptedAgent(script.does(twice)).open() as agent:
-        stream = agent.think(Review).text("Go").stream()
-        drafts = [draft async for draft in stream.drafts()]
+    _, drafts = await drafted(Review, twice)
     assert [(draft.value, draft.attempt) for draft in drafts[:3]] == [
         ({"title": "Bad"}, 1),
         ({}, 2),
@@ -364,7 +365,7 @@ async def test_a_number_that_is_cut_behind_its_point() -> None:
 
 
 async def test_a_slow_reader_gets_the_newest() -> None:
-    parts = [{"title": "x" * size} for size in range(1, 500)]
+    parts = [{"title": "x" * size} for size in range(1, 50)]
     async with ScriptedAgent(script.does(Shows(*parts, returns=REVIEW | parts[-1]))).open() as agent:
         stream = agent.think(Review).text("Go").stream()
         reader = stream.drafts()
@@ -428,9 +429,7 @@ async def test_a_call_that_only_names_the_tool_takes_nothing_back() -> None:
         await anyio.sleep(1)
         await Shows({"title": "Fine", "score": 12, "verdict": "g"}, returns=REVIEW | {"verdict": "g"})(turn)
 
-    async with ScriptedAgent(script.does(searches)).open() as agent:
-        stream = agent.think(Review).text("Go").stream()
-        drafts = [draft async for draft in stream.drafts()]
+    _, drafts = await drafted(Review, searches)
     assert {draft.attempt for draft in drafts} == {1}
     assert drafts[1].value == {"title": "Fine", "score": 12, "verdict": "g"}
 
@@ -475,6 +474,7 @@ def test_the_blocking_api_gives_them(tmp_path: Path) -> None:
     assert whole[-1]
 
 
+@pytest.mark.usefixtures("warm_python")
 def test_drafts_of_a_process_without_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with playing(script.returns(REVIEW, streamed=True)) as agent:

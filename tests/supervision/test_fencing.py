@@ -78,10 +78,9 @@ async def test_what_shows_itself_is_shown() -> None:
     assert "échо" in prompt
 
 
-@pytest.mark.parametrize("verdict", ["allow", "deny", "unsure"])
-async def test_of_a_very_long_command_both_ends_are_shown_and_a_yes_does_not_count(verdict: str) -> None:
+async def test_of_a_very_long_command_both_ends_are_shown_and_a_yes_does_not_count() -> None:
     command = "echo a" + ";" * 5_000_000 + "rm -rf /"
-    asked, (prompt,) = await judged(rules(verdict), requests=[shell("Echo", command)])
+    asked, (prompt,) = await judged(rules("allow"), requests=[shell("Echo", command)])
     assert asked.choice == "x"
     assert len(prompt) < 40_000
     assert "- command: 5,000,014 characters, of which you see the first 6,000 and the last 2,000" in prompt
@@ -90,10 +89,9 @@ async def test_of_a_very_long_command_both_ends_are_shown_and_a_yes_does_not_cou
     assert " [… left out …] " in shown_command
     assert shown_command.endswith(";rm -rf /")
     assert len(prompt.encode()) < 50_000
-    if verdict == "allow":
-        ((said, _, why),) = asked.verdicts
-        assert said is None
-        assert why.startswith("its yes does not count: it was not shown all of the command, input; it said")
+    ((said, _, why),) = asked.verdicts
+    assert said is None
+    assert why.startswith("its yes does not count: it was not shown all of the command, input; it said")
 
 
 async def test_of_a_very_long_title_the_rest_is_nothing_to_worry_about() -> None:
