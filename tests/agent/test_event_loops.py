@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -86,21 +87,21 @@ ASYNC: dict[str, Callable[[Agent, Session, ThoughtStream[str]], Any]] = {
 
 
 @pytest.mark.parametrize("name", ASYNC)
-@pytest.mark.parametrize("loop", LOOPS)
-async def test_another_event_loop_is_refused(name: str, loop: str) -> None:
+async def test_another_event_loop_is_refused(name: str) -> None:
     async with opened() as (agent, session, stream):
 
         async def use() -> None:
             with anyio.fail_after(30):
                 await ASYNC[name](agent, session, stream)
 
-        with pytest.raises(WrongEventLoop) as caught:
-            await anyio.to_thread.run_sync(lambda: anyio.run(use, backend=loop))
-    assert caught.value.agent == "scripted"
-    assert f"another event loop of {loop}, in thread" in caught.value.used_in
-    assert "MainThread" in caught.value.opened_in
-    for fix in ("anyio.from_thread.run(", "BlockingPortal", "thinkwell.sync"):
-        assert fix in str(caught.value)
+        for loop in LOOPS:
+            with pytest.raises(WrongEventLoop) as caught:
+                await anyio.to_thread.run_sync(partial(anyio.run, use, backend=loop))
+            assert caught.value.agent == "scripted"
+            assert f"another event loop of {loop}, in thread" in caught.value.used_in
+            assert "MainThread" in caught.value.opened_in
+            for fix in ("anyio.from_thread.run(", "BlockingPortal", "thinkwell.sync"):
+                assert fix in str(caught.value)
 
 
 @pytest.mark.parametrize("name", SYNC)
@@ -124,7 +125,7 @@ async def test_what_is_over_may_be_read_anywhere() -> None:
         return await stream.result
 
     for loop in LOOPS:
-        assert await anyio.to_thread.run_sync(lambda: anyio.run(use, backend=loop)) == "Done."  # noqa: B023
+        assert await anyio.to_thread.run_sync(partial(anyio.run, use, backend=loop)) == "Done."
 
 
 async def test_a_thread_goes_back_to_the_loop() -> None:

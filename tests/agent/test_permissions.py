@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from asking import OPTIONS
@@ -11,9 +11,23 @@ from scripted import Played, Turn, scripted
 from thinkwell import JsonSchema, ResultMissing
 from thinkwell_acp import schema as s
 
+if TYPE_CHECKING:
+    from scripted import Script
+
 
 def add(x: int) -> int:
     return x
+
+
+async def played(script: Script) -> None:
+    """Let an agent play this to its end, in a run with the tool `add`."""
+
+    async def to_its_end(turn: Turn) -> None:
+        await script(turn)
+        turn.say("Done")
+
+    async with scripted(to_its_end) as agent:
+        assert await agent.think().text("Go").tool(add).run() == "Done"
 
 
 async def permitted(turn: Turn, title: str | None, id_: str, **fields: Any) -> bool:
@@ -24,26 +38,10 @@ async def permitted(turn: Turn, title: str | None, id_: str, **fields: Any) -> b
     return outcome.option_id == "y"
 
 
-def server_of(turn: Turn) -> str:
-    return turn.server
-
-
-async def test_our_own_tools_are_allowed_by_default() -> None:
-    async def script(turn: Turn) -> None:
-        assert await permitted(turn, f"mcp__{server_of(turn)}__add", "t1")
-        assert await permitted(turn, f"mcp__{server_of(turn)}__return_result", "t2", raw_input={"result": 1})
-        assert not await permitted(turn, f"mcp__{server_of(turn)}__other", "t3")
-        turn.say("Done")
-        await turn.returns(result=1)
-
-    async with scripted(script) as agent:
-        assert await agent.think(int).text("Go").tool(add).run() == 1
-
-
 async def test_a_request_with_nothing_but_an_id_is_known_by_the_call_before_it() -> None:
     async def script(turn: Turn) -> None:
-        title = f"mcp.{server_of(turn)}.add"
-        raw: dict[str, object] = {"server": server_of(turn), "tool": "add", "arguments": {}}
+        title = f"mcp.{turn.server}.add"
+        raw: dict[str, object] = {"server": turn.server, "tool": "add", "arguments": {}}
         assert not await permitted(turn, None, "t1", kind="execute")
         turn.update(s.ToolCallStart(tool_call_id="t1", title=title, kind="execute", raw_input=raw))
         assert await permitted(turn, None, "t1", kind="execute")
@@ -54,15 +52,13 @@ async def test_a_request_with_nothing_but_an_id_is_known_by_the_call_before_it()
         turn.update(s.ToolCallStart(tool_call_id="t2", title=title, kind="execute", raw_input=raw))
         turn.update(s.ToolCallStart(tool_call_id="t2", title="rm -rf /", kind="execute"))
         assert not await permitted(turn, None, "t2", kind="execute")
-        turn.say("Done")
 
-    async with scripted(script) as agent:
-        assert await agent.think().text("Go").tool(add).run() == "Done"
+    await played(script)
 
 
 async def test_a_call_that_is_shown_with_its_servers_name_is_ours__however_they_are_joined() -> None:
     async def script(turn: Turn) -> None:
-        server = server_of(turn)
+        server = turn.server
         for number, title in enumerate(
             (f"{server}-add", f"mcp_{server}.add", f"{server}__add", f"{server}:add")
         ):
@@ -72,15 +68,13 @@ async def test_a_call_that_is_shown_with_its_servers_name_is_ours__however_they_
         turn.update(s.ToolCallStart(tool_call_id="late", title="", kind="other"))
         assert not await permitted(turn, None, "late")
         assert await permitted(turn, f"{server}-add", "late")
-        turn.say("Done")
 
-    async with scripted(script) as agent:
-        assert await agent.think().text("Go").tool(add).run() == "Done"
+    await played(script)
 
 
 async def test_what_looks_like_the_path_of_a_program_is_ours_only_with_its_arguments() -> None:
     async def script(turn: Turn) -> None:
-        title = f"{server_of(turn)}/add"
+        title = f"{turn.server}/add"
         turn.update(s.ToolCallStart(tool_call_id="t1", title=title, kind="other"))
         assert not await permitted(turn, title, "t1", kind="other")
         turn.update(s.ToolCallProgress(tool_call_id="t1", title=title, status="pending"))
@@ -92,15 +86,13 @@ async def test_what_looks_like_the_path_of_a_program_is_ours_only_with_its_argum
         turn.update(s.ToolCallStart(tool_call_id="t5", title=title, kind="other"))
         turn.update(s.ToolCallProgress(tool_call_id="t5", raw_input={"x": 1}))
         assert await permitted(turn, None, "t5")
-        turn.say("Done")
 
-    async with scripted(script) as agent:
-        assert await agent.think().text("Go").tool(add).run() == "Done"
+    await played(script)
 
 
 async def test_a_known_call_whose_request_is_about_our_server_stays_ours() -> None:
     async def script(turn: Turn) -> None:
-        server = server_of(turn)
+        server = turn.server
         cases: tuple[tuple[str, dict[str, object], bool], ...] = (
             (server, {}, True),
             ("other", {}, False),
@@ -122,15 +114,13 @@ async def test_a_known_call_whose_request_is_about_our_server_stays_ours() -> No
         turn.update(s.ToolCallStart(tool_call_id="code", title=f"{server}_add"))
         asked = {"server_name": server, "code": "import os"}
         assert not await permitted(turn, None, "code", raw_input=asked)
-        turn.say("Done")
 
-    async with scripted(script) as agent:
-        assert await agent.think().text("Go").tool(add).run() == "Done"
+    await played(script)
 
 
 async def test_a_call_through_a_tool_that_calls_others_is_ours_by_the_name_in_its_meta() -> None:
     async def script(turn: Turn) -> None:
-        name = f"mcp__{server_of(turn)}__add"
+        name = f"mcp__{turn.server}__add"
         cases: tuple[tuple[dict[str, Any], dict[str, Any], bool], ...] = (
             ({"toolName": name}, {"x": 1}, True),
             ({"tool_name": name}, {"x": 1}, True),
@@ -152,10 +142,8 @@ async def test_a_call_through_a_tool_that_calls_others_is_ours_by_the_name_in_it
             )
             allowed = await permitted(turn, '{"x": 1}', id_, kind="other", raw_input=raw, meta=meta)
             assert allowed is is_ours
-        turn.say("Done")
 
-    async with scripted(script) as agent:
-        assert await agent.think().text("Go").tool(add).run() == "Done"
+    await played(script)
 
 
 async def test_the_result_is_known_by_its_tools_name_alone() -> None:
@@ -181,7 +169,7 @@ async def test_a_command_under_the_name_of_the_result_is_none_of_ours() -> None:
         turn.update(s.ToolCallStart(tool_call_id="t3", title="return_result"))
         assert not await permitted(turn, None, "t3", raw_input=command)
         assert await permitted(turn, "return_result", "t4", raw_input={"found": 1})
-        assert await permitted(turn, f"{server_of(turn)}_return_result", "t5", raw_input=command)
+        assert await permitted(turn, f"{turn.server}_return_result", "t5", raw_input=command)
         await turn.returns(found=1)
 
     async with scripted(script) as agent:
@@ -204,7 +192,7 @@ async def test_a_missing_result_says_what_was_denied() -> None:
     async def script(turn: Turn) -> None:
         assert not await permitted(turn, "lookup: {}", "t1")
         assert not await permitted(turn, None, "t2", kind="execute")
-        assert await permitted(turn, f"mcp__{server_of(turn)}__return_result", "t3")
+        assert await permitted(turn, f"mcp__{turn.server}__return_result", "t3")
         turn.say("I may not.")
 
     async with scripted(script) as agent:
