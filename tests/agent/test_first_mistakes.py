@@ -128,7 +128,7 @@ async def test_an_agent_that_is_not_open_says_how_to_open_it() -> None:
     assert copy.copy(opening).name == opening.name
 
 
-def blocking() -> thinkwell.sync.Opener:
+def blocking() -> thinkwell.sync.Opener[thinkwell.sync.Agent]:
     return thinkwell.sync.open_agent(transport=ScriptedAgent(script.says("Done")).connect())
 
 

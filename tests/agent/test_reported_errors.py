@@ -31,7 +31,7 @@ from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import memory_transport_pair
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from thinkwell import Agent
@@ -124,13 +124,18 @@ async def test_what_real_agents_report_has_its_class(
     assert (str(copy), vars(copy)) == (str(error), vars(error))
 
 
-FORMS: dict[str, Callable[..., Script]] = {
-    "claude": lambda said: script.fails(-32603, f"Internal error: {said}", data={"errorKind": "unknown"}),
-    "codex": lambda said: as_codex("", message_id=None, ended="systemError").says(said),
-    "gemini": lambda said, code: script.fails(code, said),
-    "opencode": lambda said: script.fails(-32603, f"Internal error: {said}"),
-}
-"""How each agent reports a failure."""
+def reported(agent: str, said: str, code: int = -32603) -> Script:
+    """Return what an agent sends that reports a failure."""
+    match agent:
+        case "codex":
+            return as_codex("", message_id=None, ended="systemError").says(said)
+        case "claude":
+            return script.fails(code, f"Internal error: {said}", data={"errorKind": "unknown"})
+        case "opencode":
+            return script.fails(code, f"Internal error: {said}")
+        case _:
+            return script.fails(code, said)
+
 
 BUSY_SERVER = "API Error: 500 x. This is a server-side issue, usually temporary — try again in a moment."
 LIMITED = "API Error: Server is temporarily limiting requests (not your usage limit) · x"
@@ -176,7 +181,7 @@ BAD_KEY = '{"error":{"message":"API key not valid. Please pass another."}}'
 async def test_what_agents_report_of_which_there_is_no_trace(
     agent: str, kind: type[AgentReported], said: list[Any]
 ) -> None:
-    error = await error_of(FORMS[agent](*said), find_agent(agent))
+    error = await error_of(reported(agent, *said), find_agent(agent))
     assert type(error) is kind
     seconds = next((number for number in (11.054, 34.07) if f"{number}s" in said[0]), None)
     assert getattr(error, "retry_after", None) == seconds

@@ -142,9 +142,9 @@ def question_handlers(
             f'open_agent(permissions={policy!r:.100}): choose "deny", "ask" or "allow", or give a '
             f"PermissionPolicy{given_by}"
         )
-    given: object = () if on_question is None else on_question
-    several = isinstance(given, Iterable) and not callable(given) and not isinstance(given, str)
-    handlers = tuple(cast("Iterable[object]", given)) if several else (given,)
+    handlers: tuple[object, ...] = () if on_question is None else (on_question,)
+    if not callable(on_question) and isinstance(on_question, Iterable) and not isinstance(on_question, str):
+        handlers = tuple(on_question)
     for handler in handlers:
         if not callable(handler):
             raise _wrong("on_question", handler, "a function, or a list of them")
@@ -166,7 +166,9 @@ def _check_env(env: object) -> None:
 
 
 def _are_words(values: object) -> bool:
-    return isinstance(values, Sequence) and all(isinstance(value, str) for value in values)
+    if not isinstance(values, Sequence):
+        return False
+    return all(isinstance(value, str) for value in cast("Sequence[object]", values))
 
 
 def _wrong(name: str, value: object, wanted: str) -> TypeError:
