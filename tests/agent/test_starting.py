@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from codecs import BOM_UTF8
 from contextlib import asynccontextmanager
@@ -63,11 +64,17 @@ async def opened(mode: str, *args: str, **options: Any) -> AsyncGenerator[Agent]
             yield agent
 
 
-async def test_a_current_folder_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def deleted_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder has been deleted."""
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
+
+
+@pytest.mark.usefixtures("deleted_folder")
+async def test_a_current_folder_that_was_deleted(tmp_path: Path) -> None:
     needed: list[Callable[[], object]] = [
         lambda: open_agent(command=odd("fine")),
         lambda: open_agent(command=odd("fine"), cwd="sub"),
@@ -82,10 +89,14 @@ async def test_a_current_folder_that_was_deleted(tmp_path: Path, monkeypatch: py
         assert await agent.think().text("Go").run() == "Hi."
         with pytest.raises(NotADirectoryError, match="has been deleted"):
             await agent.list_sessions("sub")
-    for program in ("agents", "doctor"):
-        ran = await anyio.run_process([sys.executable, "-m", f"thinkwell.{program}"], check=False)
-        assert ran.returncode == 1
-        assert b"has been deleted" in ran.stderr
+
+
+@pytest.mark.usefixtures("deleted_folder")
+@pytest.mark.parametrize("program", ["agents", "doctor"])
+def test_programs_in_a_folder_that_was_deleted(program: str) -> None:
+    ran = subprocess.run([sys.executable, "-m", f"thinkwell.{program}"], capture_output=True, check=False)
+    assert ran.returncode == 1
+    assert b"has been deleted" in ran.stderr
 
 
 class Marked:
