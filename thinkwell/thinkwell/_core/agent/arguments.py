@@ -142,9 +142,10 @@ def question_handlers(
             f'open_agent(permissions={policy!r:.100}): choose "deny", "ask" or "allow", or give a '
             f"PermissionPolicy{given_by}"
         )
-    handlers: tuple[object, ...] = () if on_question is None else (on_question,)
-    if not callable(on_question) and isinstance(on_question, Iterable) and not isinstance(on_question, str):
-        handlers = tuple(on_question)
+    given = cast("object", on_question)
+    handlers: tuple[object, ...] = () if given is None else (given,)
+    if not callable(given) and isinstance(given, Iterable) and not isinstance(given, str):
+        handlers = tuple(cast("Iterable[object]", given))
     for handler in handlers:
         if not callable(handler):
             raise _wrong("on_question", handler, "a function, or a list of them")
