@@ -135,7 +135,7 @@ class RunningAgent:
         self.life: AgentLife = AgentLife.OPEN
         self.runs = runs
         routes: SessionRoutes[WireSession] = SessionRoutes(name, self._session_opened)
-        tool_hosts = ToolHosts(
+        self.tool_hosts: ToolHosts = ToolHosts(
             client,
             tasks,
             setup.tools_via,
@@ -151,7 +151,7 @@ class RunningAgent:
             owner=owner,
             dialect=setup.dialect,
             routes=routes,
-            tool_hosts=tool_hosts,
+            tool_hosts=self.tool_hosts,
             workspace=setup.workspace,
             observers=Observers(observers),
             whole_fields=profile is not None and profile.whole_fields,
@@ -175,7 +175,7 @@ class RunningAgent:
             routes=routes,
             questions=self.questions,
             workspace=setup.workspace,
-            tool_hosts=tool_hosts,
+            tool_hosts=self.tool_hosts,
             log_in=self.host.login.log_in,
             closed=self._closed,
         )
