@@ -192,11 +192,11 @@ async def test_a_login_that_cannot_begin_any_more_fails_as_the_connection_did(wh
     with anyio.fail_after(10):
         async with anyio.create_task_group() as callers:
             async with background_tasks() as tasks:
-                login = SharedLogin("late", "browser", tasks)
+                login = SharedLogin("late", "browser", tasks, authenticate)
 
                 async def ask() -> None:
                     with pytest.raises(ConnectionClosed):
-                        await login.log_in(authenticate)
+                        await login.log_in()
                     assert not login.running
 
                 if when == "just before":
