@@ -7,17 +7,18 @@ import resource
 import socket
 import stat
 import sys
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from drawing import drawn
 from hypothesis import strategies as st
-from workspace.workspace_agent import MANY, Files, agent
+from workspace.workspace_agent import Peer, agent
 
 from thinkwell.workspace import Workspace
 from thinkwell_acp import RpcError
+from thinkwell_acp.errors import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -40,30 +41,29 @@ def refused(why: str, words: str = "") -> Generator[None]:
     data = caught.value.data
     assert isinstance(data, dict)
     assert data["reason"] == why
+    codes = {"missing": RESOURCE_NOT_FOUND, "system": INTERNAL_ERROR}
+    assert caught.value.code == codes.get(why, INVALID_PARAMS)
     assert words in caught.value.message
+
+
+def serving(root: Path, **limits: Any) -> AbstractAsyncContextManager[Peer]:
+    """Open an agent that may read and write below a root."""
+    return agent(Workspace(root, write=True, **limits))
 
 
 # Reading
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "one line",
-        "a\nb\n",
-        "a\r\nb\r\n",
-        "\ufeffwith a mark",
-        "a\rb",
-        "a\u2028b\x85c\x0cd\n",
-        "\0",
-        "𝄞é\n",
-    ],
-    ids=ascii,
-)
-async def test_text_comes_as_it_is(root: Path, content: str) -> None:
-    (root / "file").write_bytes(content.encode())
-    assert await Files([root]).read(f"{root}/file", max_bytes=MANY) == (content, False)
+TEXTS = ("", "one line", "a\r\nb\n", "\ufeffwith a mark", "a\rb", "a\u2028b\x85c\x0cd\n", "\0", "𝄞é\n")
+
+
+async def test_text_is_read_and_written_as_it_is(root: Path) -> None:
+    async with serving(root) as peer:
+        for content in TEXTS:
+            (root / "file").write_bytes(content.encode())
+            assert await peer.read(root / "file") == content
+            await peer.write(root / "new/folders/file", content)
+            assert (root / "new/folders/file").read_bytes() == content.encode()
 
 
 @pytest.mark.draws
@@ -88,81 +88,81 @@ async def test_a_range_is_cut_between_characters(root: Path) -> None:
     for content, max_bytes in drawn(st.tuples(st.text(max_size=60), st.integers(1, 80)), 60):
         data = content.encode()
         path.write_bytes(data)
-        got = await Files([root]).read(str(path), max_bytes=max_bytes, line=1)
-        assert got.cut == (len(data) > max_bytes)
-        assert got.text == data[:max_bytes].decode(errors="ignore")
-        if got.cut:
-            with refused("size", "read it in parts"):
-                await Files([root]).read(str(path), max_bytes=max_bytes)
+        async with serving(root, max_read_bytes=max_bytes) as peer:
+            got = await peer.answer(path, line=1)
+            cut = len(data) > max_bytes
+            assert got.meta == ({"thinkwell/truncated": True} if cut else None)
+            assert got.content == data[:max_bytes].decode(errors="ignore")
+            if cut:
+                with refused("size", "read it in parts"):
+                    await peer.read(path)
 
 
 async def test_long_files_are_read_in_pieces(root: Path) -> None:
     lines = [f"line {number} {'x' * (number % 300)}\n" for number in range(1, 20_001)]
-    (root / "file").write_text("".join(lines))
-    files = Files([root])
-    assert (await files.read(f"{root}/file", max_bytes=10 * MANY)).text == "".join(lines)
-    assert (await files.read(f"{root}/file", max_bytes=10 * MANY, line=15_000, limit=3)).text == "".join(
-        lines[14_999:15_002]
-    )
-    assert (await files.read(f"{root}/file", max_bytes=10 * MANY, line=2, limit=9_000)).text == "".join(
-        lines[1:9_001]
-    )
-    assert (await files.read(f"{root}/file", max_bytes=10 * MANY, line=20_002)).text == ""
+    path = root / "file"
+    path.write_text("".join(lines))
+    async with serving(root) as peer:
+        assert await peer.read(path) == "".join(lines)
+        assert await peer.read(path, 15_000, 3) == "".join(lines[14_999:15_002])
+        assert await peer.read(path, 2, 9_000) == "".join(lines[1:9_001])
+        assert await peer.read(path, 20_002) == ""
 
 
 async def test_a_file_that_does_not_tell_its_size_is_limited_too(root: Path) -> None:
     """Such as those that the system makes up while they are read."""
     if not Path("/proc/self/mountinfo").is_file():
         pytest.skip("needs /proc")
-    with refused("size"):
-        await Files(["/proc/self"]).read("/proc/self/mountinfo", max_bytes=10)
+    async with agent(Workspace("/proc/self", max_read_bytes=10)) as peer:
+        with refused("size"):
+            await peer.read("/proc/self/mountinfo")
 
 
 async def test_what_is_no_text_is_refused(root: Path) -> None:
     """An agent that writes back replacement characters would spoil the file."""
     (root / "file").write_bytes(b"caf\xe9")
-    with refused("text", "byte 3"):
-        await Files([root]).read(f"{root}/file", max_bytes=MANY)
-    with refused("text"):
-        await Files([root]).read(f"{root}/file", max_bytes=MANY, line=1)
+    async with serving(root) as peer:
+        with refused("text", "byte 3"):
+            await peer.read(root / "file")
+        with refused("text"):
+            await peer.read(root / "file", 1)
 
 
 # Paths
 
 
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("file", "path"),
-        ("", "path"),
-        ("./file", "path"),
-        ("~/file", "path"),
-        ("file:///file", "path"),
-        ("C:\\file", "path"),
-        ("/{root}/fi\0le", "path"),
-        ("/{root}/" + "a" * 300, "path"),
-        ("/{root}/" + "a/" * 3000, "path"),
-        ("/{root}/missing", "missing"),
-        ("/{root}/missing/../file", "missing"),
-        ("/{root}", "kind"),
-        ("/{root}/", "kind"),
-        ("/{root}/.", "kind"),
-        ("/{root}/sub/..", "kind"),
-        ("/{root}/file/", "kind"),
-        ("/{root}/file/.", "kind"),
-        ("/{root}/file/x", "kind"),
-        ("/{root}/sub", "kind"),
-    ],
-)
-async def test_what_is_no_path_of_a_file(root: Path, path: str, why: str) -> None:
+PATHS = {
+    "path": (
+        *("file", "", "./file", "~/file", "file:///file", "C:\\file"),
+        *("ROOT/fi\0le", "ROOT/" + "a" * 300, "ROOT/" + "a/" * 3000),
+    ),
+    "missing": ("ROOT/missing", "ROOT/missing/../file"),
+    "kind": (
+        "ROOT",
+        "ROOT/",
+        "ROOT/.",
+        "ROOT/sub/..",
+        "ROOT/sub",
+        "ROOT/file/",
+        "ROOT/file/.",
+        "ROOT/file/x",
+    ),
+}
+"""Paths that name no file, by why they are refused."""
+
+
+async def test_what_is_no_path_of_a_file(root: Path) -> None:
     (root / "file").write_text("ours")
     (root / "sub").mkdir()
-    full = path.replace("{root}", str(root))
-    with refused(why):
-        await Files([root]).read(full, max_bytes=MANY)
-    if why != "missing":
-        with refused(why):
-            await Files([root]).write(full, "new", max_bytes=MANY)
+    async with serving(root) as peer:
+        for why, paths in PATHS.items():
+            for path in paths:
+                full = path.replace("ROOT", str(root))
+                with refused(why):
+                    await peer.read(full)
+                if why != "missing":
+                    with refused(why):
+                        await peer.write(full, "new")
     assert sorted(path.name for path in root.iterdir()) == ["file", "sub"]
     assert not [*(root / "sub").iterdir()]
 
@@ -177,32 +177,34 @@ async def test_special_files_are_refused_and_not_waited_for(root: Path) -> None:
             listener.bind("socket")
         finally:
             os.chdir(here)
-        for name, why in (("pipe", "kind"), ("socket", "kind"), ("null", "outside")):
-            with refused(why):
-                await Files([root]).read(f"{root}/{name}", max_bytes=MANY)
-            with refused(why):
-                await Files([root]).write(f"{root}/{name}", "new", max_bytes=MANY)
-    if os.geteuid() == 0:
-        os.mknod(root / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
-        with refused("kind"):
-            await Files([root]).read(f"{root}/device", max_bytes=MANY)
+        special = {"pipe": "kind", "socket": "kind", "null": "outside"}
+        if os.geteuid() == 0:
+            os.mknod(root / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+            special["device"] = "kind"
+        async with serving(root) as peer:
+            for name, why in special.items():
+                with refused(why):
+                    await peer.read(root / name)
+                with refused(why):
+                    await peer.write(root / name, "new")
 
 
 async def test_as_many_links_as_the_system_follows(root: Path) -> None:
     (root / "0").write_text("ours")
     for number in range(MAX_LINKS + 1):
         (root / f"{number + 1}").symlink_to(str(number))
-    files = Files([root])
-    assert (await files.read(f"{root}/{MAX_LINKS}", max_bytes=MANY)).text == "ours"
-    with refused("path", "too many links"):
-        await files.read(f"{root}/{MAX_LINKS + 1}", max_bytes=MANY)
+    async with serving(root) as peer:
+        assert await peer.read(root / f"{MAX_LINKS}") == "ours"
+        with refused("path", "too many links"):
+            await peer.read(root / f"{MAX_LINKS + 1}")
 
 
 async def test_paths_made_to_cost_time_are_refused(root: Path) -> None:
     (root / "/".join(["d"] * 100)).mkdir(parents=True)
     path = f"{root}/{'d/' * 100}{'../d/' * 700}file"
-    with refused("path", "too many folders"):
-        await Files([root]).read(path, max_bytes=MANY)
+    async with serving(root) as peer:
+        with refused("path", "too many folders"):
+            await peer.read(path)
 
 
 async def test_several_roots(tmp_path: Path) -> None:
@@ -210,20 +212,21 @@ async def test_several_roots(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name)
     (tmp_path / "a/to-b").symlink_to("../b/file")
-    files = Files([tmp_path / "a", tmp_path / "b", tmp_path / "a/inner"], deny=["/inner/secret"])
-    for path, content in (
-        ("a/file", "a"),
-        ("b/file", "b"),
-        ("a/inner/file", "a/inner"),
-        ("a/inner/../file", "a"),
-        ("a/to-b", "b"),
-        ("a/../b/file", "b"),
-    ):
-        assert (await files.read(f"{tmp_path}/{path}", max_bytes=MANY)).text == content
-    with refused("denied"):
-        await files.read(f"{tmp_path}/a/inner/secret", max_bytes=MANY)
-    with refused("outside"):
-        await files.read(f"{tmp_path}/c/file", max_bytes=MANY)
+    roots = (tmp_path / "a", tmp_path / "b", tmp_path / "a/inner")
+    async with agent(Workspace(*roots, deny=["/inner/secret"])) as peer:
+        for path, content in (
+            ("a/file", "a"),
+            ("b/file", "b"),
+            ("a/inner/file", "a/inner"),
+            ("a/inner/../file", "a"),
+            ("a/to-b", "b"),
+            ("a/../b/file", "b"),
+        ):
+            assert await peer.read(f"{tmp_path}/{path}") == content
+        with refused("denied"):
+            await peer.read(tmp_path / "a/inner/secret")
+        with refused("outside"):
+            await peer.read(tmp_path / "c/file")
 
 
 async def test_a_root_reached_through_a_link_is_known_by_both_names(tmp_path: Path) -> None:
@@ -246,9 +249,9 @@ async def test_a_root_reached_through_a_link_is_known_by_both_names(tmp_path: Pa
 
 async def test_the_whole_machine_may_be_a_root(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("ours")
-    files = Files(["/"])
-    assert (await files.read(f"{tmp_path}/file", max_bytes=MANY)).text == "ours"
-    assert (await files.read(f"/../..{tmp_path}/../{tmp_path.name}/file", max_bytes=MANY)).text == "ours"
+    async with agent(Workspace("/")) as peer:
+        assert await peer.read(tmp_path / "file") == "ours"
+        assert await peer.read(f"/../..{tmp_path}/../{tmp_path.name}/file") == "ours"
 
 
 async def test_a_root_that_has_gone(root: Path) -> None:
@@ -258,51 +261,34 @@ async def test_a_root_that_has_gone(root: Path) -> None:
             await peer.read(root / "file")
 
 
-@pytest.mark.parametrize(
-    ("path", "denied"),
-    [
-        (".env", True),
-        (".ENV.local", True),
-        ("sub/.env", True),
-        (".git/config", True),
-        ("sub/.git", True),
-        ("sub/../.git/x", True),
-        ("build/out/x", True),
-        ("sub/build/x", False),
-        ("link-to-env", True),
-        ("caf\u0065\u0301", True),
-        ("env", False),
-        ("file.env", False),
-    ],
+DENIED = (
+    *(".env", ".ENV.local", "sub/.env", ".git/config", "sub/.git", "sub/../.git/x", "build/out/x"),
+    *("link-to-env", "caf\u0065\u0301"),
 )
-async def test_denied_names(root: Path, path: str, *, denied: bool) -> None:
-    (root / "sub").mkdir()
+
+
+async def test_denied_names(root: Path) -> None:
+    (root / "sub/build").mkdir(parents=True)
     (root / "build/out").mkdir(parents=True)
-    (root / "sub/build").mkdir()
     (root / "link-to-env").symlink_to(".env")
-    files = Files([root], deny=[".env*", ".git/", "/build/*", "café"])
-    reason = "denied" if denied else "missing"
-    with refused(reason):
-        await files.read(f"{root}/{path}", max_bytes=MANY)
-    if denied:
-        with refused("denied"):
-            await files.write(f"{root}/{path}", "new", max_bytes=MANY)
+    async with serving(root, deny=[".env*", ".git/", "/build/*", "café"]) as peer:
+        for path in DENIED:
+            with refused("denied"):
+                await peer.read(f"{root}/{path}")
+            with refused("denied"):
+                await peer.write(f"{root}/{path}", "new")
+        for path in ("sub/build/x", "env", "file.env"):
+            with refused("missing"):
+                await peer.read(root / path)
 
 
 # Writing
 
 
-@pytest.mark.parametrize("content", ["", "a\r\nb\n", "\ufeffé𝄞\0"], ids=ascii)
-async def test_what_is_written_is_read(root: Path, content: str) -> None:
-    files = Files([root])
-    await files.write(f"{root}/new/folders/file", content, max_bytes=MANY)
-    assert (root / "new/folders/file").read_bytes() == content.encode()
-    assert (await files.read(f"{root}/new/folders/file", max_bytes=MANY)).text == content
-
-
 async def test_a_new_file_has_the_usual_permissions(root: Path) -> None:
     (root / "usual").touch()
-    await Files([root]).write(f"{root}/new", "x", max_bytes=MANY)
+    async with serving(root) as peer:
+        await peer.write(root / "new", "x")
     assert (root / "new").stat().st_mode == (root / "usual").stat().st_mode
 
 
@@ -312,7 +298,8 @@ async def test_an_old_file_keeps_its_permissions_and_owner(root: Path) -> None:
     if os.geteuid() == 0:
         os.chown(root / "script", 1234, 1235)
     before = (root / "script").stat()
-    await Files([root]).write(f"{root}/script", "new", max_bytes=MANY)
+    async with serving(root) as peer:
+        await peer.write(root / "script", "new")
     after = (root / "script").stat()
     assert (root / "script").read_text() == "new"
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
@@ -324,9 +311,9 @@ async def test_a_write_breaks_a_hard_link_and_keeps_a_symbolic_one(root: Path) -
     os.link(outside, root / "hard")
     (root / "real").mkdir()
     (root / "link").symlink_to("real/file")
-    files = Files([root])
-    await files.write(f"{root}/hard", "new", max_bytes=MANY)
-    await files.write(f"{root}/link", "new", max_bytes=MANY)
+    async with serving(root) as peer:
+        await peer.write(root / "hard", "new")
+        await peer.write(root / "link", "new")
     assert outside.read_text() == "theirs"
     assert (root / "link").is_symlink()
     assert (root / "real/file").read_text() == "new"
@@ -335,14 +322,16 @@ async def test_a_write_breaks_a_hard_link_and_keeps_a_symbolic_one(root: Path) -
 async def test_who_reads_meanwhile_sees_all_of_the_old_text(root: Path) -> None:
     (root / "file").write_text("old")
     with (root / "file").open() as reader:
-        await Files([root]).write(f"{root}/file", "new", max_bytes=MANY)
+        async with serving(root) as peer:
+            await peer.write(root / "file", "new")
         assert reader.read() == "old"
 
 
-@pytest.mark.parametrize(("content", "why"), [("x" * 11, "size"), ("é" * 6, "size")])
-async def test_what_cannot_be_written_changes_nothing(root: Path, content: str, why: str) -> None:
-    with refused(why):
-        await Files([root]).write(f"{root}/new/file", content, max_bytes=10)
+async def test_what_cannot_be_written_changes_nothing(root: Path) -> None:
+    async with serving(root, max_write_bytes=10) as peer:
+        for content in ("x" * 11, "é" * 6):
+            with refused("size"):
+                await peer.write(root / "new/file", content)
     assert not [*root.iterdir()]
 
 
@@ -350,12 +339,13 @@ async def test_a_full_disk_changes_nothing(root: Path) -> None:
     """A limit on the size of files fails the write in the same place."""
     (root / "file").write_text("old")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-    try:
-        with refused("system", os.strerror(27)):
-            await Files([root]).write(f"{root}/file", "x" * 5000, max_bytes=MANY)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    async with serving(root) as peer:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        try:
+            with refused("system", "is refused by the system: File too large"):
+                await peer.write(root / "file", "x" * 5000)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in root.iterdir()] == ["file"]
     assert (root / "file").read_text() == "old"
 
@@ -371,7 +361,8 @@ async def test_a_folder_made_by_somebody_else_at_the_same_time(root: Path) -> No
             (root / "made-by-two").mkdir()
 
     sys.addaudithook(hook)
-    await Files([root]).write(f"{root}/made-by-two/file", "new", max_bytes=MANY)
+    async with serving(root) as peer:
+        await peer.write(root / "made-by-two/file", "new")
     assert not armed
     assert (root / "made-by-two/file").read_text() == "new"
 

@@ -17,7 +17,6 @@ from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
 
 PROGRAMS = Path(__file__).parent / "programs"
-METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 
 
@@ -64,40 +63,6 @@ async def codes_of(turn: Turn, folder: Path) -> list[int | None]:
         else:
             codes.append(None)
     return codes
-
-
-@pytest.mark.parametrize(
-    ("reach", "codes"),
-    [
-        (None, [METHOD_NOT_FOUND, METHOD_NOT_FOUND, METHOD_NOT_FOUND]),
-        ((False, False), [None, METHOD_NOT_FOUND, METHOD_NOT_FOUND]),
-        ((True, False), [None, None, METHOD_NOT_FOUND]),
-        ((False, True), [None, METHOD_NOT_FOUND, None]),
-    ],
-)
-async def test_what_is_not_given_is_neither_offered_nor_served(
-    tmp_path: Path, reach: tuple[bool, bool] | None, codes: list[int | None]
-) -> None:
-    (tmp_path / "in.txt").write_text("old", "utf-8")
-    seen: list[list[int | None]] = []
-
-    async def script(turn: Turn) -> None:
-        seen.append(await codes_of(turn, tmp_path))
-        turn.say("Done")
-
-    handler = Played([script])
-    workspace = None
-    if reach is not None:
-        write, terminal = reach
-        workspace = Workspace(tmp_path, write=write, terminal=terminal)
-    with anyio.fail_after(30):
-        async with scripted(agent=handler, workspace=workspace, cwd=tmp_path) as agent:
-            await agent.think().text("Go").run()
-    offered = handler.requests("initialize")[0].client_capabilities
-    assert seen == [codes]
-    assert [offered.fs.read_text_file, offered.fs.write_text_file, offered.terminal] == [
-        code is None for code in codes
-    ]
 
 
 async def test_commands_end_with_their_session(tmp_path: Path) -> None:

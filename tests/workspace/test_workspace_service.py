@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,16 +30,21 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("write", [False, True])
-@pytest.mark.parametrize("terminal", [False, True])
-async def test_only_what_is_advertised_is_served(root: Path, *, write: bool, terminal: bool) -> None:
+@pytest.mark.parametrize(
+    ("read", "write", "terminal"),
+    [(False, False, False), *((True, *given) for given in product((False, True), repeat=2))],
+)
+async def test_only_what_is_advertised_is_served(
+    root: Path, *, read: bool, write: bool, terminal: bool
+) -> None:
     handler = Played([])
-    workspace = Workspace(root, write=write, terminal=terminal)
+    workspace = Workspace(root, write=write, terminal=terminal) if read else None
     async with scripted(agent=handler, workspace=workspace) as opened, opened.session() as session:
         offered = handler.requests("initialize")[0].client_capabilities
         id_, side = session.id or "", handler.client
-        assert offered.fs == s.FileSystemCapabilities(read_text_file=True, write_text_file=write)
+        assert offered.fs == s.FileSystemCapabilities(read_text_file=read, write_text_file=write)
         assert offered.terminal == terminal
+        file = s.ReadTextFileRequest(session_id=id_, path=f"{root}/file")
         new = s.WriteTextFileRequest(session_id=id_, path=f"{root}/new", content="new")
         command = s.CreateTerminalRequest(session_id=id_, command=sys.executable, args=("-c", "pass"))
         output = s.TerminalOutputRequest(session_id=id_, terminal_id="t")
@@ -47,6 +52,7 @@ async def test_only_what_is_advertised_is_served(root: Path, *, write: bool, ter
         kill = s.KillTerminalRequest(session_id=id_, terminal_id="t")
         release = s.ReleaseTerminalRequest(session_id=id_, terminal_id="t")
         calls: list[tuple[bool, Awaitable[object]]] = [
+            (read, side.read_text_file(file)),
             (write, side.write_text_file(new)),
             (terminal, side.create_terminal(command)),
             (terminal, side.terminal_output(output)),
@@ -62,25 +68,6 @@ async def test_only_what_is_advertised_is_served(root: Path, *, write: bool, ter
                 code = exc.code
             assert (code == METHOD_NOT_FOUND) == (not served)
     assert (root / "new").exists() == write
-
-
-async def test_lines(root: Path) -> None:
-    async with agent(Workspace(root)) as peer:
-        assert await peer.read(root / "file") == "one\r\ntwo\nthree"
-        assert await peer.read(root / "file", 2) == "two\nthree"
-        assert await peer.read(root / "file", 0, 1) == "one\r\n"
-        assert await peer.read(root / "file", 2, 1) == "two\n"
-        assert await peer.read(root / "file", 9) == ""
-        assert (await peer.answer(root / "file", limit=1)).meta is None
-
-
-async def test_what_was_read_is_written_back_as_it_was(root: Path) -> None:
-    async with agent(Workspace(root, write=True)) as peer:
-        before = (root / "file").read_bytes()
-        await peer.write(root / "file", await peer.read(root / "file"))
-        assert (root / "file").read_bytes() == before
-        await peer.write(root / "new/folder/file", "é\r\n")
-        assert (root / "new/folder/file").read_bytes() == "é\r\n".encode()
 
 
 async def test_large_files_are_read_in_parts(root: Path) -> None:
@@ -129,19 +116,6 @@ async def test_a_relative_path(root: Path, path: str) -> None:
             assert caught.value.code == INVALID_PARAMS
             assert caught.value.data == {"path": path, "reason": "path"}
             assert len(caught.value.message) < 250
-
-
-async def test_what_the_system_refuses_is_an_internal_error(root: Path) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    async with agent(Workspace(root, write=True)) as peer:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
-        try:
-            with pytest.raises(RpcError, match="is refused by the system: File too large") as caught:
-                await peer.write(root / "file", "x" * 5000)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert caught.value.code == INTERNAL_ERROR
-        assert await peer.read(root / "file", 3) == "three"
 
 
 async def test_a_cancelled_read_ends(root: Path) -> None:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 from scripted import Played, scripted
 
-from thinkwell.workspace import Workspace
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
-    from thinkwell import Agent
+    from thinkwell import Agent, Workspace
     from thinkwell_acp import AgentSide
-
-MANY = 1_000_000
 
 
 class Peer:
@@ -91,31 +88,3 @@ async def agent(
         ):
             assert session.id is not None
             yield Peer(handler.client, opened, session.id)
-
-
-class Read(NamedTuple):
-    """What was read."""
-
-    text: str
-    cut: bool
-
-
-class Files:
-    """The files of some roots, each asked for by an agent of its own."""
-
-    def __init__(self, roots: Sequence[str | Path], deny: Sequence[str] = ()) -> None:
-        self._roots = roots
-        self._deny = deny
-
-    async def read(
-        self, path: str, *, max_bytes: int = MANY, line: int | None = None, limit: int | None = None
-    ) -> Read:
-        workspace = Workspace(*self._roots, deny=self._deny, max_read_bytes=max_bytes)
-        async with agent(workspace) as peer:
-            answer = await peer.answer(path, line, limit)
-        return Read(answer.content, answer.meta == {"thinkwell/truncated": True})
-
-    async def write(self, path: str, content: str, *, max_bytes: int = MANY) -> None:
-        workspace = Workspace(*self._roots, deny=self._deny, write=True, max_write_bytes=max_bytes)
-        async with agent(workspace) as peer:
-            await peer.write(path, content)
