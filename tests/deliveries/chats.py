@@ -91,16 +91,7 @@ class Outcome:
         """Count another one in."""
         self.lost += other.lost
         self.differing += other.differing
-        for name in (
-            "deliveries",
-            "reported",
-            "edits",
-            "throttled",
-            "troubles",
-            "requests",
-            "messages",
-            "unclean",
-        ):
+        for name in COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 

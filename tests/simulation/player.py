@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -74,8 +75,47 @@ class _Session:
     cancelled: anyio.Event = field(default_factory=anyio.Event)
 
 
-class Player:
-    """The agent's end of one connection.
+class Wire(ABC):
+    """The agent's end of one connection, message by message.
+
+    Args:
+        transport: It.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def serve(self) -> None:
+        """Read until the end."""
+        begun = b""
+        async with anyio.create_task_group() as tasks:
+            with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                while True:
+                    *lines, begun = (begun + await self._transport.receive()).split(b"\n")
+                    for line in lines:
+                        await self._take(json.loads(line), tasks)
+            tasks.cancel_scope.cancel()
+        await self._transport.aclose()
+
+    @abstractmethod
+    async def _take(self, message: Json, tasks: TaskGroup) -> None:
+        """Take a message."""
+
+    async def _update(self, session_id: str, kind: str, **fields: Any) -> None:
+        update = {"sessionUpdate": kind, **fields}
+        await self._write({"method": "session/update", "params": {"sessionId": session_id, "update": update}})
+
+    async def _answer(self, request: Json, result: Json) -> None:
+        await self._write({"id": request["id"], "result": result})
+
+    async def _write(self, *messages: Json) -> None:
+        lines = [json.dumps({"jsonrpc": "2.0", **each}, ensure_ascii=False) + "\n" for each in messages]
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._transport.send("".join(lines).encode())
+
+
+class Player(Wire):
+    """Plays plans on one connection.
 
     Args:
         transport: It.
@@ -94,7 +134,7 @@ class Player:
         can_close: bool = True,
         prefix: str = "s",
     ) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._plans = {plan.mark: plan for plan in plans}
         self._lists_tools = lists_tools
         self._can_close = can_close
@@ -117,18 +157,6 @@ class Player:
         """The marks of turns that it was told to end."""
         self.turns: Counter[str] = Counter()
         """By mark: how many prompts came."""
-
-    async def serve(self) -> None:
-        """Read until the end."""
-        begun = b""
-        async with anyio.create_task_group() as tasks:
-            with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                while True:
-                    *lines, begun = (begun + await self._transport.receive()).split(b"\n")
-                    for line in lines:
-                        await self._take(json.loads(line), tasks)
-            tasks.cancel_scope.cancel()
-        await self._transport.aclose()
 
     async def _take(self, message: Json, tasks: TaskGroup) -> None:
         params: Json = message.get("params", {})
@@ -260,10 +288,7 @@ class Player:
                     arguments = {"name": "look", "arguments": {"what": step.token}}
                     await self._mcp(session, "tools/call", arguments)
             case _:
-                update = _update(step)
-                await self._write(
-                    {"method": "session/update", "params": {"sessionId": id_, "update": update}}
-                )
+                await self._update(id_, **_update(step))
 
     async def _return(self, values: list[Json], session: _Session, mark: str) -> None:
         if not session.mcp_ready.is_set():
@@ -311,32 +336,22 @@ class Player:
         answered, answers = self._waiting[self._ids] = anyio.Event(), list[Json]()
         return {"id": self._ids, "method": method, "params": params}, answered, answers
 
-    async def _answer(self, request: Json, result: Json) -> None:
-        await self._write({"id": request["id"], "result": result})
-
-    async def _write(self, *messages: Json) -> None:
-        lines = [json.dumps({"jsonrpc": "2.0", **each}, ensure_ascii=False) + "\n" for each in messages]
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._transport.send("".join(lines).encode())
-
 
 def _update(step: Step) -> Json:
     text = {"type": "text", "text": step.token}
     match step.do:
         case "say":
-            return {"sessionUpdate": "agent_message_chunk", "content": text, "messageId": "m"}
+            return {"kind": "agent_message_chunk", "content": text, "messageId": "m"}
         case "think":
-            return {"sessionUpdate": "agent_thought_chunk", "content": text}
+            return {"kind": "agent_thought_chunk", "content": text}
         case "plan":
             entry = {"content": step.token, "priority": "low", "status": "pending"}
-            return {"sessionUpdate": "plan", "entries": [entry]}
+            return {"kind": "plan", "entries": [entry]}
         case "tool":
             id_, status = step.value
             kind = "tool_call" if status == "pending" else "tool_call_update"
-            return {"sessionUpdate": kind, "toolCallId": id_, "title": step.token, "status": status}
+            return {"kind": kind, "toolCallId": id_, "title": step.token, "status": status}
         case "unknown":
-            return {"sessionUpdate": "never_heard_of", "token": step.token}
-        case "usage":
-            return {"sessionUpdate": "usage_update", "used": step.value, "size": 1000}
+            return {"kind": "never_heard_of", "token": step.token}
         case other:
             raise AssertionError(other)

@@ -97,7 +97,6 @@ async def impatient(stream: ThoughtStream[Any], read: Read, dice: random.Random)
             await anyio.lowlevel.checkpoint()
 
 
-READERS: Final = ("fast", "slow", "comes_back", "goes_on", "after", "result_only", "impatient")
 READER_OF: Final[dict[str, Callable[[ThoughtStream[Any], Read, random.Random], Awaitable[None]]]] = {
     "fast": fast,
     "slow": slow,
@@ -107,3 +106,4 @@ READER_OF: Final[dict[str, Callable[[ThoughtStream[Any], Read, random.Random], A
     "result_only": result_only,
     "impatient": impatient,
 }
+READERS: Final = tuple(READER_OF)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import anyio
@@ -21,6 +19,9 @@ from thinkwell import events as ev
 from thinkwell.testing import DEFAULT_RATES, Fault
 from thinkwell_acp import memory_transport_pair
 
+from .player import Wire
+from .worlds import FATAL
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Mapping
@@ -36,8 +37,6 @@ Json: TypeAlias = dict[str, Any]
 Manner: TypeAlias = Literal["marks", "quiet", "deaf"]
 """How an agent is steered: it marks where its work ends, as claude-agent-acp; it does not; it cannot be."""
 
-FATAL: Final = (Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK)
-
 LONGEST: Final = 60.0
 """Seconds that a run may take: its turn, what it stays open for, and the end of a turn that hangs."""
 
@@ -47,7 +46,7 @@ BACKGROUND: Final = 25.0
 RUNS: Final = 3
 
 
-class Worker:
+class Worker(Wire):
     """An agent that says what it does in words that begin with the number of the turn.
 
     Args:
@@ -57,7 +56,7 @@ class Worker:
     """
 
     def __init__(self, transport: Transport, dice: random.Random, manner: Manner) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._dice = dice
         self._manner = manner
         self._told: list[str] | None = None
@@ -67,17 +66,6 @@ class Worker:
         self._turn = anyio.CancelScope()
         self.works = 0
         """How many turns it works at, answered or not."""
-
-    async def serve(self) -> None:
-        """Read until the end."""
-        begun = b""
-        async with anyio.create_task_group() as tasks:
-            with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                while True:
-                    *lines, begun = (begun + await self._transport.receive()).split(b"\n")
-                    for line in lines:
-                        await self._take(json.loads(line), tasks)
-            tasks.cancel_scope.cancel()
 
     async def _take(self, message: Json, tasks: TaskGroup) -> None:
         match message.get("method"):
@@ -144,14 +132,15 @@ class Worker:
     async def _say(self, text: str) -> None:
         self._said += 1
         content = {"type": "text", "text": text}
-        await self._update("agent_message_chunk", content=content, messageId=f"m{self._said}")
+        await self._update("s", "agent_message_chunk", content=content, messageId=f"m{self._said}")
 
     async def _mark(self, kind: str) -> None:
         if self._manner == "marks":
-            await self._update("usage_update", used=1, size=2, _meta={"_claude/origin": {"kind": kind}})
+            await self._update("s", "usage_update", used=1, size=2, _meta={"_claude/origin": {"kind": kind}})
 
     async def _move_to_background(self, number: int) -> None:
         await self._update(
+            "s",
             "tool_call",
             toolCallId=f"t{number}",
             title="make",
@@ -159,17 +148,6 @@ class Worker:
             rawOutput="Command was moved to the background (ID: b1)",
             _meta={"claudeCode": {"toolName": "Bash"}},
         )
-
-    async def _update(self, kind: str, **fields: object) -> None:
-        update = {"sessionUpdate": kind, **fields}
-        await self._write({"method": "session/update", "params": {"sessionId": "s", "update": update}})
-
-    async def _answer(self, request: Json, result: Json) -> None:
-        await self._write({"id": request["id"], "result": result})
-
-    async def _write(self, message: Json) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._transport.send(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
 class User:

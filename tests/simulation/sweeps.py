@@ -12,7 +12,9 @@ from thinkwell import ThinkwellError, open_agent
 from thinkwell.testing import Fault, simulate_once
 from thinkwell_acp import memory_transport_pair
 
+from .plans import CANCEL_WAYS
 from .player import Plan, Player, Step
+from .worlds import FATAL, TheUsersError
 
 if TYPE_CHECKING:
     from thinkwell import Agent, Session, ThinkBuilder, ThoughtStream
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 
     from .runner import Program
 
-FAULTS: Final = (Fault.DROP, Fault.HALF_LINE, Fault.HANG, Fault.STUCK, Fault.ERROR_ANSWER)
-CANCEL_WAYS: Final = ("cancel", "task", "leave stream", "leave session", "leave agent", "raise")
+FAULTS: Final = (*FATAL, Fault.ERROR_ANSWER)
 RESULT: Final = 7
 PATIENCE: Final = 120.0
 
@@ -45,10 +46,6 @@ CANONICAL: Final = Plan(
         Step(do="say", token="t9 "),
     ),
 )
-
-
-class TheUsersError(Exception):
-    """Raised in the user's block."""
 
 
 async def look(what: str) -> str:

@@ -11,19 +11,19 @@ from soak.plays import Play
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("Habit", "Phase", "PlannedRun", "PlannedWatcher", "plan_of")
+__all__ = ("HABITS", "Habit", "Phase", "PlannedRun", "PlannedWatcher", "plan_of")
 
 Habit: TypeAlias = Literal["steady", "resuming", "slow", "deaf", "vanishing"]
 """What a watcher does beside reading: nothing; go and come back; read slowly; stop to read and stay; stop
 and go without a word."""
 
-HABITS: Final[tuple[tuple[Habit, float], ...]] = (
-    ("steady", 0.46),
-    ("resuming", 0.37),
-    ("slow", 0.1),
-    ("deaf", 0.03),
-    ("vanishing", 0.04),
-)
+HABITS: Final[dict[Habit, float]] = {
+    "steady": 0.46,
+    "resuming": 0.37,
+    "slow": 0.1,
+    "deaf": 0.03,
+    "vanishing": 0.04,
+}
 """How probable each is. The first watcher of each run is a steady one; of all, a third go and come back."""
 
 LENGTHS: Final = (
@@ -113,8 +113,7 @@ class _Draft:
             delay = dice.uniform(0, run.seconds)
         else:
             delay = run.seconds * dice.uniform(1, 1.3)
-        habits: list[Habit] = [name for name, _ in HABITS]
-        chosen = habit or dice.choices(habits, [share for _, share in HABITS])[0]
+        chosen = habit or dice.choices([*HABITS], [*HABITS.values()])[0]
         written = run.play.bursts * run.play.width * (run.play.size + 60)
         return PlannedWatcher(
             run=run,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from soak.plays import pieces_of
+from soak.soak_plan import HABITS
 from soak.watching_client import Broken, Frames, ask, connected
 from web_stage import read_entry
 
@@ -110,9 +111,6 @@ lost {self.lost}, repeated {self.repeated}, differing {self.differing}, wrong {l
         """Note where an event was lost, came again or differed."""
         if len(self.seen) < TOLD:
             self.seen.append(what)
-
-
-HABITS: Final = ("steady", "resuming", "slow", "deaf", "vanishing")
 
 
 class _Run:
