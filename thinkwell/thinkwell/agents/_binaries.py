@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
 
 from thinkwell.agents._archives import ArchiveError, extract
 from thinkwell.agents._download import DownloadError, download
@@ -24,7 +23,7 @@ from thinkwell.agents._safe_tree import Refused, relative_parts
 from thinkwell.errors import AgentNotFound, AgentStartFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from thinkwell.agents._profile import Archive, Binary
 
@@ -35,27 +34,14 @@ ABANDONED: Final = 24 * 3600.0
 """Seconds after which the remains of a killed installation are removed."""
 
 
-class InstalledBinary(Struct, frozen=True, kw_only=True):
-    """An installed program."""
-
-    command: tuple[str, ...]
-    """The command that starts it: the program's path, and its arguments."""
-    env: Mapping[str, str]
-    """Variables that it needs in addition to the caller's."""
-
-
 class _NotThere(Exception):  # noqa: N818 - says what is wrong
     """An archive does not contain the program."""
 
 
 async def installed_binary(
-    name: str,
-    binary: Binary,
-    *,
-    starting: Callable[[str], object],
-    path: str | None = None,
-) -> InstalledBinary:
-    """Download and unpack an agent for this machine, unless it is installed.
+    name: str, binary: Binary, *, starting: Callable[[str], object], path: str | None
+) -> tuple[str, ...]:
+    """Download and unpack an agent for this machine, unless it is installed; return its command.
 
     Every version has its own folder in the user's cache folder. Processes that install the same version at
     the same time do not disturb each other: one of them wins.
@@ -64,7 +50,7 @@ async def installed_binary(
         name: The agent's name.
         binary: Its archives.
         starting: Called with what is installed, before a download.
-        path: Folders to search for an interpreter; ``PATH`` by default.
+        path: Folders to search for an interpreter; ``None`` for those of ``PATH``.
 
     Raises:
         AgentNotFound: There is no archive for this machine, the archive does not contain the program, or the
@@ -80,11 +66,10 @@ async def installed_binary(
         starting(f"{name} {binary.version} from {_shown(archive.archive)}")
         await installation.install()
     try:
-        command = await anyio.to_thread.run_sync(installation.command_in, installation.folder)
+        return await anyio.to_thread.run_sync(installation.command_in, installation.folder)
     except _NotThere as exc:
         again = f"; or remove {installation.folder} to download it again"
         raise AgentNotFound(name, f"{exc}{again}") from exc
-    return InstalledBinary(command=command, env=archive.env)
 
 
 class _Installation:

@@ -16,8 +16,6 @@ from thinkwell.errors import AgentNotFound
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from thinkwell.agents._profile import Binary
-
 COMMAND_VARIABLE: Final = "THINKWELL_AGENT_CMD"
 """Environment variable with the command of the agent to use."""
 
@@ -114,13 +112,9 @@ def environment(profile: AgentProfile | None, extra: Mapping[str, str] | None) -
     inherited = {key: value for key, value in os.environ.items() if key not in GUARDS}
     if profile is None:
         return {**inherited, **(extra or {})}
-    own: Mapping[str, str] = {} if profile.binary is None else _of_binary(profile.binary)
-    return {**profile.env.applied({**inherited, **own}), **(extra or {})}
+    if profile.binary is not None:
+        from thinkwell.agents._registry import platform_name  # only for downloaded agents
 
-
-def _of_binary(binary: Binary) -> Mapping[str, str]:
-    """Return the variables that a downloaded program needs on this machine."""
-    from thinkwell.agents._registry import platform_name  # only for downloaded agents
-
-    archive = binary.archives.get(platform_name())
-    return {} if archive is None else archive.env
+        archive = profile.binary.archives.get(platform_name())
+        inherited |= {} if archive is None else archive.env
+    return {**profile.env.applied(inherited), **(extra or {})}

@@ -10,6 +10,7 @@ import ssl
 import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
@@ -74,7 +75,7 @@ async def download(
         DownloadError: The download failed.
     """
     wire = _Wire()
-    job = _Job(url, to, limit, sha256, read_timeout, wire)
+    job = _Job(url, to, limit, sha256, read_timeout, _opener(wire))
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wire.cut_when_cancelled)
@@ -114,24 +115,16 @@ class _Wire:
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
+@dataclass(frozen=True)
 class _Job:
     """A download that a worker thread runs."""
 
-    def __init__(
-        self,
-        url: str,
-        to: Path,
-        limit: int,
-        sha256: str | None,
-        read_timeout: float,
-        wire: _Wire,
-    ) -> None:
-        self._url = url
-        self._to = to
-        self._limit = limit
-        self._sha256 = sha256
-        self._read_timeout = read_timeout
-        self._opener = _opener(wire)
+    _url: str
+    _to: Path
+    _limit: int
+    _sha256: str | None
+    _read_timeout: float
+    _opener: urllib.request.OpenerDirector
 
     def run(self) -> None:
         _check(self._url)
@@ -190,8 +183,7 @@ class _Job:
     def _check_size(self, size: int) -> None:
         if size > self._limit:
             raise DownloadError(
-                self._url,
-                f"it has more than {self._limit} bytes, the limit. Check the address",
+                self._url, f"it has more than {self._limit} bytes, the limit. Check the address"
             )
 
     def _check_digest(self, found: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +38,15 @@ class _Ended(Struct, frozen=True, kw_only=True):
     in_time: bool
 
 
+class _WouldInstall(Exception):  # noqa: N818 - says what would happen
+    """An agent is missing, and could be downloaded."""
+
+
+def _refuse(what: str) -> None:
+    raise _WouldInstall(what)
+
+
+@dataclass(frozen=True)
 class Preparing:
     """Prepares an agent for its start.
 
@@ -44,20 +54,13 @@ class Preparing:
         profile: The agent.
         env: The agent's environment, also used for the download.
         cwd: The folder in which it will be started.
-        installing: Called with what is installed, before a download.
+        installing: Called with what is installed, before a download. By default, nothing is downloaded.
     """
 
-    def __init__(
-        self,
-        profile: AgentProfile,
-        env: Mapping[str, str],
-        cwd: str,
-        installing: Callable[[str], None],
-    ) -> None:
-        self._profile = profile
-        self._env = env
-        self._cwd = cwd
-        self._installing = installing
+    _profile: AgentProfile
+    _env: Mapping[str, str]
+    _cwd: str
+    _installing: Callable[[str], None] = _refuse
 
     async def prepare(self) -> tuple[str, ...]:
         """Install the agent if it is missing, and return the command that starts it.
@@ -183,12 +186,11 @@ class Preparing:
         path = self._env.get("PATH")
         try:
             with anyio.fail_after(profile.cold_start):
-                installed = await installed_binary(profile.name, binary, starting=self._installing, path=path)
+                return await installed_binary(profile.name, binary, starting=self._installing, path=path)
         except TimeoutError as exc:
             raise AgentStartFailed(
                 profile.name, self._took_too_long("program"), phase="installing", version=profile.version
             ) from exc
-        return installed.command
 
 
 def find_starter(profile: AgentProfile, cwd: Path) -> None:
@@ -202,25 +204,13 @@ def find_starter(profile: AgentProfile, cwd: Path) -> None:
         AgentNotFound: It is missing, or the folder is.
         AgentStartFailed: It is not a program.
     """
-
-    def installing(what: str) -> None:
-        raise AssertionError(what)  # pragma: no cover - nothing is
-
-    Preparing(profile, environment(profile, None), str(cwd), installing).find()
-
-
-class _WouldInstall(Exception):  # noqa: N818 - says what would happen
-    """An agent is missing, and could be downloaded."""
+    Preparing(profile, environment(profile, None), str(cwd)).find()
 
 
 async def is_installed(profile: AgentProfile, cwd: str) -> bool:
     """Return whether an agent can be started in a folder without a download. Nothing is downloaded."""
-
-    def refuse(what: str) -> None:
-        raise _WouldInstall(what)
-
     try:
-        await Preparing(profile, environment(profile, None), cwd, refuse).prepare()
+        await Preparing(profile, environment(profile, None), cwd).prepare()
     except (_WouldInstall, ThinkwellError):
         return False
     return True

@@ -272,13 +272,10 @@ class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 return replace(self, npx=replace(npx, version=version))
             case Uvx() as uvx:
                 return replace(self, uvx=replace(uvx, version=version))
-            case Binary():
-                reason = f"@{version} works for agents that npx or uvx download; this one is downloaded"
-            case _:
-                reason = (
-                    f"@{version} works for agents that npx or uvx download; this one you install yourself"
-                )
-        raise ProfileError(self.name, reason, self.files)
+            case launch:
+                how = "is downloaded" if isinstance(launch, Binary) else "you install yourself"
+                reason = f"@{version} works for agents that npx or uvx download; this one {how}"
+                raise ProfileError(self.name, reason, self.files)
 
     def started_by(self, command: Sequence[str]) -> AgentProfile:
         """Return the profile with your own command: another build, or one in a container.

@@ -115,7 +115,7 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
             if isinstance(way, Target):
                 yield from (way.archive, way.cmd)
 
-    def launch(self, on: str | None = None) -> Npx | Uvx | Binary | None:
+    def launch(self) -> Npx | Uvx | Binary:
         """Return how to start it: by npx, else by uvx, else as a downloaded program.
 
         The version is the one given with the package, or the entry's own if the package has none or a range.
@@ -123,12 +123,6 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
         versions every hour (its CONTRIBUTING.md): so the arguments were written for that version, and the
         started version does not change before the next `update_agents`. For the newest one, use
         ``NAME@latest``.
-
-        Args:
-            on: The platform, such as ``linux-x86_64``; this machine's by default.
-
-        Returns:
-            ``None`` if it has nothing for that platform.
         """
         ways = self.distribution
         if ways.npx is not None:
@@ -137,12 +131,9 @@ class RegistryEntry(Struct, frozen=True, kw_only=True):
         if ways.uvx is not None:
             package, version = _pinned(_PYPI, ways.uvx.package, self.version)
             return Uvx(package=package, version=version, args=ways.uvx.args)
-        return self._binary() if (on or platform_name()) in ways.binary else None
-
-    def _binary(self) -> Binary:
         archives = {
             on: Archive(archive=target.archive, cmd=target.cmd, args=target.args, env=target.env)
-            for on, target in self.distribution.binary.items()
+            for on, target in ways.binary.items()
         }
         return Binary(version=self.version, archives=archives)
 
@@ -153,13 +144,6 @@ class SkippedEntry(Struct, frozen=True, kw_only=True):
     id: str
     """Its id, or its number in the registry if it has none."""
     reason: str
-
-
-class Registry(Struct, frozen=True, kw_only=True):
-    """The entries of a registry."""
-
-    entries: tuple[RegistryEntry, ...]
-    skipped: tuple[SkippedEntry, ...]
 
 
 class RegistryChange(Struct, frozen=True, kw_only=True):
@@ -203,8 +187,8 @@ def platform_name() -> str:
     return f"{platform.system().lower()}-{machine}"
 
 
-def read_registry(data: bytes) -> Registry:
-    """Read a registry's JSON. Entries that cannot be used are listed as skipped.
+def _read_registry(data: bytes) -> tuple[dict[str, RegistryEntry], list[SkippedEntry]]:
+    """Return the entries of a registry's JSON by id, and those that cannot be used.
 
     Raises:
         ValueError: It is not a registry.
@@ -225,39 +209,39 @@ def read_registry(data: bytes) -> Registry:
             skipped.append(SkippedEntry(id=entry.id, reason="an earlier entry has the same id"))
         else:
             entries[entry.id] = entry
-    return Registry(entries=tuple(entries.values()), skipped=tuple(skipped))
+    return entries, skipped
 
 
 Table: TypeAlias = dict[str, object]
 
 
-def as_profile_table(entry: RegistryEntry) -> Table:
+def _as_profile_table(entry: RegistryEntry) -> Table:
     """Return an entry in the form of a profile's file.
 
     With npx and uvx, variables become the profile's own. Those of a binary may differ between platforms, and
     stay with it. An agent that does not support this machine keeps its other platforms, so that starting it
     reports what is missing.
     """
-    launch = entry.launch() or entry._binary()
+    launch = entry.launch()
     table: Table = {"title": entry.name or entry.id, "registry": entry.id}
     if website := entry.website or entry.repository:
         table["website"] = website
-    table[type(launch).__name__.lower()] = _table(launch)
+    table[type(launch).__name__.lower()] = msgspec.to_builtins(launch)
     way = entry.distribution.npx or entry.distribution.uvx
     if way is not None and way.env:
         table["env"] = {"set": dict(way.env)}
     return table
 
 
-def stored_registry_path() -> Path:
+def _stored_path() -> Path:
     """Return the path of our copy of the registry. It need not exist."""
     return cache_folder() / "registry.json"
 
 
 def stored_tables() -> Mapping[str, tuple[str, Table]]:
     """Return the file and the table of each agent in our copy of the registry; empty without a copy."""
-    path = stored_registry_path()
-    return {entry.id: (str(path), as_profile_table(entry)) for entry in _stored(path)}
+    path = _stored_path()
+    return {id_: (str(path), _as_profile_table(entry)) for id_, entry in _stored(path).items()}
 
 
 async def update_agents(source: str | os.PathLike[str] | None = None) -> RegistryUpdate:
@@ -273,22 +257,21 @@ async def update_agents(source: str | os.PathLike[str] | None = None) -> Registr
         RegistryError: It cannot be read, or has no usable agent. The copy before is kept.
     """
     name = os.fspath(ADDRESS if source is None else source)
-    path = stored_registry_path()
+    path = _stored_path()
     try:
         await anyio.Path(path.parent).mkdir(parents=True, exist_ok=True)
         data = await _read(name, path.parent)
-        registry = read_registry(data)
-        if not registry.entries:
-            raise ValueError(f"it has no usable agent{_first_of(registry.skipped)}")
-        before = await anyio.to_thread.run_sync(_stored, path)
+        new, skipped = _read_registry(data)
+        if not new:
+            first = "".join(f" ({entry.id}: {entry.reason})" for entry in skipped[:1])
+            raise ValueError(f"it has no usable agent{first}")
+        old = await anyio.to_thread.run_sync(_stored, path)
         await anyio.to_thread.run_sync(_replace, path, data)
     except OSError as exc:
         raise RegistryError(name, f"{exc.filename or path}: {exc.strerror or exc}") from exc
     except ValueError as exc:
         reason = f"it is not a registry of agents: {exc}. Check the address; {ADDRESS} is the public one"
         raise RegistryError(name, reason) from exc
-    old = {entry.id: entry for entry in before}
-    new = {entry.id: entry for entry in registry.entries}
     return RegistryUpdate(
         source=name,
         path=path,
@@ -300,7 +283,7 @@ async def update_agents(source: str | os.PathLike[str] | None = None) -> Registr
             if id_ in old and old[id_] != entry
         ),
         removed=tuple(id_ for id_ in old if id_ not in new),
-        skipped=registry.skipped,
+        skipped=tuple(skipped),
     )
 
 
@@ -326,15 +309,16 @@ def _read_file(path: Path) -> bytes:
     return data
 
 
-def _stored(path: Path) -> tuple[RegistryEntry, ...]:
-    """Return the entries of our copy, or none if it is missing or cannot be read."""
+def _stored(path: Path) -> dict[str, RegistryEntry]:
+    """Return the entries of our copy by id, or none if it is missing or cannot be read."""
     try:
-        return read_registry(_read_file(path)).entries
+        entries, _ = _read_registry(_read_file(path))
+        return entries
     except FileNotFoundError:
-        return ()
+        return {}
     except (OSError, ValueError) as exc:
         logger.warning("The copy of the agent registry is not used: %s: %s. Update it", path, exc)
-        return ()
+        return {}
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -357,23 +341,11 @@ def _pinned(form: re.Pattern[str], spec: str, version: str) -> tuple[str, str]:
     return found["name"], found["version"] or version
 
 
-def _table(launch: Npx | Uvx | Binary | Archive) -> Table:
-    """Return a launch's table. An empty `args` is kept: it replaces the arguments of a lower file."""
-    table = msgspec.json.decode(msgspec.json.encode(launch), type=dict[str, object])
-    if isinstance(launch, Binary):
-        table["archives"] = {on: _table(archive) for on, archive in launch.archives.items()}
-    return {key: value for key, value in table.items() if value is not None}
-
-
 def _id(raw: msgspec.Raw) -> str:
     try:
         return _shown(msgspec.json.decode(raw, type=_Id).id)
     except (msgspec.DecodeError, RecursionError):
         return ""
-
-
-def _first_of(skipped: Iterable[SkippedEntry]) -> str:
-    return "".join(f" ({entry.id}: {entry.reason})" for entry in list(skipped)[:1])
 
 
 def _shown(text: str) -> str:

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -123,12 +123,9 @@ class _Sources:
     @cached_property
     def _ours(self) -> Mapping[str, str]:
         """Our names of agents by their id in the registry."""
-        tables = ((file.stem, _table(file, file.stem)) for file in sorted(SHIPPED.glob("*.toml")))
-        return {
-            listed: name
-            for name, table in tables
-            if table is not None and isinstance(listed := table[1].get("registry"), str)
-        }
+        found = (_shipped(file.stem) for file in SHIPPED.glob("*.toml"))
+        tables = ((Path(file).stem, table) for file, table in filter(None, found))
+        return {str(table["registry"]): name for name, table in tables if "registry" in table}
 
     def names(self) -> list[str]:
         """Return the names of all agents but the built-in one."""
@@ -157,7 +154,7 @@ class _Sources:
         return profile_of(name, table, files) if files else None
 
     def _layers(self, name: str) -> Iterator[tuple[str, Table]]:
-        shipped = _table(SHIPPED / f"{name}.toml", name)
+        shipped = _shipped(name)
         if shipped is not None:
             yield shipped
         listed = self._listed.get(str(shipped[1].get("registry", name)) if shipped else name)
@@ -204,6 +201,12 @@ def _table_at(table: Table, key: str) -> Table:
 def _order(version: str) -> tuple[int, ...]:
     """Return the key to compare versions: a pre-release counts as its release, a malformed version as old."""
     return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
+
+
+@lru_cache
+def _shipped(name: str) -> tuple[str, Table] | None:
+    """Return the file and the table of an agent that comes with thinkwell; both stay as they are."""
+    return _table(SHIPPED / f"{name}.toml", name)
 
 
 def _table(file: Path, name: str) -> tuple[str, Table] | None:
