@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from thinkwell import login as log_in
-from thinkwell.sync._loop import hold
+from thinkwell.sync._loop import call_once
 from thinkwell.sync._supervisor import async_handlers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from thinkwell.questions import QuestionHandler
 
@@ -48,10 +48,9 @@ def login(
         NotADirectoryError: The folder does not exist.
         ValueError: An argument contradicts another.
     """
-
-    @asynccontextmanager
-    async def logged_in() -> AsyncGenerator[None]:
-        await log_in(
+    call_once(
+        partial(
+            log_in,
             agent,
             method,
             command=command,
@@ -60,7 +59,4 @@ def login(
             on_question=async_handlers(on_question),
             startup_timeout=startup_timeout,
         )
-        yield
-
-    held, _ = hold(logged_in)
-    held.close()
+    )

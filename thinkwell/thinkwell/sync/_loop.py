@@ -24,7 +24,7 @@ from thinkwell.sync._blocked_loop import warn_of_blocked_loop
 from thinkwell.sync._call import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
     from contextvars import Context
 
@@ -440,6 +440,22 @@ def hold(
         except BaseException:
             held.close()
             raise
+
+
+def call_once(function: Callable[[], Awaitable[T]]) -> T:
+    """Call an async function that needs nothing open in the process's loop, and return its result.
+
+    Raises:
+        RuntimeError: This is the loop's own thread.
+    """
+
+    @contextlib.asynccontextmanager
+    async def called() -> AsyncGenerator[T]:
+        yield await function()
+
+    held, value = hold(called)
+    held.close()
+    return value
 
 
 def _running_loop() -> LoopThread:

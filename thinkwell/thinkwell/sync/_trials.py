@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from thinkwell.sync._loop import hold
+from thinkwell.sync._loop import call_once
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from thinkwell import Budget, ThinkBuilder
     from thinkwell.permissions import PermissionMode
@@ -53,9 +53,9 @@ def trials(
     """
     from thinkwell.trials import trials as async_trials  # needs an extra
 
-    @asynccontextmanager
-    async def ended() -> AsyncGenerator[Report]:
-        yield await async_trials(
+    return call_once(
+        partial(
+            async_trials,
             task,
             inputs=inputs,
             agents=agents,
@@ -73,7 +73,4 @@ def trials(
             recordings=recordings,
             on_change=on_change,
         )
-
-    held, report = hold(ended)
-    held.close()
-    return report
+    )
