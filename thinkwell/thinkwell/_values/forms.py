@@ -207,11 +207,8 @@ def _is_list(value: object) -> TypeIs[list[object] | tuple[object, ...]]:
 
 
 def _check_size(field: FormField, size: int, unit: str) -> None:
-    for limit, word, broken in (
-        (field.minimum, "least", field.minimum is not None and size < field.minimum),
-        (field.maximum, "most", field.maximum is not None and size > field.maximum),
-    ):
-        if broken:
+    for limit, word, sign in ((field.minimum, "least", 1), (field.maximum, "most", -1)):
+        if limit is not None and sign * size < sign * limit:
             raise _MisfitError(f"should have at {word} {limit} {unit}{'' if limit == 1 else 's'}, not {size}")
 
 

@@ -31,8 +31,8 @@ LINEAR_TEXT: Final = 1000
 class PatternChecks:
     """Matches texts against patterns, within bounds of time for all of them together."""
 
-    def __init__(self, seconds: float = PATTERN_SECONDS) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
+        self._seconds = PATTERN_SECONDS
 
     def misses(self, pattern: str, text: str) -> bool:
         """Return whether a text matches a pattern nowhere.

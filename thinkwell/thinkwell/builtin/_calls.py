@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from thinkwell_acp.schema import JsonObject, JsonValue
 
 RESULT_TOOL: Final = "return_result"
+"""The tool that accepts the result of a task."""
 
 ATTEMPTS: Final = 4
 """Most calls of a tool that refuses its arguments."""

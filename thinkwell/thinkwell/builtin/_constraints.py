@@ -23,14 +23,10 @@ def type_of(schema: JsonObject) -> str | None:
     kind: str | list[str] | None = schema.get("type")
     if isinstance(kind, list):
         return next((one for one in kind if one != "null"), "null")
-    if kind is None:
-        return (
-            "object"
-            if "properties" in schema
-            else "array"
-            if "items" in schema or "prefixItems" in schema
-            else None
-        )
+    if kind is None and "properties" in schema:
+        return "object"
+    if kind is None and ("items" in schema or "prefixItems" in schema):
+        return "array"
     return kind
 
 

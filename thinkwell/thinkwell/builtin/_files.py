@@ -38,11 +38,7 @@ _MAX_PATHS: Final = 500
 
 
 class UnreadError(Exception):
-    """A file is not read. `reason` says why, as the end of "I do not read it: …"."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """A file is not read; the text says why, as the end of "I do not read it: …"."""
 
 
 class Source(Struct, frozen=True, kw_only=True):

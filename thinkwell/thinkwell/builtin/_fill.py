@@ -42,12 +42,7 @@ class UnfillableError(Exception):
     """No value was found for a place in a schema. `path` says where, `wanted` what."""
 
     def __init__(self, path: str, wanted: str) -> None:
-        super().__init__(path, wanted)
-        self.path = path
-        self.wanted = wanted
-
-    def __str__(self) -> str:
-        return f"{self.path or 'the value'}: I have no fact that fits {self.wanted}"
+        super().__init__(f"{path or 'the value'}: I have no fact that fits {wanted}")
 
 
 class _Place(Struct, frozen=True, kw_only=True):
@@ -239,10 +234,10 @@ class Filler:
             text = str(answer)
         elif place.item:
             text = self._picker.label(hints, place.subject)
-        elif self._arguments and self._picker.string(hints, place.subject) == place.subject.text:
-            text = place.subject.path
         else:
             text = self._picker.string(hints, place.subject)
+            if self._arguments and text == place.subject.text:
+                text = place.subject.path
         pattern = schema.get("pattern")
         if pattern is not None:
             text = self._matching(pattern, text, place)
@@ -268,13 +263,12 @@ class Filler:
             form for text in texts for form in (text, text.lower(), text.upper(), re.sub(r"\W+", "-", text))
         )
         try:
-            expression = re.compile(pattern)
+            found = next(filter(re.compile(pattern).search, variants), None)
         except re.error:
-            raise UnfillableError(place.path, f"the pattern {pattern}") from None
-        for variant in variants:
-            if expression.search(variant):
-                return variant
-        raise UnfillableError(place.path, f"the pattern {pattern}")
+            found = None
+        if found is None:
+            raise UnfillableError(place.path, f"the pattern {pattern}")
+        return found
 
     def _number(self, schema: JsonObject, place: _Place) -> float:
         hints = self._hints(schema, place)
@@ -303,11 +297,9 @@ class Filler:
 
     def _boolean(self, schema: JsonObject, place: _Place) -> bool:
         answer = self._picker.answer(place.name)
-        return (
-            answer
-            if isinstance(answer, bool)
-            else self._picker.truth(self._hints(schema, place), place.subject)
-        )
+        if isinstance(answer, bool):
+            return answer
+        return self._picker.truth(self._hints(schema, place), place.subject)
 
     def _untyped(self, schema: JsonObject, place: _Place) -> JsonValue:
         answer = self._picker.answer(place.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -73,8 +74,11 @@ class Findings:
     @cached_property
     def longest(self) -> tuple[FileFacts, Function] | None:
         """The longest function."""
-        functions = [(file, function) for file in self.files for function in file.functions]
-        return max(functions, key=lambda pair: pair[1].lines, default=None)
+        return max(self._functions, key=lambda pair: pair[1].lines, default=None)
+
+    @property
+    def _functions(self) -> list[tuple[FileFacts, Function]]:
+        return [(file, function) for file in self.files for function in file.functions]
 
     @cached_property
     def issues(self) -> tuple[Subject, ...]:
@@ -85,11 +89,9 @@ class Findings:
     def all(self, kind: Kind, within: Subject) -> tuple[Subject, ...]:
         """Return all subjects of a kind; those of one file if `within` is one."""
         subjects = self._by_kind(kind)
-        return (
-            tuple(item for item in subjects if item.path == within.path)
-            if within.kind == "file"
-            else subjects
-        )
+        if within.kind != "file":
+            return subjects
+        return tuple(item for item in subjects if item.path == within.path)
 
     def _by_kind(self, kind: Kind) -> tuple[Subject, ...]:
         match kind:
@@ -98,9 +100,7 @@ class Findings:
             case "file":
                 return tuple(map(subject_of, self.files))
             case "function":
-                functions = [
-                    function_of(file, function) for file in self.files for function in file.functions
-                ]
+                functions = (function_of(*found) for found in self._functions)
                 return tuple(sorted(functions, key=lambda item: -item.counts["line"]))
             case "issue":
                 return self.issues
@@ -123,9 +123,9 @@ class Findings:
         return f"Begin with {function.name} in {file.path}: it is the longest function."
 
     def _language(self) -> str:
-        lines: dict[str, int] = {}
+        lines = Counter[str]()
         for file in self.files:
-            lines[file.language] = lines.get(file.language, 0) + file.lines
+            lines[file.language] += file.lines
         return max(lines, key=lambda language: lines[language], default="none")
 
     def _summary(self) -> str:

@@ -166,8 +166,5 @@ class Picker:
         return any(subject.counts.get(word, 0) > 0 for word in _meanings(words))
 
     def _kind(self, words: Sequence[str]) -> Kind | None:
-        for word in _meanings(words):
-            for kind in _KINDS:
-                if word == kind:
-                    return kind
-        return "issue" if "todo" in words else None
+        kinds = (kind for word in _meanings(words) for kind in _KINDS if word == kind)
+        return next(kinds, "issue" if "todo" in words else None)

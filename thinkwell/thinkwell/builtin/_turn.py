@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from thinkwell.builtin._request import Request
     from thinkwell.builtin._servers import Server, SessionServers
 
-"""The tool that accepts the result of a task."""
-
 CONFESSION: Final = "I am thinkwell's built-in agent. I have no model: all this is computed from files."
 
 _SHOWN: Final = 4
@@ -101,7 +99,7 @@ class Turn:
             try:
                 found[self._folder.inside(name)] = None
             except UnreadError as exc:
-                await self._speaker.think(f"I do not read {name}: {exc.reason}.")
+                await self._speaker.think(f"I do not read {name}: {exc}.")
         found |= dict.fromkeys(self._folder.named_in(request.text))
         files = [path for path in found if not path.is_dir()]
         for path in found:
@@ -137,7 +135,7 @@ class Turn:
             try:
                 source = await anyio.to_thread.run_sync(self._folder.read, path, abandon_on_cancel=True)
             except UnreadError as exc:
-                await self._speaker.end_tool(call, f"I do not read it: {exc.reason}.", failed=True)
+                await self._speaker.end_tool(call, f"I do not read it: {exc}.", failed=True)
                 continue
             cut = f" It is longer than the {MAX_BYTES} bytes that I read." if source.cut else ""
             text = f"{number(source.facts.lines, 'line')}, {number(source.facts.size, 'byte')}.{cut}"
