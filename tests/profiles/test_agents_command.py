@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from profiles.machine import HERE
 
-from thinkwell.agents import find_agent, known_agents
+from thinkwell.agents import known_agents
 from thinkwell.agents import program as command
 
 if TYPE_CHECKING:
@@ -107,43 +107,6 @@ def test_news_of_a_registry(home: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "changed  odd: 1.2.3 to 1.2.4" in said(capsys, "update", str(source))
     source.write_text(json.dumps({"agents": [{**ODD, "id": "even"}]}), "utf-8")
     assert "gone     odd" in said(capsys, "update", str(source))
-
-
-def test_variables_of_the_registry_are_added_to_ours(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    start = {
-        "package": "@agentclientprotocol/claude-agent-acp@9.0.0",
-        "env": {"ENABLE_TOOL_SEARCH": "1", "X": "2"},
-    }
-    entry = {**ODD, "id": "claude-acp", "version": "9.0.0", "distribution": {"npx": start}}
-    source = home / "registry.json"
-    source.write_text(json.dumps({"agents": [entry]}), "utf-8")
-    said(capsys, "update", str(source))
-    for name in ("claude", "claude-acp"):
-        profile = find_agent(name)
-        assert (profile.name, profile.version) == ("claude", "9.0.0")
-        assert profile.env.set == {"ENABLE_TOOL_SEARCH": "0", "X": "2"}
-        assert profile.quirks
-    assert "claude-acp " not in said(capsys)
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        {"npx": {"package": "@agentclientprotocol/claude-agent-acp@0.9.9"}},
-        {"npx": {"package": "another-agent@9.0.0"}},
-        {"uvx": {"package": "claude-agent-acp@9.0.0"}},
-        {"binary": {"linux-x86_64": {"archive": "https://example.com/x.zip", "cmd": "./x"}}},
-    ],
-    ids=["an older version", "another package", "another way", "a download"],
-)
-def test_what_is_no_newer_version_of_the_same_package_stays_out(
-    start: object, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = home / "registry.json"
-    source.write_text(json.dumps({"agents": [{**ODD, "id": "claude-acp", "distribution": start}]}), "utf-8")
-    before = find_agent("claude")
-    said(capsys, "update", str(source))
-    assert find_agent("claude") == before
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 import thinkwell.agents
 from thinkwell import errors, open_agent, sync
-from thinkwell.agents import AgentName, AgentProfile, Binary, Npx, Program, Uvx, find_agent, known_agents
+from thinkwell.agents import AgentName, AgentProfile, Binary, Program, Quirk, find_agent, known_agents
 from thinkwell.web import served_agent
 
 FOLDER = Path(thinkwell.agents.__file__).parent / "profiles"
@@ -35,18 +36,12 @@ def nothing_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(params=FILES, ids=lambda file: file.stem)
-def file(request: pytest.FixtureRequest) -> Path:
-    chosen: Path = request.param
-    return chosen
-
-
 def table(file: Path) -> dict[str, Any]:
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def profile(file: Path) -> AgentProfile:
-    return find_agent(file.stem)
+def shipped() -> list[AgentProfile]:
+    return [find_agent(file.stem) for file in FILES]
 
 
 def test_the_agents_that_people_use_have_a_profile() -> None:
@@ -68,47 +63,42 @@ def test_no_two_stand_for_the_same_entry_of_the_registry() -> None:
     assert len(entries) == len(set(entries))
 
 
-def test_it_is_named_as_a_user_would_type_it(file: Path) -> None:
-    assert re.fullmatch("[a-z][a-z0-9-]*", file.stem)
+def test_each_says_what_it_is_and_how_it_is_launched() -> None:
+    for file in FILES:
+        assert re.fullmatch("[a-z][a-z0-9-]*", file.stem)  # as a user would type it
+        read = table(file)
+        assert read["title"].strip() == read["title"] != "", file
+        assert read["website"].startswith("https://"), file
+        assert len(LAUNCHES & read.keys()) == 1, file
 
 
-def test_it_says_what_it_is_and_how_it_is_launched(file: Path) -> None:
-    read = table(file)
-    assert read["title"].strip() == read["title"] != ""
-    assert read["website"].startswith("https://")
-    assert len(LAUNCHES & read.keys()) == 1
+def test_each_is_pinned_or_says_how_it_is_installed() -> None:
+    for profile in shipped():
+        match profile.launch:
+            case Program(command=command, install=install):
+                assert command
+                assert install, profile
+            case launch:
+                assert VERSION.fullmatch(launch.version), profile
 
 
-def test_it_is_pinned_or_says_how_it_is_installed(file: Path) -> None:
-    match profile(file).launch:
-        case Npx(version=version) | Uvx(version=version) | Binary(version=version):
-            assert VERSION.fullmatch(version)
-        case Program(command=command, install=install):
-            assert command
-            assert install
-
-
-def test_every_archive_has_a_known_platform_a_secure_address_and_a_checksum(file: Path) -> None:
-    launch = profile(file).launch
-    for platform, archive in launch.archives.items() if isinstance(launch, Binary) else ():
+def test_every_archive_has_a_known_platform_a_secure_address_and_a_checksum() -> None:
+    launches = (profile.launch for profile in shipped())
+    for platform, archive in (
+        each for launch in launches if isinstance(launch, Binary) for each in launch.archives.items()
+    ):
         assert re.fullmatch("(darwin|linux|windows)-(aarch64|x86_64)", platform)
         assert archive.archive.startswith("https://")
-        assert re.fullmatch("[0-9a-f]{64}", archive.sha256 or "")
+        assert re.fullmatch("[0-9a-f]{64}", archive.sha256 or ""), archive
 
 
-def test_its_quirks_say_when_they_were_seen_and_with_which_version(file: Path) -> None:
-    for quirk in profile(file).quirks:
-        assert VERSION.fullmatch(quirk.version)
-        assert dt.date(2026, 1, 1) <= quirk.seen <= dt.date(2100, 1, 1)
-        assert quirk.about.endswith(".")
-
-
-def test_what_it_knows_of_errors_is_dated_and_says_what_to_do(file: Path) -> None:
-    for known in profile(file).errors:
-        assert VERSION.fullmatch(known.version)
-        assert dt.date(2026, 1, 1) <= known.seen <= dt.date(2100, 1, 1)
-        assert known.error
-        assert known.hint.endswith(".")
+def test_what_is_known_of_quirks_and_errors_is_dated_and_says_what_to_do() -> None:
+    for profile in shipped():
+        for known in (*profile.quirks, *profile.errors):
+            assert VERSION.fullmatch(known.version), known
+            assert dt.date(2026, 1, 1) <= known.seen <= dt.date(2100, 1, 1), known
+            assert (known.about if isinstance(known, Quirk) else known.hint).endswith("."), known
+        assert all(known.error for known in profile.errors), profile.name
 
 
 NO_MODEL = "\nModel Configuration Error:\nNo model configured\n\nDetails:\nSet an agent model, --model, …"
@@ -155,20 +145,18 @@ def test_what_an_agent_was_seen_to_say_is_known(agent: str, error: errors.Thinkw
     assert hint in known
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        not_started("any", OFFLINE),
-        errors.AgentReported(-32603, "Internal error: getaddrinfo ENOTFOUND api.example.com"),
-        errors.SessionNotOpened("new", None, -32603, "Internal error"),
-        errors.CapabilityMissing("promptCapabilities.image", "an image in a prompt"),
-        errors.ResultMissing("max_tokens", "The answer is"),
-    ],
+OTHERS = (
+    not_started("any", OFFLINE),
+    errors.AgentReported(-32603, "Internal error: getaddrinfo ENOTFOUND api.example.com"),
+    errors.SessionNotOpened("new", None, -32603, "Internal error"),
+    errors.CapabilityMissing("promptCapabilities.image", "an image in a prompt"),
+    errors.ResultMissing("max_tokens", "The answer is"),
 )
-def test_a_hint_belongs_to_no_error_that_it_has_nothing_to_do_with(
-    file: Path, error: errors.ThinkwellError
-) -> None:
-    assert profile(file).hints(error) == ()
+
+
+def test_a_hint_belongs_to_no_error_that_it_has_nothing_to_do_with() -> None:
+    for profile, error in itertools.product(shipped(), OTHERS):
+        assert profile.hints(error) == (), profile.name
 
 
 def test_the_model_of_claude_sees_the_schemas_of_our_tools_at_once() -> None:
