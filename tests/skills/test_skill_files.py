@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import random
 import socket
 import threading
 from itertools import product
@@ -13,6 +14,7 @@ import anyio
 import pytest
 from scripted import Turn, scripted
 from skills.folders import read, text, told, write_skill
+from suite.tiers import few
 
 from thinkwell.skills import Skill, load_skill
 
@@ -199,11 +201,12 @@ def guarded(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.draws
 async def test_no_path_leads_out(tmp_path: Path) -> None:
     folder = guarded(tmp_path)
     absolute = [str(tmp_path / "secret.txt"), (tmp_path / "secret.txt").as_uri(), "/etc/passwd", "", ".", "/"]
-    attempts = [*ESCAPES, *LINKS, *absolute]
-    assert len(attempts) > 350
+    assert len(ESCAPES) > 350
+    attempts = [*random.Random(1).sample(ESCAPES, few(len(ESCAPES))), *LINKS, *absolute]
     answers = await read(folder, *attempts)
     let_through = [path for path, answer in zip(attempts, answers, strict=True) if not answer["isError"]]
     assert let_through == []

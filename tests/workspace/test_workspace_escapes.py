@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import random
 import shutil
 import sys
 import threading
@@ -16,6 +17,7 @@ from typing import TypeAlias
 
 import anyio
 import pytest
+from suite.tiers import few
 from workspace.workspace_agent import Peer, agent
 from workspace.workspace_scene import NAME, OURS, SECRET, Scene
 
@@ -54,9 +56,12 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "base")
 
 
+@pytest.mark.draws
 async def test_no_path_leads_out(scene: Scene) -> None:
     """Whatever exists there or not: the answer is an error."""
-    attempts = scene.attempts()
+    paths = scene.attempts()
+    assert len(paths) >= 400
+    attempts = random.Random(1).sample(paths, few(len(paths)))
     before = scene.around()
     let_through: list[str] = []
     with anyio.fail_after(60):
@@ -69,7 +74,6 @@ async def test_no_path_leads_out(scene: Scene) -> None:
                 let_through.append(f"{operation.__name__} {path}: {got}")
     summary = f"{len(attempts)} paths, {len(let_through)} let through"
     assert not let_through, (summary, let_through)
-    assert len(attempts) >= 200, summary
     assert scene.around() == before
 
 
