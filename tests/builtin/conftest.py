@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pytest
 from builtin_stage import open_builtin
 
-from thinkwell import Agent
-
 if TYPE_CHECKING:
     from pathlib import Path
 
-OpenBuiltin: TypeAlias = Callable[..., AbstractAsyncContextManager[Agent]]
+    from builtin.tool_box import OpenBuiltin
 
 SHAPES = '''"""Areas of shapes."""
 

@@ -219,6 +219,8 @@ async def test_what_describes_the_project_comes_first_and_other_peoples_things_n
         "Read test_a.py",
         "Read data.json",
     ]
+    inner = (await asked(folder, "Look into src/ please")).titles
+    assert inner == ["List the files of src", "Read src/big.py", "Read src/a.py"]
 
 
 async def test_a_folder_that_is_gone_has_nothing_to_read(folder: Path) -> None:
@@ -279,7 +281,7 @@ async def test_nothing_outside_of_the_folder_is_reached(tmp_path: Path) -> None:
     assert box.titles == []
     assert (await asked(folder, "Look at a.d")).titles[0] == "List the files of the project"
     assert (await asked(folder, "Look", *links("a.py"))).titles == ["Read a.py"]
-    named = "see ../out.py, `a.py`, up/out.py or . and /"
+    named = "see ../out.py, `./a.py`, up/out.py, nothing.py, README or . and /"
     assert (await asked(folder, named)).titles == ["Read a.py"]
 
 
@@ -293,6 +295,7 @@ async def test_what_is_no_text_is_not_read(folder: Path, monkeypatch: pytest.Mon
     zero, opened = contents(box)
     assert zero == "I do not read it: it is no text."
     assert opened.startswith("I do not read it: No such device")
+    assert [end.status for end in box.updates if isinstance(end, s.ToolCallProgress)] == ["failed"] * 2
 
 
 async def test_links(folder: Path) -> None:

@@ -27,6 +27,8 @@ def anyio_backend(anyio_backend: str) -> Backend:
 
 async def test_it_says_what_it_can_do() -> None:
     async with talking(ClientHandler()) as client:
+        assert client.agent.agent_info is not None
+        assert "no model" in (client.agent.agent_info.title or "")
         assert client.capabilities.mcp_capabilities == s.McpCapabilities(acp=True)
         assert client.capabilities.session_capabilities.close is not None
         assert client.capabilities.prompt_capabilities.embedded_context

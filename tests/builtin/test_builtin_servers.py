@@ -7,14 +7,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from builtin.tool_box import ToolBox, new_session, talking, text_prompt
+from builtin.tool_box import OpenBuiltin, ToolBox, new_session, talking, text_prompt
 
 from thinkwell import Agent, McpStdio, open_agent
 from thinkwell.testing import Backend, virtual_backend
@@ -22,11 +20,9 @@ from thinkwell_acp import ClientHandler, RpcError, connect, stdio_transport
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from thinkwell import RunView, Session
-
-OpenBuiltin: TypeAlias = Callable[..., AbstractAsyncContextManager[Agent]]
 
 pytestmark = pytest.mark.usefixtures("quick")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
+from thinkwell import Agent
 from thinkwell.builtin import BuiltinAgent
 from thinkwell_acp import Client, ClientHandler, RpcError, connect, memory_transport_pair, serve_agent
 from thinkwell_acp import schema as s
@@ -15,6 +17,9 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
     from pathlib import Path
+
+OpenBuiltin: TypeAlias = Callable[..., AbstractAsyncContextManager[Agent]]
+"""Opens the agent on a project."""
 
 LIMIT = 200
 """Seconds, of virtual time too: more than any limit of the agent's."""
