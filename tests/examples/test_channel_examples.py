@@ -14,6 +14,7 @@ import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
 from builtin_stage import builtin_in_memory
+from suite.tiers import LOOPS
 
 from thinkwell.channels.telegram import TelegramChannel
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "channels"
 
-ON_EACH_LOOP = pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
+ON_EACH_LOOP = pytest.mark.parametrize("backend", LOOPS)
 
 
 def test_every_example_of_a_channel_is_tested() -> None:

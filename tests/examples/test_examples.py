@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from suite.tiers import LOOPS
 
 from thinkwell import AgentNotFound
 
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-LOOPS = ("asyncio", "trio")
 
 EXPECTED = {
     "quickstart": r"""\[>\] Find out what to read .*
@@ -83,15 +83,10 @@ def test_every_example_is_tested() -> None:
 BLOCKING = ("blocking",)
 """Those that have no event loop to choose; their agent is a process."""
 
-PROMISES = [
-    pytest.param(name, backend, marks=pytest.mark.long if backend != LOOPS[place % 2] else ())
-    for place, name in enumerate(sorted(set(EXPECTED) - set(BLOCKING)))
-    for backend in LOOPS
-]
-"""Each example on each event loop; `make test` takes the loops in turn."""
+ASYNC = sorted(set(EXPECTED) - set(BLOCKING))
 
 
-@pytest.mark.parametrize(("name", "backend"), [*PROMISES, *((name, None) for name in BLOCKING)])
+@pytest.mark.parametrize(("name", "backend"), [*product(ASYNC, LOOPS), *((name, None) for name in BLOCKING)])
 def test_an_example_prints_what_it_promises(name: str, backend: str | None, run: Callable[..., str]) -> None:
     said = run(f"{name}.py", backend=backend)
     assert re.search(EXPECTED[name], said, re.DOTALL), said

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from docs.pages import DOCS, ROOT, files
+from suite.tiers import LOOPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 EXAMPLES = ROOT / "examples"
-
-LOOPS = ("asyncio", "trio")
 
 PATTERNS = {
     "answers": r"""^> Move auth to JWT
@@ -61,14 +60,8 @@ LISTING = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "backend"),
-    [
-        pytest.param(name, backend, marks=pytest.mark.long if backend != LOOPS[place % 2] else ())
-        for place, name in enumerate(PATTERNS)
-        for backend in LOOPS
-    ],
-)
+@pytest.mark.parametrize("backend", LOOPS)
+@pytest.mark.parametrize("name", PATTERNS)
 def test_a_pattern_prints_what_it_promises(name: str, backend: str, run: Callable[..., str]) -> None:
     said = run(f"supervision/{name}.py", backend=backend, spoken=SPOKEN)
     assert re.search(PATTERNS[name], said), said
@@ -84,16 +77,8 @@ def test_a_person_who_is_not_there_allows_nothing(run: Callable[..., str]) -> No
     assert said.endswith("Move auth to JWT: Run make test done.\n")
 
 
-@pytest.mark.parametrize(
-    ("program", "backend"),
-    [
-        *(("agent.py", "asyncio"), ("agent.sh", "trio")),
-        *(
-            pytest.param(*rest, marks=pytest.mark.long)
-            for rest in (("agent.py", "trio"), ("agent.sh", "asyncio"))
-        ),
-    ],
-)
+@pytest.mark.parametrize("backend", LOOPS)
+@pytest.mark.parametrize("program", ["agent.py", "agent.sh"])
 def test_an_agent_of_a_few_lines_is_heard_and_answered(
     program: str, backend: str, project: Path, run: Callable[..., str]
 ) -> None:

@@ -31,7 +31,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles.file_server import CERTIFICATE, FileServer, file_server
-from suite.tiers import few
+from suite.tiers import LOOPS, few
 
 # Private: a reader of archives, tested byte by byte, and downloads, whose limits of size and time cannot be
 # chosen from outside.
@@ -891,7 +891,7 @@ def snapshot(root: Path) -> dict[str, tuple[int, int, object]]:
 
 
 @pytest.mark.parametrize("write", [as_tar, as_zip])
-@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
+@pytest.mark.parametrize("backend", LOOPS)
 def test_nothing_is_ever_written_outside(
     write: Callable[[Path, Iterable[tuple[str, bytes, str, int]], Path], None], backend: str
 ) -> None:

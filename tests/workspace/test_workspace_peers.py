@@ -20,7 +20,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 INVALID_PARAMS = -32602
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
 async def test_an_agent_of_the_official_sdk_works_through_it(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
