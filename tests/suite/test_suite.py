@@ -73,6 +73,11 @@ async def test_a_wing(anyio_backend):
 def test_of_one_loop(anyio_backend):
     pass
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio", pytest.param("trio", marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", range(4))
+def test_dear(n, anyio_backend):
+    pass
+
 @pytest.mark.long
 def test_at_length():
     pass
@@ -134,6 +139,7 @@ def test_each_case_of_a_wing_runs_on_one_loop_and_long_files_are_not_even_import
     assert quick.count("web.py::test_a_wing") == 1
     assert quick.count("stream.py::test_a_wing") == 2
     assert quick.count("::test_of_one_loop") == 2
+    assert quick.count("web.py::test_dear") == 4
     assert "test_at_length" not in quick
     whole.unlink()
     long = run(tmp_path, "--collect-only", "-q", "-m", "long and not interop").stdout

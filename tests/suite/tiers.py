@@ -89,7 +89,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     paths = cast("list[str]", config.getini("testpaths"))
     if [config.rootpath / path for path in config.args] == [config.rootpath / path for path in paths]:
         _draw_rows(items)
-    names = {item.nodeid for item in items}
+    # Where the other loop is long by its own mark, this one is all that is left for `make test`.
+    names = {item.nodeid for item in items if item.get_closest_marker("long") is None}
     for item in items:
         if _percent == 100 and (item.get_closest_marker("draws") or _is_property(item)):
             item.add_marker(pytest.mark.long)
