@@ -78,13 +78,13 @@ async def test_what_others_refuse_is_put_right(
     assert box.results()[1:] == [expected]
 
 
-@pytest.mark.parametrize("refusal", ["lines: a value like no other", "nothing to see", ""])
-async def test_what_is_not_understood_is_not_tried_again(project: Path, refusal: str) -> None:
-    box = ToolBox(
-        [["count"]],
-        schemas={"count": {"type": "object", "properties": {"lines": WHOLE}}},
-        answers={"count": [answer(refusal, isError=True)]},
-    )
-    await asked(project, box=box)
-    assert len(box.called) == 1
-    assert "count does not help" in box.thoughts
+async def test_what_is_not_understood_is_not_tried_again(project: Path) -> None:
+    for refusal in ("lines: a value like no other", "nothing to see", ""):
+        box = ToolBox(
+            [["count"]],
+            schemas={"count": {"type": "object", "properties": {"lines": WHOLE}}},
+            answers={"count": [answer(refusal, isError=True)]},
+        )
+        await asked(project, box=box)
+        assert len(box.called) == 1
+        assert "count does not help" in box.thoughts

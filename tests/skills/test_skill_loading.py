@@ -87,54 +87,54 @@ other:
     assert skill.tools == ()
 
 
-@pytest.mark.parametrize(
-    ("value", "tools"),
-    [
-        ("Read Grep", ("Read", "Grep")),
-        ("", ()),
-        ("\n  - Read\n  # or so\n  - 'Bash(git add:*)'  # quoted", ("Read", "Bash(git add:*)")),
-        ("\n- Read\n- Grep", ("Read", "Grep")),
-        ("[]", ()),
-        ("[ Read, 'a, b', \"c\\n\" ]  # in a line", ("Read", "a, b", "c\n")),
-        ("[Read,]", ("Read",)),
-    ],
+TOOLS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Read Grep", ("Read", "Grep")),
+    ("", ()),
+    ("\n  - Read\n  # or so\n  - 'Bash(git add:*)'  # quoted", ("Read", "Bash(git add:*)")),
+    ("\n- Read\n- Grep", ("Read", "Grep")),
+    ("[]", ()),
+    ("[ Read, 'a, b', \"c\\n\" ]  # in a line", ("Read", "a, b", "c\n")),
+    ("[Read,]", ("Read",)),
 )
-def test_allowed_tools(tmp_path: Path, value: str, tools: tuple[str, ...]) -> None:
-    front = FRONT.replace("---\n", f"---\nallowed-tools: {value}\n", 1)
-    assert load_skill(write_skill(tmp_path, front)).allowed_tools == tools
 
 
-@pytest.mark.parametrize("value", ["", "text", "{a: b}", "\n  # nothing"])
-def test_metadata_without_texts(tmp_path: Path, value: str) -> None:
-    front = FRONT.replace("---\n", f"---\nmetadata: {value}\n", 1)
-    assert load_skill(write_skill(tmp_path, front)).metadata == {}
+def test_allowed_tools(tmp_path: Path) -> None:
+    for value, tools in TOOLS:
+        front = FRONT.replace("---\n", f"---\nallowed-tools: {value}\n", 1)
+        assert load_skill(write_skill(tmp_path, front)).allowed_tools == tools
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("plain # comment", "plain"),
-        ("a#b", "a#b"),
-        ("Use it when: always", "Use it when: always"),
-        ("12.0", "12.0"),
-        ("over\n  two lines\n\n  # not this\n  and a third", "over two lines\nand a third"),
-        ("\n  on the next line", "on the next line"),
-        ("\n  'quoted there'", "quoted there"),
-        ("'it''s'", "it's"),
-        ("'over\n  two'", "over two"),
-        ('"a\\tb\\x41\\u00e9\\U0001F600\\\\ \\"x\\""', 'a\tbA\u00e9\U0001f600\\ "x"'),
-        ('"c"  # comment', "c"),
-        ("|\n  a\n   b\n\n  c\n", "a\n b\n\nc"),
-        ("|+  # keep\n  a\n\n", "a"),
-        (">\n\n  a\n  b\n\n  c\n    d\n  e\n", "a b\nc\n  d\ne"),
-        ("|2-\n   a\n  b", "a\nb"),
-        (">+1\n  a", "a"),
-        ("-x", "-x"),
-        ("|\n  # a heading\n# no comment is part of it\n  b", "# a heading\n\nb"),
-    ],
+def test_metadata_without_texts(tmp_path: Path) -> None:
+    for value in ("", "text", "{a: b}", "\n  # nothing"):
+        front = FRONT.replace("---\n", f"---\nmetadata: {value}\n", 1)
+        assert load_skill(write_skill(tmp_path, front)).metadata == {}
+
+
+TEXTS: tuple[tuple[str, str], ...] = (
+    ("plain # comment", "plain"),
+    ("a#b", "a#b"),
+    ("Use it when: always", "Use it when: always"),
+    ("12.0", "12.0"),
+    ("over\n  two lines\n\n  # not this\n  and a third", "over two lines\nand a third"),
+    ("\n  on the next line", "on the next line"),
+    ("\n  'quoted there'", "quoted there"),
+    ("'it''s'", "it's"),
+    ("'over\n  two'", "over two"),
+    ('"a\\tb\\x41\\u00e9\\U0001F600\\\\ \\"x\\""', 'a\tbA\u00e9\U0001f600\\ "x"'),
+    ('"c"  # comment', "c"),
+    ("|\n  a\n   b\n\n  c\n", "a\n b\n\nc"),
+    ("|+  # keep\n  a\n\n", "a"),
+    (">\n\n  a\n  b\n\n  c\n    d\n  e\n", "a b\nc\n  d\ne"),
+    ("|2-\n   a\n  b", "a\nb"),
+    (">+1\n  a", "a"),
+    ("-x", "-x"),
+    ("|\n  # a heading\n# no comment is part of it\n  b", "# a heading\n\nb"),
 )
-def test_texts(tmp_path: Path, value: str, expected: str) -> None:
-    assert described(tmp_path, value) == expected
+
+
+def test_texts(tmp_path: Path) -> None:
+    for value, expected in TEXTS:
+        assert described(tmp_path, value) == expected
 
 
 def test_line_ends_and_a_byte_order_mark_of_windows(tmp_path: Path) -> None:
@@ -145,60 +145,57 @@ def test_line_ends_and_a_byte_order_mark_of_windows(tmp_path: Path) -> None:
     assert (skill.description, skill.body) == ("Writes release notes.", "Be brief.")
 
 
-@pytest.mark.parametrize(
-    ("front", "reason"),
-    [
-        ("name: notes\n---\n", "line 1: the file has to begin with a line ---"),
-        ("---\nname: notes\n", "line 1: the front matter has no end"),
-        ("---\n---\n", "line 1: it has no name; add `name: …`"),
-        ("---\nname: notes\n---\n", "line 1: it has no description"),
-        ("---\nname: notes\ndescription: ''\n---\n", "line 3: it has no description"),
-        ("---\nname: notes\ndescription: null\n---\n", "line 3: it has no description"),
-        ("---\nname: Notes\ndescription: x\n---\n", "line 2: 'Notes' is not a valid name; use up to 64"),
-        ("---\nname: notes\nnonsense\n---\n", "line 3: 'nonsense' is not `key: value`"),
-        ("---\n  name: notes\n---\n", "line 2: 'name: notes' is not `key: value`"),
-        ("---\n\tname: notes\n---\n", "line 2: it begins with a tab"),
-        ("---\nname: a\n# x\nname: b\n---\n", "line 4: 'name' was given before, in line 2"),
-        (
-            "---\nname: a\ndescription: [a]\n---\n",
-            "line 3: '[a]' is not plain text; put it between quotation",
-        ),
-        ("---\nname: a\ndescription:\n  - a\n---\n", "line 4: '- a' is not plain text"),
-        ('---\nname: a\ndescription: "a\n---\n', "line 3: the quotation marks of '\"a' do not match"),
-        ("---\nname: a\ndescription: 'a' b\n---\n", "line 3: the quotation marks"),
-        ('---\nname: a\ndescription: "\\q"\n---\n', "line 3: \\q is not known between double quotes"),
-        ('---\nname: a\ndescription: "\\ud800"\n---\n', "line 3: \\ud800 is not known"),
-        ('---\nname: a\ndescription: "\\UFFFFFFFF"\n---\n', "line 3: \\UFFFFFFFF is not known"),
-        ('---\nname: a\ndescription: "a\\\n  b"\n---\n', "line 3: a \\ at the end of a line"),
-        ("---\nname: a\ndescription: |x\n---\n", "line 3: '|x' does not begin a block"),
-        (
-            "---\nname: a\ndescription: |\n    a\n  b\n---\n",
-            "line 5: it is indented less than the first line",
-        ),
-        (FRONT.replace("---\n", "---\nallowed-tools: [a\n", 1), "line 2: '[a' is not a list of texts"),
-        (FRONT.replace("---\n", "---\nallowed-tools: [a, {b}]\n", 1), "line 2: '[a, {b}]' is not a list"),
-        (FRONT.replace("---\n", "---\nallowed-tools: [b, 'a]\n", 1), 'line 2: "[b, \'a]" is no'),
-        (
-            FRONT.replace("---\n", "---\nallowed-tools:\n- a\n  b\n", 1),
-            "line 4: 'b' is not an item of a list",
-        ),
-        (f"---\nname: a\ndescription: {'x' * 1025}\n---\n", "line 3: its description has 1,025 characters"),
-    ],
+UNREADABLE: tuple[tuple[str, str], ...] = (
+    ("name: notes\n---\n", "line 1: the file has to begin with a line ---"),
+    ("---\nname: notes\n", "line 1: the front matter has no end"),
+    ("---\n---\n", "line 1: it has no name; add `name: …`"),
+    ("---\nname: notes\n---\n", "line 1: it has no description"),
+    ("---\nname: notes\ndescription: ''\n---\n", "line 3: it has no description"),
+    ("---\nname: notes\ndescription: null\n---\n", "line 3: it has no description"),
+    ("---\nname: Notes\ndescription: x\n---\n", "line 2: 'Notes' is not a valid name; use up to 64"),
+    ("---\nname: notes\nnonsense\n---\n", "line 3: 'nonsense' is not `key: value`"),
+    ("---\n  name: notes\n---\n", "line 2: 'name: notes' is not `key: value`"),
+    ("---\n\tname: notes\n---\n", "line 2: it begins with a tab"),
+    ("---\nname: a\n# x\nname: b\n---\n", "line 4: 'name' was given before, in line 2"),
+    (
+        "---\nname: a\ndescription: [a]\n---\n",
+        "line 3: '[a]' is not plain text; put it between quotation",
+    ),
+    ("---\nname: a\ndescription:\n  - a\n---\n", "line 4: '- a' is not plain text"),
+    ('---\nname: a\ndescription: "a\n---\n', "line 3: the quotation marks of '\"a' do not match"),
+    ("---\nname: a\ndescription: 'a' b\n---\n", "line 3: the quotation marks"),
+    ('---\nname: a\ndescription: "\\q"\n---\n', "line 3: \\q is not known between double quotes"),
+    ('---\nname: a\ndescription: "\\ud800"\n---\n', "line 3: \\ud800 is not known"),
+    ('---\nname: a\ndescription: "\\UFFFFFFFF"\n---\n', "line 3: \\UFFFFFFFF is not known"),
+    ('---\nname: a\ndescription: "a\\\n  b"\n---\n', "line 3: a \\ at the end of a line"),
+    ("---\nname: a\ndescription: |x\n---\n", "line 3: '|x' does not begin a block"),
+    (
+        "---\nname: a\ndescription: |\n    a\n  b\n---\n",
+        "line 5: it is indented less than the first line",
+    ),
+    (FRONT.replace("---\n", "---\nallowed-tools: [a\n", 1), "line 2: '[a' is not a list of texts"),
+    (FRONT.replace("---\n", "---\nallowed-tools: [a, {b}]\n", 1), "line 2: '[a, {b}]' is not a list"),
+    (FRONT.replace("---\n", "---\nallowed-tools: [b, 'a]\n", 1), 'line 2: "[b, \'a]" is no'),
+    (
+        FRONT.replace("---\n", "---\nallowed-tools:\n- a\n  b\n", 1),
+        "line 4: 'b' is not an item of a list",
+    ),
+    (f"---\nname: a\ndescription: {'x' * 1025}\n---\n", "line 3: its description has 1,025 characters"),
 )
-def test_what_cannot_be_read_says_where(tmp_path: Path, front: str, reason: str) -> None:
-    assert refused(tmp_path, front).startswith(reason)
 
 
-@pytest.mark.parametrize("name", ["A", "a b", "-a", "a-", "a--b", "a_b", "a" * 65, "../a", "a/b", "a.b"])
-def test_names_that_are_none(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SkillError, match="is not a valid name"):
-        Skill(name, "Does it.")
-    assert "is not a valid name" in refused(tmp_path, f"---\nname: {name}\ndescription: x\n---\n")
+def test_what_cannot_be_read_says_where(tmp_path: Path) -> None:
+    for front, reason in UNREADABLE:
+        assert refused(tmp_path, front).startswith(reason)
 
 
-@pytest.mark.parametrize("name", ["a", "7z", "pdf-forms", "größe", "a" * 64])
-def test_names(name: str) -> None:
-    assert Skill(name, "Does it.").name == name
+def test_names(tmp_path: Path) -> None:
+    for name in ("a", "7z", "pdf-forms", "größe", "a" * 64):
+        assert Skill(name, "Does it.").name == name
+    for name in ("A", "a b", "-a", "a-", "a--b", "a_b", "a" * 65, "../a", "a/b", "a.b"):
+        with pytest.raises(SkillError, match="is not a valid name"):
+            Skill(name, "Does it.")
+        assert "is not a valid name" in refused(tmp_path, f"---\nname: {name}\ndescription: x\n---\n")
 
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:

@@ -65,11 +65,6 @@ def texts(stream: ThoughtStream[Any]) -> list[str]:
     return [event.text for event in stream if isinstance(event, Message)]
 
 
-def test_a_result_in_one_line() -> None:
-    with playing(script.returns({"score": 7})) as agent:
-        assert agent.think(Review).text("Go.").run() == Review(7)
-
-
 def test_events_and_then_the_result() -> None:
     with playing(script.says("Let me ").says("see.").returns({"score": 7})) as agent:
         stream = agent.think(Review).text("Go.").stream()
