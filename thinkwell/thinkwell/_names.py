@@ -1,5 +1,7 @@
 """The public names of `thinkwell`."""
 
+# ruff: noqa: F405 - errors among them
+
 from __future__ import annotations
 
 from thinkwell._core.agent.account import AuthStatus, Provider
@@ -23,58 +25,7 @@ from thinkwell._core.task.retry import Retry
 from thinkwell._core.task.think import think
 from thinkwell._recording._replay import replay
 from thinkwell._version import VERSION as __version__  # noqa: N811 - the usual name
-from thinkwell.errors import (
-    AgentClosed,
-    AgentError,
-    AgentExited,
-    AgentNotFound,
-    AgentReported,
-    AgentStartFailed,
-    AnswerInvalid,
-    AnswerUnreadable,
-    AuthMethod,
-    BudgetExceeded,
-    BufferOverflow,
-    CapabilityMissing,
-    ContextFull,
-    LoginExpired,
-    LoginFailed,
-    LoginRequired,
-    McpServerError,
-    MessageInvalid,
-    ModelNotFound,
-    ModelNotOffered,
-    Overloaded,
-    PolicyError,
-    ProfileError,
-    QuestionNotOpen,
-    QuestionsStopped,
-    QuotaExhausted,
-    RecordedFailure,
-    RecordingCut,
-    RecordingError,
-    RegistryError,
-    ResultError,
-    ResultInvalid,
-    ResultMissing,
-    ResultRefused,
-    ResultStoreError,
-    RunEnded,
-    SessionClosed,
-    SessionIdReused,
-    SessionInUse,
-    SessionNotOpened,
-    SessionOpenTimeout,
-    SessionUnusable,
-    SkillError,
-    SteeringUnsupported,
-    ThinkwellError,
-    ThoughtCancelled,
-    ThoughtTimeout,
-    ToolError,
-    ToolsNotSeen,
-    WrongEventLoop,
-)
+from thinkwell.errors import *  # noqa: F403 - all of them are public here, too
 from thinkwell.events import (
     Message,
     OptionChoice,
