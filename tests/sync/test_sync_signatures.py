@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Final, get_overloads
 
-import pytest
-
 import thinkwell
 from thinkwell import listen, progress, sync, trials
 from thinkwell.sync import progress as sync_progress
@@ -73,19 +71,17 @@ def forms(function: Callable[..., object]) -> list[tuple[dict[str, inspect.Param
     return [(dict(each.parameters), str(each.return_annotation)) for each in signatures]
 
 
-@pytest.mark.parametrize(
-    ("name", "member", "blocking"), [pytest.param(*pair, id=pair[0]) for pair in pairs()]
-)
-def test_the_blocking_api_is_like_the_async_one(name: str, member: Any, blocking: Any) -> None:
-    assert (inspect.getdoc(member) == inspect.getdoc(blocking)) is (name not in SAID_OTHERWISE)
-    if isinstance(member, property):
-        member, blocking = member.fget, blocking.fget
-    expected = [(given, BLOCKING.get(returned, returned)) for given, returned in forms(member)]
-    took = forms(blocking)
-    if name == "ThoughtStream.wait":
-        del took[0][0]["timeout"]  # instead of `anyio.fail_after`
-    if name == "Agent.map":
-        del took[0][0]["task"], expected[0][0]["task"]  # which takes tasks of both, too
-    if name == "trials":
-        del took[0][0]["on_change"], expected[0][0]["on_change"]  # each has a function of its own as default
-    assert took == expected
+def test_the_blocking_api_is_like_the_async_one() -> None:
+    for name, member, blocking in pairs():
+        assert (inspect.getdoc(member) == inspect.getdoc(blocking)) is (name not in SAID_OTHERWISE), name
+        if isinstance(member, property):
+            member, blocking = member.fget, blocking.fget
+        expected = [(given, BLOCKING.get(returned, returned)) for given, returned in forms(member)]
+        took = forms(blocking)
+        if name == "ThoughtStream.wait":
+            del took[0][0]["timeout"]  # instead of `anyio.fail_after`
+        if name == "Agent.map":
+            del took[0][0]["task"], expected[0][0]["task"]  # which takes tasks of both, too
+        if name == "trials":
+            del took[0][0]["on_change"], expected[0][0]["on_change"]  # each has a default of its own
+        assert took == expected, name
