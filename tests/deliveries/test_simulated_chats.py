@@ -32,7 +32,5 @@ async def test_twenty_chats_at_once_get_their_texts() -> None:
 
 @pytest.mark.parametrize("seed", [90, 115, 180, *range(20)])
 async def test_nothing_is_lost_where_much_goes_wrong(seed: int) -> None:
-    outcome = await troubled(
-        seed
-    )  # without more tries, the first three lose answers, as does 12
+    outcome = await troubled(seed)  # without more tries, the first three lose answers, as does 12
     assert outcome.lost == []
