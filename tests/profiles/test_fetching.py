@@ -495,8 +495,8 @@ async def test_what_is_no_archive(tmp_path: Path) -> None:
         (tmp_path / "agent.tar.gz").write_bytes(data)
         reason = await refusal(tmp_path / "agent.tar.gz")
         assert "neither an archive nor a program; it begins with" in reason
-    for data, compress in product((b"", b"x" * 5000), (gzip.compress, bz2.compress, lzma.compress)):
-        (tmp_path / "agent.tar.gz").write_bytes(compress(data))
+    for data, kind in product((b"", b"x" * 5000), ("gz", "bz2", "xz")):
+        (tmp_path / "agent.tar.gz").write_bytes(COMPRESS[kind](data))
         assert "but not a tar" in await refusal(tmp_path / "agent.tar.gz")
 
 

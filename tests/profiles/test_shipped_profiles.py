@@ -14,7 +14,16 @@ import pytest
 
 import thinkwell.agents
 from thinkwell import errors, open_agent, sync
-from thinkwell.agents import AgentName, AgentProfile, Binary, Program, Quirk, find_agent, known_agents
+from thinkwell.agents import (
+    AgentName,
+    AgentProfile,
+    Binary,
+    KnownError,
+    Program,
+    Quirk,
+    find_agent,
+    known_agents,
+)
 from thinkwell.web import served_agent
 
 FOLDER = Path(thinkwell.agents.__file__).parent / "profiles"
@@ -94,7 +103,8 @@ def test_every_archive_has_a_known_platform_a_secure_address_and_a_checksum() ->
 
 def test_what_is_known_of_quirks_and_errors_is_dated_and_says_what_to_do() -> None:
     for profile in shipped():
-        for known in (*profile.quirks, *profile.errors):
+        dated: tuple[Quirk | KnownError, ...] = (*profile.quirks, *profile.errors)
+        for known in dated:
             assert VERSION.fullmatch(known.version), known
             assert dt.date(2026, 1, 1) <= known.seen <= dt.date(2100, 1, 1), known
             assert (known.about if isinstance(known, Quirk) else known.hint).endswith("."), known
