@@ -190,6 +190,7 @@ async def test_a_schema_that_never_ends_is_refused(found: Path) -> None:
 
 FACTS: list[tuple[str, dict[str, Any], object]] = [
     ("title", {"type": "string"}, "Tool"),
+    ("title", {"type": ["null", "string"]}, "Tool"),
     ("language", {"type": "string"}, "Python"),
     ("path", {"type": "string"}, "README.md"),
     ("severity", {"type": "string"}, "low"),
