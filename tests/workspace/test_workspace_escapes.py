@@ -222,9 +222,9 @@ USES: tuple[tuple[Operation, str], ...] = (
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a command's folder is entered by its path")
-@pytest.mark.parametrize("each", [2, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.long)])
 async def test_what_is_exchanged_between_check_and_use(tmp_path: Path, each: int) -> None:
-    """Every exchange, or every second, just before every step of every operation."""
+    """Every exchange, or every fourth, just before every step of every operation."""
     tried, fired = 0, 0
     wrong: list[str] = []
     numbers = itertools.count()
