@@ -113,7 +113,8 @@ class _Draft:
             delay = dice.uniform(0, run.seconds)
         else:
             delay = run.seconds * dice.uniform(1, 1.3)
-        chosen = habit or dice.choices([*HABITS], [*HABITS.values()])[0]
+        habits: list[Habit] = [*HABITS]
+        chosen = habit or dice.choices(habits, [*HABITS.values()])[0]
         written = run.play.bursts * run.play.width * (run.play.size + 60)
         return PlannedWatcher(
             run=run,

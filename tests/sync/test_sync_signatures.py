@@ -10,7 +10,7 @@ from thinkwell import listen, progress, sync, trials
 from thinkwell.sync import progress as sync_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 CLASSES: Final = (
     (thinkwell.Agent, sync.Agent),
@@ -65,8 +65,9 @@ def pairs() -> Iterator[tuple[str, Any, Any]]:
                 yield f"{kind.__name__}.{name}", member, getattr(blocking_kind, name)
 
 
-def forms(function: Callable[..., object]) -> list[tuple[dict[str, inspect.Parameter], str]]:
+def forms(member: Any) -> list[tuple[dict[str, inspect.Parameter], str]]:
     """Return the parameters, and what is returned, of each overload."""
+    function: Any = member.fget if isinstance(member, property) else member
     signatures = [inspect.signature(each) for each in (*get_overloads(function), function)]
     return [(dict(each.parameters), str(each.return_annotation)) for each in signatures]
 
@@ -74,8 +75,6 @@ def forms(function: Callable[..., object]) -> list[tuple[dict[str, inspect.Param
 def test_the_blocking_api_is_like_the_async_one() -> None:
     for name, member, blocking in pairs():
         assert (inspect.getdoc(member) == inspect.getdoc(blocking)) is (name not in SAID_OTHERWISE), name
-        if isinstance(member, property):
-            member, blocking = member.fget, blocking.fget
         expected = [(given, BLOCKING.get(returned, returned)) for given, returned in forms(member)]
         took = forms(blocking)
         if name == "ThoughtStream.wait":

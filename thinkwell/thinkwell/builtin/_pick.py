@@ -167,4 +167,5 @@ class Picker:
 
     def _kind(self, words: Sequence[str]) -> Kind | None:
         kinds = (kind for word in _meanings(words) for kind in _KINDS if word == kind)
-        return next(kinds, "issue" if "todo" in words else None)
+        otherwise: Kind | None = "issue" if "todo" in words else None
+        return next(kinds, otherwise)
