@@ -166,6 +166,8 @@ class Picker:
         return any(subject.counts.get(word, 0) > 0 for word in _meanings(words))
 
     def _kind(self, words: Sequence[str]) -> Kind | None:
-        kinds = (kind for word in _meanings(words) for kind in _KINDS if word == kind)
-        otherwise: Kind | None = "issue" if "todo" in words else None
-        return next(kinds, otherwise)
+        for word in _meanings(words):
+            for kind in _KINDS:
+                if word == kind:
+                    return kind
+        return "issue" if "todo" in words else None
