@@ -381,40 +381,6 @@ async def test_who_sends_too_much_is_heard_out_for_a_while() -> None:
     assert received == 5, "so much"
 
 
-async def test_a_body_that_does_not_come() -> None:
-    begun = anyio.current_time()
-    reply = await Guarded().ask("POST", token=ADA, headers=[("content-length", "5")], body=())
-    assert (reply.status, reply.code) == (408, "too_slow")
-    assert reply.header("connection") == "close"
-    assert anyio.current_time() - begun == pytest.approx(32.0)
-
-
-async def test_a_long_body_may_take_longer() -> None:
-    guarded = Guarded()
-    headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {ADA}".encode())]
-    scope = {"type": "http", "method": "POST", "scheme": "http", "path": "/api", "headers": headers}
-    statuses: list[int] = []
-
-    async def sent(pieces: int, pause: float) -> int:
-        left = pieces
-
-        async def receive() -> Message:
-            nonlocal left
-            await anyio.sleep(pause)
-            left -= 1
-            return {"type": "http.request", "body": b"x" * 50_000, "more_body": left > 0}
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                statuses.append(message["status"])
-
-        await guarded.guard(scope, receive, send)
-        return statuses[-1]
-
-    assert await sent(20, 4.0) == 200
-    assert await sent(20, 9.0) == 408
-
-
 async def test_a_client_that_goes_has_no_body_any_more() -> None:
     received: list[str] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -211,36 +212,46 @@ class TestTime:
         assert text.count(b": keep-alive\n\n") == 2
         assert text.index(b": keep-alive") < text.index(b"Hello.")
 
-    async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(self) -> None:
+    @pytest.mark.parametrize("access", [None, Access({ADA: "ada"})], ids=["open", "guarded"])
+    async def test_a_long_body_may_take_longer_and_none_is_waited_for_for_ever(
+        self, access: Access | None
+    ) -> None:
+        body = json.dumps({"prompt": "x" * 1_000_000}).encode()
+        headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {ADA}".encode())]
+        scope: Scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": "/api/runs",
+            "query_string": b"",
+            "headers": headers,
+        }
         async with served(hello) as stage:
-            app = web_app(stage.server)
-            sent: list[MutableMapping[str, Any]] = []
-            parts: list[MutableMapping[str, Any]] = [
-                {"type": "http.request", "body": b'{"prompt"', "more_body": True}
-            ]
+            app = web_app(stage.server, access=access)
 
-            async def receive() -> MutableMapping[str, Any]:
-                if parts:
-                    return parts.pop()
-                await anyio.sleep_forever()
-                raise AssertionError
+            async def answered(pause: float) -> tuple[int, float]:
+                """Return the status, and the seconds until then, of a request that comes in pieces."""
+                left = [body[begin : begin + 50_000] for begin in range(0, len(body), 50_000)]
+                sent: list[MutableMapping[str, Any]] = []
 
-            async def send(message: MutableMapping[str, Any]) -> None:
-                sent.append(message)
+                async def receive() -> MutableMapping[str, Any]:
+                    await anyio.sleep(pause)
+                    return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
 
-            scope: Scope = {
-                "type": "http",
-                "http_version": "1.1",
-                "method": "POST",
-                "path": "/api/runs",
-                "query_string": b"",
-                "headers": [],
-            }
-            began = anyio.current_time()
-            await app(scope, receive, send)
-            assert anyio.current_time() - began == pytest.approx(60)
-        assert sent[0]["status"] == 408
-        assert json.loads(sent[1]["body"])["error"]["code"] == "too_slow"
+                async def send(message: MutableMapping[str, Any]) -> None:
+                    message["at"] = anyio.current_time()
+                    sent.append(message)
+
+                began = anyio.current_time()
+                await app(scope, receive, send)
+                if sent[0]["status"] == 408:
+                    assert json.loads(sent[1]["body"])["error"]["code"] == "too_slow"
+                return sent[0]["status"], sent[0]["at"] - began
+
+            assert (await answered(4))[0] == 201
+            assert await answered(9) == (408, pytest.approx(60))
+            assert await answered(math.inf) == (408, pytest.approx(30))
 
     async def test_runs_that_nobody_watches_are_cancelled_where_that_is_wanted(self) -> None:
         async def for_ever(turn: Turn) -> None:

@@ -6,20 +6,18 @@ import logging
 import secrets
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
-import anyio
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from thinkwell.journal import JournalError
+from thinkwell.web._bodies import Body
 from thinkwell.web._refusals import (
     Refusal,
     Refused,
     RequestInvalid,
     RequestMalformed,
-    RequestTooLarge,
-    RequestTooSlow,
     ServerFailed,
     ServerUnavailable,
     WhyRefused,
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 X = TypeVar("X", bound=msgspec.Struct)
-
-BODY_TIME: Final = 60.0
-"""Most seconds that the body of a request may take."""
 
 DEPTH: Final = 64
 """Greatest nesting of a caller's JSON. Code that reads it later may have a deeper stack."""
@@ -102,31 +97,9 @@ async def read_body(request: Request, most: int) -> bytes:
         RequestTooSlow: It does not arrive in time.
         ClientDisconnect: The client has disconnected.
     """
-    pieces: list[bytes] = []
-    size = 0
-    said = request.headers.get("content-length", "")
-    if said.isdecimal() and int(said[:20]) > most:
-        raise too_large(most)
-    more = True
-    with anyio.move_on_after(BODY_TIME) as waiting:
-        while more:
-            message = await request.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            size += len(message.get("body", b""))
-            if size > most:
-                raise too_large(most)
-            pieces.append(message.get("body", b""))
-            more = message.get("more_body", False)
-    if not waiting.cancelled_caught:
-        return b"".join(pieces)
-    raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
-
-
-def too_large(most: int) -> RequestTooLarge:
-    """Return the refusal of a body with more bytes than that."""
-    # The rest is not read, so the connection cannot serve another request.
-    return RequestTooLarge(f"the body of a request may have {most:,} bytes here", {"Connection": "close"})
+    body = Body(request.receive, most)
+    body.check(request.headers.get("content-length"))
+    return await body.whole()
 
 
 async def read_json(request: Request, kind: type[X], most: int) -> X:

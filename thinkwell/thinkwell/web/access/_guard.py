@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
+from starlette.requests import ClientDisconnect
 
 from thinkwell.journal import JournalError
+from thinkwell.web._bodies import Body
 from thinkwell.web._page_files import PATHS
 from thinkwell.web._refusals import (
     Forbidden,
@@ -25,8 +27,8 @@ from thinkwell.web._refusals import (
     refusal_of,
 )
 from thinkwell.web.access._callers import Attempts, Sessions
-from thinkwell.web.access._head import HeadReader
-from thinkwell.web.access._traffic import Body, Outgoing, Watchers
+from thinkwell.web.access._head import HeadReader, one_header
+from thinkwell.web.access._traffic import Outgoing, Watchers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -95,12 +97,14 @@ class AccessGuard:
             asked = self._heads.read(scope)
             if asked.page == "shared":
                 answer.share_with(asked.headers[b"origin"][0])
-            body.check(asked)
+            body.check(one_header(asked.headers, b"content-length"))
             await self._serve(asked, body, answer)
         except Refusal as exc:
             if answer.begun:
                 raise
             await answer.refuse(exc)
+        except ClientDisconnect:
+            return
         except Exception:
             if answer.is_turned_away:
                 return
@@ -175,7 +179,7 @@ class AccessGuard:
         if not asked.is_json:
             raise _not_json()
         try:
-            secret = msgspec.json.decode(await body.whole(SECRET_LIMIT), type=_Secret).secret
+            secret = msgspec.json.decode(await Body(body, SECRET_LIMIT).whole(), type=_Secret).secret
         except (msgspec.DecodeError, RecursionError):
             raise RequestMalformed('send {"secret": "…"}, with the secret of the server') from None
         value = await _kept(self._sessions.begin, secret)

@@ -1,34 +1,19 @@
-"""The traffic of a guarded application: bounded bodies, and answers with the right headers."""
+"""The answers of a guarded application: the right headers, and a bounded number of event streams."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
-from thinkwell.web._http import Fitted, refusal_answer, too_large
-from thinkwell.web._refusals import RequestTooSlow, TooManyWatchers
-from thinkwell.web.access._head import one_header
+from thinkwell.web._http import Fitted, refusal_answer
+from thinkwell.web._refusals import TooManyWatchers
 
 if TYPE_CHECKING:
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import Message, Scope, Send
 
+    from thinkwell.web._bodies import Body
     from thinkwell.web._refusals import Refusal
     from thinkwell.web._requests import Limits
-    from thinkwell.web.access._head import Asked
-
-PATIENCE: Final = 30.0
-"""Most seconds that the body of a request may take, whatever its length."""
-
-SLOWEST: Final = 10_000
-"""Least bytes of it in each further second."""
-
-LINGER: Final = 2.0
-"""Seconds for which an unwanted body is still read."""
-
-DRAINED: Final = 20_000_000
-"""Most bytes of it."""
 
 HEADERS: Final = (
     (b"cache-control", b"no-store"),
@@ -40,77 +25,6 @@ HEADERS: Final = (
     (b"x-frame-options", b"DENY"),
 )
 """Headers of every answer that does not set them itself."""
-
-
-class Body:
-    """The body of a request, within limits. It is the `receive` of an ASGI application."""
-
-    def __init__(self, receive: Receive, most: int) -> None:
-        self._receive = receive
-        self._most = most
-        self._length = 0
-        self._begun: float | None = None
-        self._complete = False
-
-    def check(self, asked: Asked) -> None:
-        """Check its declared length.
-
-        Raises:
-            RequestTooLarge: It is longer than the limit.
-        """
-        length = one_header(asked.headers, b"content-length")
-        if length is not None and length.isdecimal():  # a server refuses other values
-            self._check(int(length[:20]))
-
-    async def __call__(self) -> Message:
-        """Receive the next message.
-
-        Raises:
-            RequestTooLarge: It is too long.
-            RequestTooSlow: It does not arrive in time.
-        """
-        if self._complete:
-            return await self._receive()
-        if self._begun is None:
-            self._begun = anyio.current_time()
-        with anyio.CancelScope(deadline=self._begun + PATIENCE + self._length / SLOWEST):
-            message = self._taken(await self._receive())
-            self._check(self._length)
-            return message
-        raise RequestTooSlow("the body of the request has not come in time", {"Connection": "close"})
-
-    async def whole(self, most: int) -> bytes:
-        """Return all of it, up to a number of bytes.
-
-        Raises:
-            RequestTooLarge: It is too long.
-            RequestTooSlow: It does not arrive in time.
-        """
-        self._most = min(most, self._most)
-        pieces: list[bytes] = []
-        while not self._complete:
-            pieces.append((await self()).get("body", b""))
-        return b"".join(pieces)
-
-    async def drain(self) -> None:
-        """Read the rest for a while, and drop it.
-
-        A client that still sends when the connection is closed may never read the answer (RFC 9112,
-        section 9.6).
-        """
-        most = self._length + DRAINED
-        with anyio.move_on_after(LINGER):
-            while not self._complete and self._length < most:
-                self._taken(await self._receive())
-
-    def _taken(self, message: Message) -> Message:
-        self._length += len(message.get("body", b""))
-        self._complete = message["type"] != "http.request" or not message.get("more_body", False)
-        return message
-
-    def _check(self, length: int) -> None:
-        if length > self._most:
-            raise too_large(self._most)
 
 
 class Watchers:
