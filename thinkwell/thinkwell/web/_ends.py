@@ -86,7 +86,7 @@ class Ends:
         Raises:
             JournalError: The journal cannot be used, for another reason than a lack of room.
         """
-        entry, at = EntryWriter().end(end), time.time()
+        entry, at = await EntryWriter().end(end), time.time()
         try:
             await forget_waiting(self._journal, record.id)
             await self._journal.finish(record.id, entry, end.status, at)
@@ -114,7 +114,7 @@ class Ends:
         """
         async with self._lock:
             for run_id, unstored in tuple(self._unstored.items()):
-                entry = EntryWriter().end(unstored.end)
+                entry = await EntryWriter().end(unstored.end)
                 with suppress(JournalConflict):  # another server has ended it
                     await forget_waiting(self._journal, run_id)
                     await self._journal.finish(run_id, entry, unstored.end.status, unstored.at)

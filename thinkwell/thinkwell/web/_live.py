@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
@@ -31,7 +32,7 @@ from thinkwell.web._requests import TextPart
 from thinkwell.web._shown_errors import error_shown
 from thinkwell.web._threads import FORGOTTEN, Place
 from thinkwell.web._waiting import keep_waiting
-from thinkwell.web._watching import PIECE, Tail
+from thinkwell.web._watching import PIECE, Tail, in_pieces
 from thinkwell.web._wording import answer_words, closed_words
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from thinkwell._conversations.conversation import Turn
     from thinkwell._core.exit import EventReader
     from thinkwell.events import JsonValue
-    from thinkwell.journal import Entry, Journal, RunEnd, RunRecord
+    from thinkwell.journal import Journal, RunEnd, RunRecord
     from thinkwell.tools import Tool
     from thinkwell.web._calls import Asked
     from thinkwell.web._ends import Ends
@@ -93,10 +94,10 @@ class LiveRun:
         self.is_kept = False
         """Whether the journal has it."""
         self.turn: Turn | None = None
-        self.watchers = 0
+        self._watchers = 0
         self.watched = anyio.Event()
         """Set while it has watchers."""
-        self.unwatched = anyio.Event()
+        self._unwatched = anyio.Event()
         """Set while it has none."""
         self._waiting: set[str] = set()
         """Ids of open questions: the user may have left, and come back with an answer."""
@@ -169,6 +170,18 @@ class LiveRun:
         assert self.turn is not None
         self.turn.stop()
 
+    @contextmanager
+    def watch(self) -> Generator[Tail]:
+        """Count a watcher during a block, and return the end of the log."""
+        self._watchers += 1
+        self.watched.set()
+        try:
+            yield self.tail
+        finally:
+            self._watchers -= 1
+            if not self._watchers:
+                self._unwatched.set()
+
     async def cancel_unwatched(self, patience: float) -> None:
         """Cancel it after some time without watchers.  Args: patience: Seconds."""
         while True:
@@ -178,9 +191,9 @@ class LiveRun:
                 logger.info("Run %s is cancelled: it was not watched for %g s", self.record.id, patience)
                 self.cancel()
                 return
-            while self.watchers or self._waiting:  # a question has a timeout of its own
-                self.unwatched = anyio.Event()
-                await self.unwatched.wait()
+            while self._watchers or self._waiting:  # a question has a timeout of its own
+                self._unwatched = anyio.Event()
+                await self._unwatched.wait()
             self.watched = anyio.Event()
 
     # The run
@@ -289,11 +302,9 @@ class LiveRun:
             for event in events:
                 self._note(event)
             try:
-                await self._tell_waiting(
-                    journal
-                )  # before a client that has seen the question can look for it
+                await self._tell_waiting(journal)  # before a client that has seen a question looks for it
             finally:
-                for piece in _pieces(entries):  # before a client that has seen the question looks for it
+                for piece in in_pieces(entries, lambda entry: len(entry.data), PIECE):
                     self.tail.push(piece)
 
     def _note(self, event: ev.ThoughtEvent) -> None:
@@ -303,7 +314,7 @@ class LiveRun:
             self.watched.set()
         elif isinstance(event, ev.QuestionAnswered):
             self._waiting.discard(event.id)
-            self.unwatched.set()
+            self._unwatched.set()
 
     async def _tell_waiting(self, journal: Journal) -> None:
         waits = bool(self._waiting)
@@ -343,7 +354,7 @@ class LiveRun:
             result=result,
             error=None if error is None else error_shown(error, stderr=served.show_stderr),
         )
-        entry = await self._writer.ended(ended)
+        entry = await self._writer.end(ended)
         self._waiting.clear()
         await self._tell_waiting(journal)
         await journal.finish(self.record.id, entry, status, time.time())
@@ -389,16 +400,3 @@ def _status(error: Exception | None, *, leaving: bool) -> RunEnd:
     if isinstance(error, RouterClosed) or (leaving and isinstance(error, ThoughtCancelled)):
         return "interrupted"
     return "cancelled" if isinstance(error, ThoughtCancelled) else "failed"
-
-
-def _pieces(entries: list[Entry]) -> Generator[list[Entry]]:
-    """Yield entries in lists of a bounded size, none of which is kept longer than needed."""
-    piece: list[Entry] = []
-    size = 0
-    for entry in entries:
-        if piece and size + len(entry.data) > PIECE:
-            yield piece
-            piece, size = [], 0
-        piece.append(entry)
-        size += len(entry.data)
-    yield piece

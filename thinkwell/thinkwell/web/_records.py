@@ -91,45 +91,36 @@ class EntryWriter:
         """Return a text without its secrets."""
         return self._redactor.text(text)
 
-    def event(self, event: ev.ThoughtEvent, seq: int, at: float) -> Entry:
-        """Return the entry of an event.
-
-        Args:
-            event: The event.
-            seq: Its number in the log.
-            at: Seconds since the run was requested.
-        """
-        content = msgspec.to_builtins(event)
-        content["seq"], content["at"] = seq, round(at, 6)
-        return Entry(seq, _encoded(self._redactor.redact(content)))
-
     async def events(self, events: Sequence[ev.ThoughtEvent], first: int, offset: float) -> list[Entry]:
         """Return the entries of events, without blocking other tasks if they are long.
 
         Args:
             events: The events.
             first: Number of the first one in the log.
-            offset: Seconds to add to their times.
+            offset: Seconds to add to their times, which count from the request of the run.
         """
 
-        def entries() -> list[Entry]:
-            return [self.event(event, seq, event.at + offset) for seq, event in enumerate(events, first)]
+        def made() -> list[Entry]:
+            return [self._event(event, seq, event.at + offset) for seq, event in enumerate(events, first)]
 
-        if sum(map(_work, events)) <= LONG:
-            return entries()
-        return await in_thread(entries)
+        return made() if sum(map(_work, events)) <= LONG else await in_thread(made)
 
-    async def ended(self, end: RunEnded) -> Entry:
+    async def end(self, end: RunEnded) -> Entry:
         """Return the last entry of a run, without blocking other tasks if it is long."""
-        return self.end(end) if _work(end) <= LONG else await in_thread(partial(self.end, end))
 
-    def end(self, end: RunEnded) -> Entry:
-        """Return the last entry of a run."""
-        result, error = self._redactor.redact(end.result), end.error
-        if error is not None:
-            message, stderr = map(self._redactor.text, (error.message, error.stderr))
-            error = replace(error, message=message, stderr=stderr)
-        return Entry(end.seq, _encoded(replace(end, at=round(end.at, 6), result=result, error=error)))
+        def made() -> Entry:
+            result, error = self._redactor.redact(end.result), end.error
+            if error is not None:
+                message, stderr = map(self._redactor.text, (error.message, error.stderr))
+                error = replace(error, message=message, stderr=stderr)
+            return Entry(end.seq, _encoded(replace(end, at=round(end.at, 6), result=result, error=error)))
+
+        return made() if _work(end) <= LONG else await in_thread(made)
+
+    def _event(self, event: ev.ThoughtEvent, seq: int, at: float) -> Entry:
+        content = msgspec.to_builtins(event)
+        content["seq"], content["at"] = seq, round(at, 6)
+        return Entry(seq, _encoded(self._redactor.redact(content)))
 
 
 async def in_thread(work: Callable[[], X]) -> X:

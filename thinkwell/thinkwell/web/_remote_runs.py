@@ -6,7 +6,7 @@ Each is read from the journal once for all watchers.
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -17,6 +17,8 @@ from thinkwell.web._calls import Asked
 from thinkwell.web._watching import Tail
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from anyio.abc import TaskGroup
 
     from thinkwell.journal import Journal, RunRecord
@@ -47,23 +49,22 @@ class RemoteRuns:
         self._tell_every = None if abandoned_after is None else abandoned_after / 3
         self._followed: dict[str, _Followed] = {}
 
-    def begin(self, record: RunRecord, tasks: TaskGroup) -> Tail:
-        """Add a watcher of a run, and return the end of its log."""
+    @contextmanager
+    def watch(self, record: RunRecord, tasks: TaskGroup) -> Generator[Tail]:
+        """Follow a run for a watcher during a block, and return the end of its log."""
         followed = self._followed.get(record.id)
         if followed is None:
             followed = _Followed(Tail(record.last_seq))
             self._followed[record.id] = followed
             tasks.start_soon(self._follow, record.id, followed)
         followed.watchers += 1
-        return followed.tail
-
-    def end(self, run_id: str) -> None:
-        """Remove a watcher."""
-        followed = self._followed[run_id]
-        followed.watchers -= 1
-        if not followed.watchers:
-            followed.scope.cancel()
-            del self._followed[run_id]
+        try:
+            yield followed.tail
+        finally:
+            followed.watchers -= 1
+            if not followed.watchers:
+                followed.scope.cancel()
+                del self._followed[record.id]
 
     def close(self) -> None:
         """Release all watchers."""

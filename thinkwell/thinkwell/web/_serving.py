@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
-from weakref import WeakSet
 
 import anyio
 import msgspec
@@ -41,7 +40,7 @@ from thinkwell.web._workers import warn_of_workers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from types import TracebackType
     from typing import Self
 
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from thinkwell.tools import Tool
     from thinkwell.view import RunView
     from thinkwell.web._requests import ServedAgent, StartRun
+    from thinkwell.web._watching import Tail
 
 LOOK_EVERY: Final = 5.0
 """Seconds between searches for runs whose server has died."""
@@ -133,7 +133,7 @@ class RunServer:
         """The conversations with a session, the last used one at the end."""
         self._ends = Ends(self.journal)
         self._remote_runs = RemoteRuns(self.journal, abandoned_after)
-        self._watchers: WeakSet[Watcher] = WeakSet()
+        self._watchers: set[Watcher] = set()
         self._opening: Opening[Self] | None = None
         self._runs: TaskGroup | None = None
         self._tasks: TaskGroup | None = None
@@ -326,33 +326,27 @@ class RunServer:
             RunNotFound: The caller has no such run.
         """
         record = await self.get(run_id, caller=caller)
-        live, unstored = self._lives.get(run_id), self._ends.get(run_id)
-        follows = False
+        with self._tail(record) as tail:
+            watcher = Watcher(self.journal, record, tail, after)
+            if self._leaving:
+                watcher.close()
+            self._watchers.add(watcher)
+            try:
+                yield watcher
+            finally:
+                watcher.close()
+                self._watchers.discard(watcher)
+
+    def _tail(self, record: RunRecord) -> AbstractContextManager[Tail | None]:
+        """Return the end of a run's log for a watcher; ``None``: nothing comes that is not in the journal."""
+        live, unstored = self._lives.get(record.id), self._ends.get(record.id)
         if live is not None:
-            live.watchers += 1
-            live.watched.set()
-            watcher = Watcher(self.journal, record, live.tail, after)
-        elif unstored is not None:
-            watcher = Watcher(self.journal, record, unstored.tail, after)
-        elif record.status == "running" and self._tasks is not None:
-            follows = True
-            watcher = Watcher(self.journal, record, self._remote_runs.begin(record, self._tasks), after)
-        else:
-            watcher = Watcher(self.journal, record, None, after)
-        if self._leaving:
-            watcher.close()
-        self._watchers.add(watcher)
-        try:
-            yield watcher
-        finally:
-            watcher.close()
-            self._watchers.discard(watcher)
-            if live is not None:
-                live.watchers -= 1
-                if not live.watchers:
-                    live.unwatched.set()
-            elif follows:
-                self._remote_runs.end(run_id)
+            return live.watch()
+        if unstored is not None:
+            return nullcontext(unstored.tail)
+        if record.status == "running" and self._tasks is not None:
+            return self._remote_runs.watch(record, self._tasks)
+        return nullcontext()
 
     async def answer(
         self, run_id: str, question_id: str, answer: Answer, *, caller: str, by: str = "human"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -17,9 +17,11 @@ from anyio.lowlevel import checkpoint
 from thinkwell.web._records import is_end
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from thinkwell.journal import Entry, Journal, RunRecord
+
+X = TypeVar("X")
 
 WINDOW: Final = 256 * 1024
 """Bytes of a run's last entries in memory, for watchers that keep up. Always the last batch."""
@@ -211,6 +213,23 @@ class Watcher:
         """
         entries = await self._journal.read(self.record.id, self._seq, most=most)
         return Batch(tuple(entries)) if entries else None
+
+
+def in_pieces(values: Iterable[X], size_of: Callable[[X], int], most: int) -> Generator[list[X]]:
+    """Yield values in lists of at most some bytes; a longer value comes alone.
+
+    Without values, yield one empty list.
+    """
+    piece: list[X] = []
+    left = most
+    for value in values:
+        size = size_of(value)
+        if piece and size > left:
+            yield piece
+            piece, left = [], most
+        piece.append(value)
+        left -= size
+    yield piece
 
 
 def _frame(entry: Entry) -> bytes:

@@ -50,13 +50,12 @@ from thinkwell.web.native._types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
+    from collections.abc import AsyncGenerator, Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from thinkwell.journal import Entry, RunRecord
+    from thinkwell.journal import RunRecord
     from thinkwell.web._serving import RunServer
     from thinkwell.web._watching import Watcher
 
@@ -163,7 +162,7 @@ class _Api:
                 if record.ended is not None and after >= record.last_seq:
                     stream = nothing()  # tells a browser not to come back (HTML, Server-sent events)
                 elif format_ == "native":
-                    stream = EventStream(_Wanted(watcher, kinds), first=first)
+                    stream = EventStream(_wanted(watcher, kinds), first=first)
                 else:
                     source = format_events(watcher, format_, after=after)
                     stream = EventStream(source, first=first, headers=FORMATS[format_].headers)
@@ -238,40 +237,29 @@ def nothing(status: int = 204) -> Response:
 # Events
 
 
-class _Wanted:
-    """The events for a watcher.
+async def _wanted(watcher: Watcher, kinds: frozenset[str] | None) -> AsyncGenerator[Batch]:
+    """Yield the events for a client.
 
     Args:
         watcher: Reads the run.
         kinds: Types of events, besides the end; ``None``: all.
     """
-
-    def __init__(self, watcher: Watcher, kinds: frozenset[str] | None) -> None:
-        self._watcher = watcher
-        self._kinds = kinds
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Batch:
-        while (batch := await self._watcher.next()) is not None:
-            if self._kinds is None:
-                return batch
-            wanted = tuple(filter(self._wants, batch.entries))
-            if wanted:
-                return Batch(wanted)
-        raise StopAsyncIteration
-
-    def _wants(self, entry: Entry) -> bool:
-        assert self._kinds is not None
-        return is_end(entry) or _tag.decode(entry.data).type in self._kinds
+    while (batch := await watcher.next()) is not None:
+        if kinds is None:
+            yield batch
+        elif wanted := [
+            each for each in batch.entries if is_end(each) or _type.decode(each.data).type in kinds
+        ]:
+            yield Batch(tuple(wanted))
+            del wanted
+        del batch  # otherwise it stays in memory until the next one
 
 
 class _Tagged(Struct):
     type: str
 
 
-_tag: Final = msgspec.json.Decoder(_Tagged)
+_type: Final = msgspec.json.Decoder(_Tagged)
 
 
 def _last_seen(text: str | None) -> int:
