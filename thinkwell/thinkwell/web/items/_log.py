@@ -21,8 +21,8 @@ from thinkwell._display.items.nodes import element
 from thinkwell._display.text import json_text
 from thinkwell.web._records import RunEnded, read_entries
 from thinkwell.web.items._panels import Now, Panels, draft_of
-from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, More, Question, Text
-from thinkwell.web.items._store import ItemStore
+from thinkwell.web.items._rows import SAID, STEP, Call, Fixed, Folds, Question, Text
+from thinkwell.web.items._store import ItemStore, More
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -175,6 +175,11 @@ class RunItems:
             case _:
                 self._happened(change)
 
+    def _again(self, row: Call | Question | Text, seq: int, at: float) -> None:
+        """Draw a row again."""
+        row.again(seq, at)
+        self._dirty[row] = None
+
     def _add(self, row: Row) -> None:
         self._folds.add(row)
         self._last = row
@@ -188,8 +193,7 @@ class RunItems:
             call = self._called[view.id] = Call(view, seq, at, parent)
             self._add(call)
             if parent is not None:
-                parent.again(seq, at)
-                self._dirty[parent] = None
+                self._again(parent, seq, at)
                 self._regrouped.add(parent.parent)
         else:
             call = self._called[view.id]
@@ -241,9 +245,8 @@ class RunItems:
         call = self._called.get(answer.tool_id or "")
         if call is not None and call.is_denied is not is_denied(answer):
             call.is_denied = not call.is_denied
-            call.again(seq, answer.answered_at)
+            self._again(call, seq, answer.answered_at)
             self._count(call)
-            self._dirty[call] = None
 
     def _happened(self, event: ev.ThoughtEvent) -> None:
         seq, at = event.seq, event.at
@@ -270,8 +273,7 @@ class RunItems:
             case ev.SessionOpened(cwd=cwd) if cwd != self._cwd:
                 self._cwd = cwd
                 for call in self._called.values():  # their paths are elsewhere
-                    call.again(seq, at)
-                    self._dirty[call] = None
+                    self._again(call, seq, at)
             case ev.UnknownUpdate():
                 self._not_understood += 1
             case _:
@@ -293,12 +295,10 @@ class RunItems:
         self._end_texts(end.seq, end.at)
         for call in self._called.values():
             if call.ended is None:
-                call.again(end.seq, end.at)
-                self._dirty[call] = None
+                self._again(call, end.seq, end.at)
         for question in self._questions.values():
             if question.answer is None:
-                question.again(end.seq, end.at)
-                self._dirty[question] = None
+                self._again(question, end.seq, end.at)
 
     # Drawing
 
@@ -307,7 +307,8 @@ class RunItems:
         until = time.monotonic() + WORK
         over = self.end is not None
         for moved in self._folds.draw(self.store, self._cwd, self._regrouped):
-            self._move(moved)
+            if moved.id in self.store and moved not in self._dirty:
+                self._again(moved, self.store.seq, self.store.at)
         self._regrouped.clear()
         if self._is_behind:
             self._draw_panels()
@@ -320,12 +321,6 @@ class RunItems:
     def _draw_panels(self) -> None:
         self._drawn = self.store.seq, self.store.at
         self._panels.draw(self._now(), self.store)
-
-    def _move(self, row: Call | Text) -> None:
-        """Draw a row in its new place, if it was drawn."""
-        if row.id in self.store and row not in self._dirty:
-            row.again(self.store.seq, self.store.at)
-            self._dirty[row] = None
 
     def _now(self) -> Now:
         return Now(

@@ -12,7 +12,8 @@ from thinkwell._display import calls, numbers, phases, tools
 from thinkwell._display.calls import returns_result
 from thinkwell._display.items import forms, panels, rows
 from thinkwell._display.items.nodes import element
-from thinkwell.web.items._rows import SAID, TIMELINE, More, Shown, Text
+from thinkwell.web.items._rows import SAID, TIMELINE, Text
+from thinkwell.web.items._store import NOTHING, More, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from thinkwell.events import JsonValue
     from thinkwell.view import RunView, ToolView
     from thinkwell.web._records import RunEnded
-    from thinkwell.web.items._rows import Question, Row, Sink
+    from thinkwell.web.items._rows import Question, Row
+    from thinkwell.web.items._store import ItemStore
 
 STDERR: Final = 20
 """Lines of the end of a program's standard error."""
@@ -32,8 +34,6 @@ TOOLS: Final = 20
 
 LAST: Final = 1 << 50
 """A place after all rows."""
-
-SILENT: Final = More()
 
 
 def draft_of(tool: ToolView) -> JsonValue:
@@ -89,12 +89,12 @@ class Panels:
         self._waits: tuple[str, float] = ("", 0.0)
         """What the end of the timeline says that the run is doing, and since when."""
 
-    def draw(self, now: Now, sink: Sink) -> None:
+    def draw(self, now: Now, store: ItemStore) -> None:
         """Make all panels in their current state."""
         view, end = now.view, now.end
 
-        def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = SILENT) -> None:
-            sink.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
+        def put(name: str, parent: str, node: Node | None, order: int = 0, more: More = NOTHING) -> None:
+            store.put(Shown(name, (parent, order), node, now.seq, now.at, now.at, None, more, kept=True))
 
         words, since = _doing(now)
         status: Status = end.status if end is not None else "ask" if view.questions else "running"
@@ -110,7 +110,7 @@ class Panels:
         self._draw_questions(now, put)
         if self._is_end:
             return
-        sink.put(Shown("prompt", (TIMELINE, -1), self._prompt, 0, 0.0, 0.0))
+        store.put(Shown("prompt", (TIMELINE, -1), self._prompt, 0, 0.0, 0.0))
         for number, (name, plan) in enumerate(view.plans.items()):
             put(f"plan.{name}", "plan", panels.plan(plan), number)
         for name in self._plans - view.plans.keys():

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.calls import RESULT, returns_result
@@ -14,6 +12,7 @@ from thinkwell._display.changes import answered_question, open_question
 from thinkwell._display.items import rows
 from thinkwell._display.items.growth import GrowingText
 from thinkwell._display.items.nodes import element
+from thinkwell.web.items._store import NOTHING, More, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from thinkwell._display.changes import BlockKind
     from thinkwell._display.items.nodes import Node
     from thinkwell.view import AnswerView, QuestionView, ToolView
+    from thinkwell.web.items._store import ItemStore
 
 TIMELINE: Final = "timeline"
 
@@ -47,63 +47,6 @@ OUTPUT: Final = 1_000
 """The place of a call's output among its parts, after its changes."""
 
 
-class More(Struct, frozen=True, omit_defaults=True, gc=False):
-    """The properties of an item besides its node."""
-
-    open: bool = False
-    """Whether it is open at first."""
-    say: str | Literal[True] = ""
-    """The text for screen readers; ``True``: that of its parts."""
-    urgent: bool = False
-    lane: str = ""
-    """The lane of its bar on the time axis."""
-    look: str = ""
-    """The kind of its bar."""
-    cuts: Sequence[float] = ()
-    """The lengths of a text over time: seconds of the run and a length, alternating; the last is the whole.
-    """
-
-
-_NOTHING: Final = More()
-
-
-class Shown(Struct, frozen=True, gc=False):
-    """A future item."""
-
-    id: str
-    place: tuple[str, int]
-    node: Node | None
-    seq: int
-    at: float
-    began: float
-    ended: float | None = None
-    more: More = _NOTHING
-    kept: bool = False
-    """Whether earlier states are kept, for the replay."""
-
-
-class Sink(Protocol):
-    """Receives the future items."""
-
-    @property
-    def seq(self) -> int:
-        """Number of the last entry."""
-        ...
-
-    @property
-    def at(self) -> float:
-        """Its time, in seconds of the run."""
-        ...
-
-    def put(self, shown: Shown, /) -> None:
-        """Take an item, if it has changed."""
-        ...
-
-    def __contains__(self, id_: str, /) -> bool:
-        """Return whether there is or was an item with an id."""
-        ...
-
-
 class Row:
     """A row of the timeline.
 
@@ -120,11 +63,11 @@ class Row:
         self.ended: float | None = None
         self.place: tuple[str, int] = (TIMELINE, seq)
 
-    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+    def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
         """Put the changed items.
 
         Args:
-            sink: Receives them.
+            store: Takes them.
             cwd: The session's folder.
             over: Whether the run is over.
         """
@@ -134,13 +77,13 @@ class Row:
 class Fixed(Row):
     """A row that does not change."""
 
-    def __init__(self, letter: str, seq: int, at: float, node: Node, more: More = _NOTHING) -> None:
+    def __init__(self, letter: str, seq: int, at: float, node: Node, more: More = NOTHING) -> None:
         super().__init__(letter, seq, at)
         self._node = node
         self._more = more
 
-    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
-        sink.put(
+    def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
+        store.put(
             Shown(self.id, self.place, self._node, self.seq, self.began, self.began, self.began, self._more)
         )
 
@@ -202,25 +145,25 @@ class Text(Row):
         """Draw it again."""
         self._ends = seq, at
 
-    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+    def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
         new = "".join(self._new)
         self._new.clear()
         self._begins += new[: max(BEGINS - len(self._begins), 0)]
-        self._draw_head(sink)
+        self._draw_head(store)
         growing = self._growing or GrowingText()
         growing.add(new)
         self._growing = None if self.is_over else growing
         for part in growing.end() if self.is_over else growing.flush():
             id_ = ".".join(map(str, (self.id, *part.path)))
             place = (self.id if len(part.path) == 1 else f"{self.id}.{part.path[0]}", part.path[-1])
-            sink.put(Shown(id_, place, part.node, sink.seq, sink.at, self.began))
+            store.put(Shown(id_, place, part.node, store.seq, store.at, self.began))
         if self._length > DRAWN:
             told = f"… and {numbers.count(self._length - DRAWN)} more characters, which are not shown"
             missing = element("p", "dim more", told)
             place = (self.id, self._length)
-            sink.put(Shown(f"{self.id}.more", place, missing, sink.seq, sink.at, self.began))
+            store.put(Shown(f"{self.id}.more", place, missing, store.seq, store.at, self.began))
 
-    def _draw_head(self, sink: Sink) -> None:
+    def _draw_head(self, store: ItemStore) -> None:
         lane, look = _LANES[self.kind]
         ended = self.ended
         more = More(lane=lane, look=look)
@@ -229,18 +172,18 @@ class Text(Row):
             more = More(lane=lane, look=look, cuts=self._cuts.copy(), say=say)
         if self.kind != "thought":
             node = element("div", "prose bubble" if self.kind == "user" else "prose text", rows.slot())
-            sink.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
+            store.put(Shown(self.id, self.place, node, self.seq, self.began, self.began, ended, more))
             return
         if ended is None or not self._is_begun:
             self._is_begun = True
             node = rows.thought(self._begins, None, self.id)
-            sink.put(
+            store.put(
                 Shown(self.id, self.place, node, self.seq, self.began, self.began, None, more, kept=True)
             )
         if ended is not None:
             node = rows.thought(self._begins, ended - self.began)
             seq, at = self._ends
-            sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
+            store.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
 
 _Place: TypeAlias = "tuple[str, int]"
@@ -306,7 +249,7 @@ class Call(Row):
         """Draw it again."""
         self.change(self.view, seq, at)
 
-    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+    def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
         if not self._versions:
             return
         versions, self._versions = self._versions, []
@@ -318,7 +261,7 @@ class Call(Row):
         if drawn != self._drawn:
             self._drawn = drawn
             parts = {} if is_result else dict(self._parts_of(cwd))
-            self._draw_parts(sink, {**parts, **dict(self._in_panels(cwd, status))}, seq, at)
+            self._draw_parts(store, {**parts, **dict(self._in_panels(cwd, status))}, seq, at)
         is_open = not (denied or self._is_agent) and rows.is_open(view, cwd, over=over)
         bar = More(lane=tools.verb_of(view), look=status)
         unfolds = any(name.startswith(self.id) for name in self._parts)
@@ -330,18 +273,20 @@ class Call(Row):
                 state = element("span", "state", rows.slot(name))
                 node = None if is_result else rows.call(view, cwd, "", state, unfolds=unfolds)
                 more = More(open=is_open)
-                sink.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
+                store.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
             was = rows.status_of(view, over=over, denied=denied)
             now = None if is_result else rows.state(was, rows.outcome(view, cwd, was, agent))
             place = (name, self.seq)
-            sink.put(Shown(name, place, now, seq, at, self.began, view.ended_at, bar, kept=True))
+            store.put(Shown(name, place, now, seq, at, self.began, view.ended_at, bar, kept=True))
 
-    def _draw_parts(self, sink: Sink, parts: Mapping[str, tuple[_Place, Node]], seq: int, at: float) -> None:
+    def _draw_parts(
+        self, store: ItemStore, parts: Mapping[str, tuple[_Place, Node]], seq: int, at: float
+    ) -> None:
         for name in self._parts - parts.keys():
-            sink.put(Shown(name, (self.id, 0), None, seq, at, self.began))
+            store.put(Shown(name, (self.id, 0), None, seq, at, self.began))
         self._parts = frozenset(parts)
         for name, (place, node) in parts.items():
-            sink.put(Shown(name, place, node, seq, at, self.began))
+            store.put(Shown(name, place, node, seq, at, self.began))
 
     def _parts_of(self, cwd: str) -> Iterator[_Part]:
         id_ = self.id
@@ -426,17 +371,17 @@ class Question(Row):
         self.again(answer.seq, answer.at)
         return self.answer
 
-    def draw(self, sink: Sink, cwd: str, *, over: bool) -> None:
+    def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
         more = More(lane="questions", look="ask", say=f"Question: {self.view.title[:SAID]}", urgent=True)
         versions, self._versions = self._versions, []
         allowed = self.answer is not None and questions.allowed(self.answer)
         for seq, at, view, answer in versions:
             if self._about_result and allowed:  # the result has its own row
-                sink.put(Shown(self.id, self.place, None, seq, at, self.began, kept=True))
+                store.put(Shown(self.id, self.place, None, seq, at, self.began, kept=True))
                 continue
             node = rows.past_question(view, answer, over=over or self.is_given_up)
             ended = None if answer is None else answer.answered_at
-            sink.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
+            store.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
 
 class Folds:
@@ -453,11 +398,11 @@ class Folds:
         parent = row.parent if isinstance(row, Call) else None
         self._rows.setdefault(parent, []).append(row)
 
-    def draw(self, sink: Sink, cwd: str, parents: set[Call | None]) -> list[Call | Text]:
+    def draw(self, store: ItemStore, cwd: str, parents: set[Call | None]) -> list[Call | Text]:
         """Put the shared lines, and return the rows that have moved.
 
         Args:
-            sink: Receives them.
+            store: Takes them.
             cwd: The session's folder.
             parents: The parents with changes.
         """
@@ -470,18 +415,18 @@ class Folds:
                 if isinstance(row, Call | Text) and row.folds and len(shared) < SHARED:
                     shared.append(row)
                     continue
-                moved += self._share(sink, cwd, home, shared, before)
+                moved += self._share(store, cwd, home, shared, before)
                 shared = [row] if isinstance(row, Call | Text) and row.folds else []
                 if isinstance(row, Call | Text) and not row.folds and row.place[0] != home:
                     row.place = (home, row.seq)
                     moved.append(row)
             for line in before.keys() - self._lines.get(home, {}).keys():
-                sink.put(Shown(line, (home, 0), None, sink.seq, sink.at, sink.at, kept=True))
+                store.put(Shown(line, (home, 0), None, store.seq, store.at, store.at, kept=True))
         return moved
 
     def _share(
         self,
-        sink: Sink,
+        store: ItemStore,
         cwd: str,
         home: str,
         shared: Sequence[Call | Text],
@@ -501,11 +446,11 @@ class Folds:
         self._lines.setdefault(home, {})[line] = known
         if before.get(line) == known:
             return
-        if first.id not in sink:  # it was never seen alone: its line came at the same time
+        if first.id not in store:  # it was never seen alone: its line came at the same time
             begun = _looked(shared[:1], cwd)
-            sink.put(Shown(line, place, begun, first.seq, first.began, first.began, kept=True))
-        at = sink.at if last.ended is None else last.ended
-        sink.put(Shown(line, place, _looked(shared, cwd), sink.seq, at, first.began, kept=True))
+            store.put(Shown(line, place, begun, first.seq, first.began, first.began, kept=True))
+        at = store.at if last.ended is None else last.ended
+        store.put(Shown(line, place, _looked(shared, cwd), store.seq, at, first.began, kept=True))
 
 
 def _looked(shared: Sequence[Call | Text], cwd: str) -> Node:

@@ -6,17 +6,17 @@ import math
 from bisect import bisect_right
 from collections import OrderedDict
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec import Raw, Struct
 
-from thinkwell.web.items._rows import More
+from thinkwell.web._watching import in_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from thinkwell.web.items._rows import Shown
+    from thinkwell._display.items.nodes import Node
 
 ABOUT: Final = 100
 """Approximate bytes of an item besides its node."""
@@ -25,6 +25,41 @@ MARGIN: Final = 1_000
 """Versions of replaced items that are kept in any case."""
 
 _encoder: Final = msgspec.json.Encoder()
+
+
+class More(Struct, frozen=True, omit_defaults=True, gc=False):
+    """The properties of an item besides its node."""
+
+    open: bool = False
+    """Whether it is open at first."""
+    say: str | Literal[True] = ""
+    """The text for screen readers; ``True``: that of its parts."""
+    urgent: bool = False
+    lane: str = ""
+    """The lane of its bar on the time axis."""
+    look: str = ""
+    """The kind of its bar."""
+    cuts: Sequence[float] = ()
+    """The lengths of a text over time: seconds of the run and a length, alternating; the last is the whole.
+    """
+
+
+NOTHING: Final = More()
+
+
+class Shown(Struct, frozen=True, gc=False):
+    """A future item."""
+
+    id: str
+    place: tuple[str, int]
+    node: Node | None
+    seq: int
+    at: float
+    began: float
+    ended: float | None = None
+    more: More = NOTHING
+    kept: bool = False
+    """Whether earlier states are kept, for the replay."""
 
 
 class Item(Struct, frozen=True, array_like=True, gc=False):
@@ -127,18 +162,11 @@ class ItemStore:
         """
         items = [(size, item) for _, size, item in self._items.values() if item.id in ids]
         items += (
-            (ABOUT, Item(self.seq, self.at, id_, ("", 0), self.at, None, Raw(b"null"), More()))
+            (ABOUT, Item(self.seq, self.at, id_, ("", 0), self.at, None, Raw(b"null"), NOTHING))
             for id_ in ids - self._keys.keys()
         )
-        piece: list[Item] = []
-        size = 0
-        for own, item in items:
-            if size >= most:
-                yield piece
-                piece, size = [], 0
-            piece.append(item)
-            size += own
-        yield piece
+        for piece in in_pieces(items, itemgetter(0), most):
+            yield [item for _, item in piece]
 
     def after(self, version: int, most: float) -> tuple[int, list[Item]]:
         """Return the items after a version, oldest first, and the version after them.
