@@ -168,9 +168,11 @@ async def lives(
     server = Server(program, journal, kind)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.live, points)
-        with anyio.fail_after(30):
-            yield server
-        server.kill()
+        try:
+            with anyio.fail_after(90):
+                yield server
+        finally:
+            server.kill()  # otherwise the task waits for its end
 
 
 @pytest.mark.parametrize("first", some(IN_THE_RUN), ids=str)
