@@ -186,7 +186,14 @@ async def test_a_run_is_started_watched_and_looked_at() -> None:
         assert "".join(said) == "Hello Ada."
         assert [event.event for event in events] == [None] * (len(events) - 1) + ["end"]
         end = events[-1].json()
-        assert (end["status"], end["result"]) == ("completed", "Hello Ada.")
+        assert end == {
+            "type": "end",
+            "seq": len(events),
+            "at": end["at"],
+            "status": "completed",
+            "stop_reason": "end_turn",
+            "result": "Hello Ada.",
+        }
 
         state = await (await client.get(f"/api/runs/{run['id']}")).json()
         assert state["run"] == {
@@ -264,19 +271,15 @@ async def test_why_a_run_has_failed() -> None:
         assert "/etc" not in json.dumps(end)
 
 
-async def test_the_same_key_starts_nothing_more() -> None:
+async def test_a_key_is_said_in_a_header() -> None:
     async with browser() as client:
-        answers = [
-            await client.post("/api/runs", {"prompt": "Once."}, headers={"Idempotency-Key": key})
-            for key in ("k", "k", "l")
-        ]
-        assert [answered.status for answered in answers] == [201, 200, 201]
-        first, again, other = [answered.headers["location"] for answered in answers]
-        assert first == again != other
+        body = {"prompt": "Once."}
+        for status in (201, 200):
+            answered = await client.post("/api/runs", body, headers={"Idempotency-Key": "k"})
+            assert answered.status == status
         for key in ("", "x" * 201, " x", "x\ty", "k\xe9y"):
-            error = await client.refused(
-                "POST", "/api/runs", 422, json_body={"prompt": "x"}, headers={"Idempotency-Key": key}
-            )
+            headers = {"Idempotency-Key": key}
+            error = await client.refused("POST", "/api/runs", 422, json_body=body, headers=headers)
             assert error["message"].startswith("Idempotency-Key: ")
 
 
@@ -447,38 +450,6 @@ async def test_a_form_is_filled_in() -> None:
         assert "{'name': 'Ada'}" in end["result"]
 
 
-async def test_answers_that_are_refused() -> None:
-    async with browser(ask_first) as client:
-        run = await client.start()
-        question = await question_of(client, run)
-        wrong: tuple[tuple[object, str, str], ...] = (
-            ({"option": "zzz"}, "answer_invalid", "there is no option 'zzz'"),
-            ({"form": {}}, "answer_invalid", "is no answer to it"),
-            ("perhaps", "invalid", "answer: "),
-            (None, "invalid", "answer: "),
-            ({}, "invalid", "answer: give one of option, form and stop"),
-            ({"option": "a", "stop": "x"}, "invalid", "answer: give one of option, form and stop"),
-            ({"stop": ""}, "invalid", "answer.stop: "),
-            ({"other": 1}, "invalid", "answer.other: there is no such field"),
-        )
-        for answer, code, message in wrong:
-            body: dict[str, object] = {"question": question, "answer": answer}
-            error = await client.refused("POST", f"{run}/answer", 422, json_body=body)
-            assert error["code"] == code
-            assert message in error["message"]
-        body = {"question": "other", "answer": "allow"}
-        assert (await client.refused("POST", f"{run}/answer", 404, json_body=body))[
-            "code"
-        ] == "question_not_open"
-        assert (await client.post(f"{run}/answer", {"question": question, "answer": "allow"})).status == 204
-        await client.events(f"{run}/events")
-        body = {"question": question, "answer": "allow"}
-        error = await client.refused("POST", f"{run}/answer", 404, json_body=body)
-        assert "the run has ended" in error["message"]
-        error = await client.refused("POST", "/api/runs/none/answer", 404, json_body=body)
-        assert error["code"] == "run_not_found"
-
-
 # Watching
 
 
@@ -529,14 +500,6 @@ async def test_a_browser_with_an_id_that_we_have_not_sent_gets_everything(seen: 
         assert await client.events(f"{run}/events", headers=header) == whole
 
 
-@pytest.mark.parametrize("after", ["nonsense", "-1", "1.5", "9" * 40, "", "9007199254740992", "null"])
-async def test_a_program_with_a_wrong_number_is_told(after: str) -> None:
-    async with browser() as client:
-        run = await client.start()
-        error = await client.refused("GET", f"{run}/events?after={after}", 422)
-        assert error["message"].startswith("after: ")
-
-
 async def test_only_some_kinds_of_events() -> None:
     async with browser() as client:
         run = await client.start()
@@ -556,21 +519,6 @@ async def test_only_some_kinds_of_events() -> None:
             if len(found) > 1:
                 again = await client.events(f"{run}/events?include={include}&after={found[0].id}")
                 assert again == found[1:]
-
-
-@pytest.mark.parametrize("include", ["nothing", "end", "message,x%0d%0a", "Message", "", " message"])
-async def test_a_kind_of_event_that_there_is_not(include: str) -> None:
-    async with browser() as client:
-        run = await client.start()
-        error = await client.refused("GET", f"{run}/events?include={include}", 422)
-        assert "all, answer, background, commands, " in error["message"]
-
-
-async def test_a_format_that_there_is_not() -> None:
-    async with browser() as client:
-        run = await client.start()
-        error = await client.refused("GET", f"{run}/events?format=xml", 422)
-        assert error["message"].startswith("format: ")
 
 
 async def test_watchers_go_and_the_run_goes_on() -> None:
@@ -656,76 +604,37 @@ async def test_a_path_with_nothing(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "message"),
+    ("body", "message"),
     [
-        (b"", 400, "the body of the request is not JSON: "),
-        (b"{", 400, "the body of the request is not JSON: "),
-        (b"\xff", 400, "the body of the request is not JSON: "),
-        (b'{"prompt": "\xff"}', 400, "the body of the request is not JSON: "),
-        (b'{"prompt": "\\ud800"}', 400, "the body of the request is not JSON: "),
-        (b'{"prompt": NaN}', 400, "the body of the request is not JSON: "),
-        (b'{"prompt": "x"} {}', 400, "the body of the request is not JSON: "),
-        (b"[]", 422, "the body: it is an array"),
-        (b"{}", 422, "prompt: it is missing"),
-        (b'{"prompt": 5}', 422, "prompt: it is an integer"),
-        (b'{"prompt": []}', 422, "prompt: it is too short"),
-        (b'{"prompt": [{"type": "video"}]}', 422, "prompt[0].type: there is no 'video'"),
-        (
-            b'{"prompt": [{"type": "image", "data": "%"}]}',
-            422,
-            "prompt[0].data: it is not base64",
-        ),
-        (b'{"prompt": [{"type": "image", "data": "AAAA"}]}', 422, "prompt[0].data: it is not a PNG"),
-        (b'{"prompt": " "}', 422, "prompt: it is blank"),
-        (b'{"prompt": "x", "promt": 1}', 422, "promt: there is no such field"),
-        (b'{"prompt": "x", "timeout": 0}', 422, "timeout: it is too small"),
-        (b'{"prompt": "x", "timeout": 1e999}', 422, "timeout: the number is too large"),
-        (b'{"prompt": "x", "agent": "nobody"}', 422, "agent: there is no 'nobody'; choose one of scripted"),
-        (b'{"prompt": "x", "folder": "etc"}', 422, "folder: there is no 'etc'"),
-        (b'{"prompt": "x", "permissions": "allow"}', 422, "permissions: there is no 'allow'"),
-        (b'{"prompt": "x", "model": "huge"}', 422, "model: there is no 'huge'; there is none to choose"),
-        (b'{"prompt": "x", "output": {"type": 5}}', 422, "output.type: "),
-        (b'{"prompt": "x", "output": {"$ref": "https://example.org/x"}}', 422, "output: "),
-        (b'{"prompt": "x", "output": {"pattern": "(?=a)b"}}', 422, "output: "),
-        (b'{"prompt": "x", "output": {"title": "%s"}}' % (b"x" * 50_000), 422, "output: it is too long"),
-        (b'{"prompt": "x", "meta": {"a": %s1%s}}' % (b"[" * 63, b"]" * 63), 201, ""),
-        (
-            b'{"prompt": "x", "meta": {"a": %s1%s}}' % (b"[" * 64, b"]" * 64),
-            422,
-            "meta: it is nested too deep",
-        ),
+        (b'{"prompt": "\xff"}', "the body of the request is not JSON: "),
+        (b'{"prompt": "\\ud800"}', "the body of the request is not JSON: "),
+        (b'{"prompt": NaN}', "the body of the request is not JSON: "),
+        (b'{"prompt": "x"} {}', "the body of the request is not JSON: "),
+        (b'{"prompt": "x", "timeout": 1e999}', "timeout: the number is too large"),
+        (b'{"prompt": "x", "output": {"$ref": "https://example.org/x"}}', "output: "),
+        (b'{"prompt": "x", "meta": {"a": %s1%s}}' % (b"[" * 63, b"]" * 63), ""),
+        (b'{"prompt": "x", "meta": {"a": %s1%s}}' % (b"[" * 64, b"]" * 64), "meta: it is nested too deep"),
         (
             b'{"prompt": "x", "meta": {"a": %s1%s}}' % (b'{"b":' * 64, b"}" * 64),
-            422,
             "meta: it is nested too deep",
         ),
         (
             b'{"prompt": "x", "output": {"not": %s{}%s}}' % (b'{"not":' * 99, b"}" * 99),
-            422,
             "output: it is nested",
         ),
-        (
-            b'{"prompt": "x", "meta": {"a": %s}}' % (b"[" * 50_000 + b"]" * 50_000),
-            422,
-            "the body: it is nested",
-        ),
+        (b'{"prompt": "x", "meta": {"a": %s}}' % (b"[" * 50_000 + b"]" * 50_000), "the body: it is nested"),
     ],
 )
-async def test_bodies(body: bytes, status: int, message: str) -> None:
+async def test_bodies(body: bytes, message: str) -> None:
     async with browser() as client:
         answered = await client.ask("POST", "/api/runs", content=body)
-        assert answered.status == status, await answered.body()
-        if message:
-            error = (await answered.json())["error"]
-            assert error["message"].startswith(message)
-            assert error["code"] == {400: "malformed", 422: "invalid"}[status]
-
-
-@pytest.mark.parametrize("query", ["limit=0", "limit=501", "limit=x", "limit=", "status=done", "status="])
-async def test_queries_that_mean_nothing(query: str) -> None:
-    async with browser() as client:
-        error = await client.refused("GET", f"/api/runs?{query}", 422)
-        assert error["message"].startswith(f"{query.partition('=')[0]}: ")
+        if not message:
+            assert answered.status == 201
+            return
+        error = (await answered.json())["error"]
+        assert error["message"].startswith(message)
+        malformed = (400, "malformed") if "not JSON" in message else (422, "invalid")
+        assert (answered.status, error["code"]) == malformed
 
 
 class Sender(Client):
@@ -760,8 +669,6 @@ class Sender(Client):
         if self.parts:
             self.taken += 1
             return {"type": "http.request", "body": self.parts.pop(0), "more_body": True}
-        if self.stops == "with silence":
-            await anyio.sleep_forever()
         if self.stops == "without an end":
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": b"", "more_body": False}

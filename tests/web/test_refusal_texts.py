@@ -213,16 +213,25 @@ QUERIES: Final = (
     ("/api/runs?status=runing", f"status: there is no 'runing'; do you mean running? There are {STATUSES}"),
     ("/api/runs?status=", f"status: there is no ''; choose one of {STATUSES}"),
     (f"/api/runs?status={'x' * 999}", f"status: there is no '{'x' * 100}'; choose one of {STATUSES}"),
-    ("{run}/events?after=x", "after: it is a string; give an integer"),
+    *(
+        (f"{{run}}/events?after={after}", "after: it is a string; give an integer")
+        for after in ("x", "1.5", "", "null")
+    ),
     ("{run}/events?after=-1", "after: it is too small; give 0 or more"),
-    (f"{{run}}/events?after={2**53}", f"after: it is too large; give {2**53 - 1} or less"),
+    *(
+        (f"{{run}}/events?after={after}", f"after: it is too large; give {2**53 - 1} or less")
+        for after in (2**53, "9" * 40)
+    ),
     ("{run}/events?format=xml", "format: there is no 'xml'; choose one of ag-ui, ai-sdk, native"),
     (
         "{run}/events?format=ag_ui",
         "format: there is no 'ag_ui'; do you mean ag-ui? There are ag-ui, ai-sdk, native",
     ),
     ("{run}/events?include=mesage", f"include: there is no 'mesage'; do you mean message? There are {KINDS}"),
-    ("{run}/events?include=message,zzz", f"include: there is no 'zzz'; choose one of {KINDS}"),
+    *(
+        (f"{{run}}/events?include={include}", f"include: there is no {name!r}; choose one of {KINDS}")
+        for include, name in (("message,zzz", "zzz"), ("message,x%0d%0a", "x\r\n"), ("", ""), ("end", "end"))
+    ),
 )
 """Parameters of URLs, likewise."""
 
@@ -240,18 +249,22 @@ async def client(tmp_path: Path, play: Any = hello) -> AsyncGenerator[Client]:
         yield Client(web_app(stage.server))
 
 
-async def refused(client: Client, method: str, url: str, body: JsonValue = None, status: int = 422) -> str:
+async def refused(
+    client: Client, method: str, url: str, body: JsonValue = None, code: str = "invalid", status: int = 422
+) -> str:
     """Send what is refused, and return the words for it."""
     content = None if method == "GET" else json.dumps(body).encode()
     answered = await client.ask(method, url, content=content)
     assert answered.status == status, (body, await answered.body())
-    message: str = (await answered.json())["error"]["message"]
-    return message
+    error: dict[str, str] = (await answered.json())["error"]
+    assert error["code"] == code
+    return error["message"]
 
 
 async def test_runs_that_cannot_be_started(tmp_path: Path) -> None:
     async with client(tmp_path) as asked:
         said = [await refused(asked, "POST", "/api/runs", body) for body, _ in STARTED]
+        assert await (await asked.get("/api/runs")).json() == {"runs": [], "next": None}
     assert said == [text for _, text in STARTED]
 
 
@@ -301,17 +314,25 @@ async def test_answers_that_do_not_fit(tmp_path: Path) -> None:
             question = await anext(events)
         id_ = question.json()["id"]
 
-        async def answered(answer: JsonValue, status: int = 422, to: str = id_) -> str:
-            return await refused(asked, "POST", f"{run}/answer", {"question": to, "answer": answer}, status)
+        async def answered(
+            answer: JsonValue, code: str = "answer_invalid", to: str = id_, of: str = run
+        ) -> str:
+            body: JsonValue = {"question": to, "answer": answer}
+            return await refused(
+                asked, "POST", f"{of}/answer", body, code, 422 if code == "answer_invalid" else 404
+            )
 
         assert (await answered({"option": "zzz"})).startswith("answer: there is no option 'zzz'; offered: ")
         wrong = await answered({"form": {"password": "a secret"}})
         assert wrong.startswith("answer: a form is no answer to it; say 'allow', ")
-        closed = await answered(True, 404, "x" * 999)
+        closed = await answered(True, "question_not_open", "x" * 999)
         assert closed == (
             f"question: there is no '{'x' * 100}' that is open, it may have been answered; open are {id_}"
         )
         assert (await asked.post(f"{run}/answer", {"question": id_, "answer": "allow"})).status == 204
+        await asked.events(f"{run}/events")
+        assert "the run has ended" in await answered("allow", "question_not_open")
+        assert "there is no such run" in await answered("allow", "run_not_found", of="/api/runs/none")
 
 
 @pytest.mark.parametrize(

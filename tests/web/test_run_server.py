@@ -10,7 +10,6 @@ import anyio
 import pytest
 from web_stage import ADA, end_of, scripted_agent, served, started, watched
 
-from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal
 from thinkwell.web import (
     Limits,
@@ -18,7 +17,6 @@ from thinkwell.web import (
     RunEnded,
     RunNotFound,
     RunServer,
-    RunStillRunning,
     StartRun,
     TooManyRuns,
 )
@@ -33,24 +31,6 @@ async def hello(turn: Turn) -> None:
     turn.think("Who is there?")
     turn.say("Hello ")
     turn.say("Ada.")
-
-
-async def test_a_run_is_watched_from_its_first_event_to_its_end() -> None:
-    async with served(hello) as stage:
-        run = await stage.start("Say hello.")
-        assert (run.status, run.agent, run.caller, run.title) == ("running", "scripted", ADA, "Say hello.")
-
-        log = await stage.ended(run.id)
-
-    assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
-    assert "".join(entry.text for entry in log if isinstance(entry, ev.Message)) == "Hello Ada."
-    end = end_of(log)
-    assert (end.status, end.result, end.stop_reason, end.error) == (
-        "completed",
-        "Hello Ada.",
-        "end_turn",
-        None,
-    )
 
 
 async def test_a_run_goes_on_though_nobody_watches() -> None:
@@ -72,42 +52,6 @@ async def test_a_run_goes_on_though_nobody_watches() -> None:
         assert await watched(stage.server, run.id, after=record.last_seq) == []
 
 
-async def test_a_typed_result_is_in_the_end() -> None:
-    async def count(turn: Turn) -> None:
-        await turn.returns(lines=3)
-
-    schema = {"type": "object", "properties": {"lines": {"type": "integer"}}, "required": ["lines"]}
-    async with served(count) as stage:
-        run = await stage.start(output=schema)
-        end = end_of(await stage.ended(run.id))
-        assert end.result == {"lines": 3}
-
-
-async def test_two_watch_and_one_leaves_in_the_middle() -> None:
-    go = anyio.Event()
-
-    async def work(turn: Turn) -> None:
-        turn.say("One.")
-        await go.wait()
-        turn.say("Two.")
-
-    async with served(work) as stage, anyio.create_task_group() as tasks:
-        run = await stage.start()
-        logs: list[object] = []
-
-        async def all_of_it() -> None:
-            logs.append(await stage.ended(run.id))
-
-        tasks.start_soon(all_of_it)
-        async with stage.server.watch(run.id, caller=ADA) as watcher:
-            first = await watcher.next()
-        assert first is not None
-        go.set()
-        rest = await watched(stage.server, run.id, after=first.last)
-        assert rest[0].seq == first.last + 1
-        assert isinstance(rest[-1], RunEnded)
-
-
 async def test_turns_of_a_thread_have_one_session() -> None:
     async with served(hello) as stage:
         first = await stage.start(thread="talk")
@@ -118,21 +62,6 @@ async def test_turns_of_a_thread_have_one_session() -> None:
         assert stage.handler is not None
         sessions = Counter(prompt.session_id for prompt in stage.handler.sent.prompts)
         assert sorted(sessions.values()) == [1, 2]
-
-
-async def test_cancel() -> None:
-    async def wait(turn: Turn) -> None:
-        turn.say("I begin.")
-        await anyio.sleep_forever()
-
-    async with served(wait) as stage:
-        run = await stage.start()
-        async with stage.server.watch(run.id, caller=ADA) as watcher:
-            await watcher.next()
-            await stage.server.cancel(run.id, caller=ADA)
-        end = end_of(await stage.ended(run.id))
-        assert end.status == "cancelled"
-        await stage.server.cancel(run.id, caller=ADA)  # nothing happens
 
 
 async def test_another_callers_run_is_not_found() -> None:
@@ -164,23 +93,6 @@ async def test_the_same_key_starts_nothing_more() -> None:
         assert len(stage.handler.sent.prompts) == 2
 
 
-async def test_a_run_is_deleted_when_it_has_ended() -> None:
-    go = anyio.Event()
-
-    async def work(turn: Turn) -> None:
-        await go.wait()
-
-    async with served(work) as stage:
-        run = await stage.start()
-        with pytest.raises(RunStillRunning):
-            await stage.server.delete(run.id, caller=ADA)
-        go.set()
-        await stage.ended(run.id)
-        await stage.server.delete(run.id, caller=ADA)
-        with pytest.raises(RunNotFound):
-            await stage.server.get(run.id, caller=ADA)
-
-
 async def test_no_more_runs_than_may_be() -> None:
     async def wait(turn: Turn) -> None:
         await anyio.sleep_forever()
@@ -194,23 +106,6 @@ async def test_no_more_runs_than_may_be() -> None:
         await stage.start(caller="bob")
         with pytest.raises(TooManyRuns, match="the server has as many"):
             await stage.start(caller="bob")
-
-
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (StartRun(prompt=" "), "prompt: it is blank"),
-        (StartRun(prompt="Go.", agent="other"), "agent: there is no 'other'; choose one of scripted"),
-        (StartRun(prompt="Go.", folder="/etc"), "folder: there is no '/etc'; there is none to choose"),
-        (StartRun(prompt="Go.", permissions="allow"), "permissions: there is no 'allow'; choose one of ask"),
-        (StartRun(prompt="Go.", output={"type": "no such type"}), "output.type: "),
-    ],
-)
-async def test_what_the_operator_does_not_offer_is_refused(request_: StartRun, message: str) -> None:
-    async with served(hello) as stage:
-        with pytest.raises(RequestInvalid, match=message):
-            await stage.server.start(request_, caller=ADA)
-        assert await stage.server.runs(caller=ADA) == []
 
 
 async def test_a_failed_run_says_why_without_the_servers_secrets(caplog: pytest.LogCaptureFixture) -> None:
