@@ -54,18 +54,13 @@ _TERMS: Final = _SCHEMA_TERMS | {
     "int": "an integer",
     "float": "a number",
     "bool": "a boolean",
+    "list": "an array",
+    "vartuple": "an array",
+    "dict": "an object",
+    "struct": "an object",
+    "nonetype": "null",
 }
-"""The names that msgspec gives to types."""
-
-_KINDS: Final[tuple[tuple[tuple[type[Type], ...], str], ...]] = (
-    ((inspect.StrType,), "a string"),
-    ((inspect.BytesType,), "a string of base64"),
-    ((inspect.IntType,), "an integer"),
-    ((inspect.FloatType,), "a number"),
-    ((inspect.BoolType,), "a boolean"),
-    ((inspect.ListType, inspect.VarTupleType), "an array"),
-    ((inspect.DictType, inspect.StructType), "an object"),
-)
+"""The names of types in errors of msgspec, in `msgspec.inspect`, and in Python."""
 
 _UNITS: Final = {"str": "character", "array": "item"}
 """The units of lengths."""
@@ -195,7 +190,8 @@ def _choices(types: Iterable[Type]) -> list[str]:
 def _wanted(types: Sequence[Type]) -> str:
     """Return the possible contents of a value of some types."""
     types = [each.type if isinstance(each, inspect.Metadata) else each for each in types]
-    kinds = [name for each in types for of, name in _KINDS if isinstance(each, of)]
+    names = (type(each).__name__.removesuffix("Type").lower() for each in types)
+    kinds = [_TERMS[name] for name in names if name in _TERMS]
     choices = _choices(types)
     if choices:
         kinds.append(f"one of {', '.join(choices)}")
@@ -239,8 +235,7 @@ def _no_schema(error: SchemaError) -> str:
 
 def _term(value: object) -> str:
     """Return the type of a JSON value."""
-    name = type(value).__name__
-    return _TERMS[{"list": "array", "dict": "object", "NoneType": "null"}.get(name, name)]
+    return _TERMS[type(value).__name__.lower()]
 
 
 def answer_words(error: AnswerInvalid) -> str:

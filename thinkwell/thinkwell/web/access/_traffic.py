@@ -69,7 +69,6 @@ class Outgoing:
         self._more: list[tuple[bytes, bytes]] = []
         self._watches = False
         self.caller = ""
-        """The client's `send`."""
         self.begun = False
         """Whether something was sent."""
         self.is_turned_away = False

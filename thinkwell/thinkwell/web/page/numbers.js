@@ -20,12 +20,7 @@ export function clock(value) {
   return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/**
- * A number of things: ``1 file``, ``3 files``.
- * @param {number} number
- * @param {string} word
- * @param {string} [several]
- */
-export function plural(number, word, several = `${word}s`) {
-  return `${number.toLocaleString("en")} ${number === 1 ? word : several}`;
+/** A number of things: ``1 file``, ``3 files``. @param {number} number @param {string} word */
+export function plural(number, word) {
+  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 }

@@ -109,8 +109,13 @@ export class QuestionCard {
     clearTimeout(this.arming);
     this.arming = setTimeout(() => {
       this.armed = true;
-      for (const each of this.buttons) each.disabled = this.sent;
+      this.disable(this.sent);
     }, SETTLE);
+  }
+
+  /** @param {boolean} is */
+  disable(is) {
+    for (const each of this.buttons) each.disabled = is;
   }
 
   /** Whether the user sees what a key would answer. On a small screen, the answers may cover it. */
@@ -129,7 +134,7 @@ export class QuestionCard {
   /** Scroll it into view. It accepts answers shortly afterwards, like a new question. */
   reveal() {
     this.armed = false;
-    for (const each of this.buttons) each.disabled = true;
+    this.disable(true);
     this.node.focus({ preventScroll: true });
     this.node.scrollIntoView({ block: "start" });
     if (!this.inSight && isNarrow()) {
@@ -184,9 +189,7 @@ export class QuestionCard {
   /** @param {globalThis.Event} event */
   fill(event) {
     event.preventDefault();
-    const wrong = [...this.inputs.values()]
-      .map((input) => input.check())
-      .filter((why) => why !== "");
+    const wrong = [...this.inputs.values()].filter((input) => input.check());
     if (wrong.length)
       return /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-invalid]"))?.focus();
     const values = [...this.inputs].map(([name, input]) => [name, input.value()]);
@@ -201,7 +204,7 @@ export class QuestionCard {
     this.sent = true;
     this.view.answered.add(this.id);
     this.problem.hidden = true;
-    for (const each of this.buttons) each.disabled = true;
+    this.disable(true);
     try {
       await request("POST", runPath(this.view.id, "/answer"), {
         body: { question: this.id, answer },
@@ -209,7 +212,7 @@ export class QuestionCard {
     } catch (error) {
       this.sent = false;
       this.view.answered.delete(this.id);
-      for (const each of this.buttons) each.disabled = false;
+      this.disable(false);
       const gone = error instanceof Refused && error.status === 404;
       this.problem.textContent = gone ? "That question is not open any more." : messageOf(error);
       this.problem.hidden = false;
