@@ -169,13 +169,13 @@ async def test_names_of_the_server(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example.org", "localhost.evil.example.org", "0.0.0.0:8283", "10.0.0.8", "[::2]"]
 )
-@pytest.mark.parametrize("path", ["/", "/api"])
-async def test_names_of_others(host: str, path: str) -> None:
+async def test_names_of_others(host: str) -> None:
     guarded = Guarded()
     forged = [("x-forwarded-host", "localhost"), ("forwarded", "host=localhost"), ("x-host", "localhost")]
-    reply = await guarded.ask(path=path, token=ADA, host=host, headers=forged)
-    assert (reply.status, reply.code) == (421, "wrong_host")
-    assert host not in reply.body.decode()
+    for path in ("/", "/api"):
+        reply = await guarded.ask(path=path, token=ADA, host=host, headers=forged)
+        assert (reply.status, reply.code) == (421, "wrong_host")
+        assert host not in reply.body.decode()
     assert guarded.echo.scopes == []
 
 
@@ -265,12 +265,12 @@ async def test_the_host_counts_beside_the_target() -> None:
         f"{OWN} {EVIL}",
     ],
 )
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "BREW"])
-async def test_pages_of_others_change_nothing(origin: str, method: str) -> None:
+async def test_pages_of_others_change_nothing(origin: str) -> None:
     guarded = Guarded()
-    reply = await guarded.ask(method, token=ADA, headers=[("origin", origin)])
-    assert (reply.status, reply.code) == (403, "forbidden")
-    assert reply.header("access-control-allow-origin") is None
+    for method in ("POST", "PUT", "PATCH", "DELETE", "BREW"):
+        reply = await guarded.ask(method, token=ADA, headers=[("origin", origin)])
+        assert (reply.status, reply.code) == (403, "forbidden")
+        assert reply.header("access-control-allow-origin") is None
     assert guarded.echo.scopes == []
 
 

@@ -253,34 +253,6 @@ class TestTime:
             assert await answered(9) == (408, pytest.approx(60))
             assert await answered(math.inf) == (408, pytest.approx(30))
 
-    async def test_runs_that_nobody_watches_are_cancelled_where_that_is_wanted(self) -> None:
-        async def for_ever(turn: Turn) -> None:
-            turn.say("I begin.")
-            await anyio.sleep_forever()
-
-        async with served(for_ever, abandoned_after=30) as stage:
-            client = Client(web_app(stage.server))
-
-            async def status() -> str:
-                (run,) = (await (await client.get("/api/runs")).json())["runs"]
-                found: str = run["status"]
-                return found
-
-            run = (await client.post("/api/runs", {"prompt": "Go."})).headers["location"]
-            async with client.stream("GET", f"{run}/events"):
-                async with client.stream("GET", f"{run}/events"):
-                    await anyio.sleep(100)
-                    assert await status() == "running"
-                await anyio.sleep(100)
-                assert await status() == "running", "one is still there"
-            await anyio.sleep(20)
-            async with client.stream("GET", f"{run}/events"):
-                await anyio.sleep(20)
-            await anyio.sleep(29)
-            assert await status() == "running"
-            await anyio.sleep(2)
-            assert await status() == "cancelled"
-
 
 # Real servers
 

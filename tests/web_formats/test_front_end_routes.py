@@ -403,15 +403,14 @@ async def test_a_message_without_metadata_goes_on_where_the_run_is() -> None:
     assert said(rest) == "yes."
 
 
-@pytest.mark.parametrize("after", [[-1], ["x"], [3, 2], [2, 2], [10_000], 7, list(range(2000))])
-async def test_metadata_that_was_changed_is_refused(after: Any) -> None:
+async def test_metadata_that_was_changed_is_refused() -> None:
     async with asking(careful) as (_, client):
         first = await posted(client, "/ai-sdk/scripted", chat(user()))
-        message = approval(first)
-        message["metadata"]["after"] = after
-        status, why = await refused(client, "/ai-sdk/scripted", chat(user(), message))
-    assert status == 422
-    assert "metadata.after" in why
+        for after in ([-1], ["x"], [3, 2], [2, 2], [10_000], 7, list(range(2000))):
+            message = approval(first)
+            message["metadata"]["after"] = after
+            status, why = await refused(client, "/ai-sdk/scripted", chat(user(), message))
+            assert (status, "metadata.after" in why) == (422, True), after
 
 
 async def test_nobody_goes_on_with_what_is_not_of_the_chat() -> None:
@@ -522,35 +521,33 @@ async def test_a_chat_gets_its_last_run_while_it_may_have_missed_some_of_it() ->
     assert same == whole
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ({"id": "c"}, "messages"),
-        (chat(), "messages"),
-        (chat(user(), id_=""), "id"),
-        (chat(user(), id_="x" * 201), "id"),
-        (chat(user(), trigger="else"), "trigger"),
-        (chat({"id": "m", "role": "user", "parts": [{"type": "text", "text": 3}]}), "a text has a text"),
-        (chat({"id": "m", "role": "user", "parts": [{"type": "data-x"}]}), "neither text nor pictures"),
-        (chat({"id": "m", "role": "user", "parts": [{"type": "text", "text": ""}]}), "neither text"),
-        (chat({"id": "m", "role": "user", "parts": [{"type": "file"}]}), "data: address"),
-        (
-            chat({"id": "m", "role": "user", "parts": [{"type": "file", "url": "data:image/png;base64,%"}]}),
-            "base64",
-        ),
-        (
-            chat({"id": "m", "role": "user", "parts": [{"type": "file", "url": "data:;base64,AAAA"}]}),
-            "other files",
-        ),
-        (chat(user(), thinkwell={"agent": "x"}), "agent"),
-        (chat(user(), thinkwell={"folder": "x"}), "folder"),
-    ],
-)
-async def test_a_chat_that_cannot_be_is_refused(body: Any, why: str) -> None:
+async def test_a_chat_that_cannot_be_is_refused() -> None:
     async with asking(works) as (stage, client):
-        status, words = await refused(client, "/ai-sdk/scripted", body)
-        assert status == 422
-        assert why in words
+        for body, why in (
+            ({"id": "c"}, "messages"),
+            (chat(), "messages"),
+            (chat(user(), id_=""), "id"),
+            (chat(user(), id_="x" * 201), "id"),
+            (chat(user(), trigger="else"), "trigger"),
+            (chat({"id": "m", "role": "user", "parts": [{"type": "text", "text": 3}]}), "a text has a text"),
+            (chat({"id": "m", "role": "user", "parts": [{"type": "data-x"}]}), "neither text nor pictures"),
+            (chat({"id": "m", "role": "user", "parts": [{"type": "text", "text": ""}]}), "neither text"),
+            (chat({"id": "m", "role": "user", "parts": [{"type": "file"}]}), "data: address"),
+            (
+                chat(
+                    {"id": "m", "role": "user", "parts": [{"type": "file", "url": "data:image/png;base64,%"}]}
+                ),
+                "base64",
+            ),
+            (
+                chat({"id": "m", "role": "user", "parts": [{"type": "file", "url": "data:;base64,AAAA"}]}),
+                "other files",
+            ),
+            (chat(user(), thinkwell={"agent": "x"}), "agent"),
+            (chat(user(), thinkwell={"folder": "x"}), "folder"),
+        ):
+            status, words = await refused(client, "/ai-sdk/scripted", body)
+            assert (status, why in words) == (422, True), (body, words)
         assert await stage.server.runs(caller="") == []
 
 
@@ -757,32 +754,29 @@ async def test_several_tools_of_the_front_end_are_answered_together_and_apart() 
     assert same == third
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "why"),
-    [
-        (run(), 422, "has to be the user's"),
-        (run({"id": "a", "role": "assistant", "content": "x"}), 422, "has to be the user's"),
-        (run(says(3)), 422, "a text or a list"),
-        (run(says([3])), 422, "part 1"),
-        (run(says([{"type": "audio"}])), 422, "texts, pictures and text files"),
-        (run(says("")), 422, "neither text"),
-        (run(says([{"type": "text", "text": ""}])), 422, "neither text"),
-        (run(says([{"type": "image", "source": {"type": "data", "value": "%"}}])), 422, "base64"),
-        (run(says([{"type": "file", "source": {"type": "file", "value": "f-1"}}])), 422, "data: address"),
-        (run(says(), tools=[{"name": "a b"}]), 422, "tools"),
-        (run(says(), tools=[{"name": "a"}] * 65), 422, "64 may be"),
-        (run(says(), tools=[{"name": "a", "parameters": {"type": "array"}}]), 422, "not object"),
-        (run(says(), tools=[{"name": "a", "parameters": {"required": 3}}]), 422, "cannot be used"),
-        (run(says(), tools=[{"name": "a"}, {"name": "a"}]), 422, "several named"),
-        (run(says(), forwardedProps={"thinkwell": 3}), 422, "forwardedProps"),
-        (run(says(), thread=""), 422, "threadId"),
-        (run(says(), resume=[{"interruptId": "x", "status": "else"}]), 422, "resume"),
-    ],
-)
-async def test_a_run_of_ag_ui_that_cannot_be_is_refused(body: Any, status: int, why: str) -> None:
+async def test_a_run_of_ag_ui_that_cannot_be_is_refused() -> None:
     async with asking(works) as (stage, client):
-        got, words = await refused(client, "/ag-ui/scripted", body)
-        assert (got, why in words) == (status, True), words
+        for body, why in (
+            (run(), "has to be the user's"),
+            (run({"id": "a", "role": "assistant", "content": "x"}), "has to be the user's"),
+            (run(says(3)), "a text or a list"),
+            (run(says([3])), "part 1"),
+            (run(says([{"type": "audio"}])), "texts, pictures and text files"),
+            (run(says("")), "neither text"),
+            (run(says([{"type": "text", "text": ""}])), "neither text"),
+            (run(says([{"type": "image", "source": {"type": "data", "value": "%"}}])), "base64"),
+            (run(says([{"type": "file", "source": {"type": "file", "value": "f-1"}}])), "data: address"),
+            (run(says(), tools=[{"name": "a b"}]), "tools"),
+            (run(says(), tools=[{"name": "a"}] * 65), "64 may be"),
+            (run(says(), tools=[{"name": "a", "parameters": {"type": "array"}}]), "not object"),
+            (run(says(), tools=[{"name": "a", "parameters": {"required": 3}}]), "cannot be used"),
+            (run(says(), tools=[{"name": "a"}, {"name": "a"}]), "several named"),
+            (run(says(), forwardedProps={"thinkwell": 3}), "forwardedProps"),
+            (run(says(), thread=""), "threadId"),
+            (run(says(), resume=[{"interruptId": "x", "status": "else"}]), "resume"),
+        ):
+            status, words = await refused(client, "/ag-ui/scripted", body)
+            assert (status, why in words) == (422, True), (body, words)
         assert await stage.server.runs(caller="") == []
 
 
