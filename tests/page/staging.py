@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from anyio.from_thread import BlockingPortal
     from anyio.lowlevel import EventLoopToken
+    from page.browsing import Browser, Tab
     from real_servers import ServerKind
     from scripted import Script
     from starlette.applications import Starlette
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from thinkwell.journal import Journal
     from thinkwell.web import Access
 
-__all__ = ("Cable", "Gate", "PageStage", "cable", "keep_run", "served_page")
+__all__ = ("Cable", "Gate", "PageStage", "cable", "keep_run", "opened", "served_page")
 
 RETRY: Final = re.compile(rb"retry: \d{4}\n")
 """How many milliseconds later a browser is to come back."""
@@ -138,6 +139,14 @@ def served_page(
             failure = exc
     if failure is not None:
         raise failure
+
+
+@contextmanager
+def opened(browser: Browser, *scripts: Script, **options: Any) -> Generator[Tab]:
+    """Start a run of an agent that plays these scripts, and open it in a tab with these options."""
+    with served_page(*scripts) as stage, browser.tab(**options) as tab:
+        tab.go(stage.start())
+        yield tab
 
 
 class Cable:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from asking import permission
 from page.acting import edits, plans, runs, uses
-from page.staging import Gate, served_page
+from page.staging import Gate, opened, served_page
 
 from thinkwell_acp import schema as s
 
@@ -92,8 +92,7 @@ def test_what_does_not_show_is_made_visible_or_gone(browser: Browser) -> None:
         uses(turn, "t", UNSEEN, kind="fetch")
         runs(turn, f"echo {UNSEEN}", UNSEEN)
 
-    with served_page(hides) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, hides) as tab:
         tab.see(".final")
         shown = "a\\u202egnp.exe\\u202c \\u2066x\\u2069 zerowidth red  nul␀ bell␇"
         assert tab.text(".text") == shown
@@ -109,8 +108,7 @@ def test_marks_in_heaps_stay_in_their_line(browser: Browser) -> None:
     async def heaps(turn: Turn) -> None:
         turn.say("Z" + "\u0300" * 500)
 
-    with served_page(heaps) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, heaps) as tab:
         tab.see(".final")
         assert tab.text(".text") == "Z" + "\u0300" * 8
 
@@ -128,8 +126,7 @@ def test_a_huge_text_does_not_hang_the_page(browser: Browser, text: str) -> None
             turn.say(text[begin : begin + 100_000])
         await gate.wait()
 
-    with served_page(floods) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, floods) as tab:
         tab.see(
             ".more:has-text('4.7M more characters'), .more:has-text('4.5M more'), .more:has-text('700k more')"
         )
@@ -173,8 +170,7 @@ def test_json_nested_too_deep_breaks_nothing(browser: Browser) -> None:
         uses(turn, "deep", "Deep", raw_input={"deep": deep}, output={"a": deep})
         turn.say("There.")
 
-    with served_page(nests) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, nests) as tab:
         tab.see(".final")
         tab.click(".fold:has-text('Deep')")
         tab.see(".card:has-text('Deep')")
@@ -184,8 +180,7 @@ def test_the_page_says_what_it_may_and_to_whom(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 
-    with served_page(ends) as stage, browser.tab(clean=False) as tab:
-        tab.go(stage.start())
+    with opened(browser, ends, clean=False) as tab:
         tab.see(".final")
         # Somebody who has found a way in all the same gets no further.
         for attempt in (

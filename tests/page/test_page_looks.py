@@ -9,7 +9,7 @@ import pytest
 from asking import permission
 from node_packages import node_packages
 from page.acting import edits, plans, reads, runs, uses_up
-from page.staging import Gate, served_page
+from page.staging import Gate, opened, served_page
 
 from thinkwell_acp import schema as s
 
@@ -151,8 +151,7 @@ def test_little_moves_for_who_wants_that(browser: Browser) -> None:
     async def waits(turn: Turn) -> None:
         await gate.wait()
 
-    with served_page(waits) as stage, browser.tab(reducedMotion="reduce") as tab:
-        tab.go(stage.start())
+    with opened(browser, waits, reducedMotion="reduce") as tab:
         tab.see("#mark .spinner")
         assert tab.value("document.getAnimations().length") == 0
         gate.open()
@@ -268,8 +267,7 @@ def test_what_matters_is_said_and_not_every_word(browser: Browser) -> None:
         runs(turn, "make")
         await gate.wait()
 
-    with served_page(talks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, talks) as tab:
         tab.see(".fold.dim")
         gate.open()
         tab.until("document.querySelector('#polite').textContent !== ''")
@@ -289,8 +287,7 @@ def test_a_question_is_said_at_once(browser: Browser) -> None:
         await gate.wait()
         await works(turn)
 
-    with served_page(asks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks) as tab:
         tab.see(".fold.dim")
         gate.open()
         tab.until("document.querySelector('#urgent').textContent.includes('Question: Where to?')")

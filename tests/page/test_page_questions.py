@@ -9,7 +9,7 @@ import anyio
 import pytest
 from asking import permission
 from page.acting import edits, plans, runs
-from page.staging import Gate, served_page
+from page.staging import Gate, opened, served_page
 from scripted import scripted
 
 from thinkwell.permissions import PermissionPolicy
@@ -45,8 +45,7 @@ def ready(tab: Tab) -> None:
 
 @pytest.mark.quick
 def test_an_answer_by_mouse(browser: Browser) -> None:
-    with served_page(asks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks) as tab:
         tab.see(".question")
         assert tab.text(".question h2") == "rm -rf build"
         assert tab.text(".question pre") == "rm -rf build"
@@ -116,8 +115,7 @@ def test_the_title_of_the_list_tells_that_an_answer_is_waited_for(browser: Brows
     ("key", "said"), [pytest.param("y", "y", marks=pytest.mark.quick), ("a", "a"), ("n", "x"), ("d", "n")]
 )
 def test_an_answer_by_keyboard(browser: Browser, key: str, said: str) -> None:
-    with served_page(asks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks) as tab:
         ready(tab)
         tab.press(key)
         tab.see(f".text p:text-is('{said}')")
@@ -130,8 +128,7 @@ def test_a_key_that_was_meant_for_something_else_answers_nothing(browser: Browse
         await gate.wait()
         await asks(turn)
 
-    with served_page(asks_later) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_later) as tab:
         tab.see("#phase")
         # The key comes in the same moment as the question.
         tab.value(
@@ -162,8 +159,7 @@ def test_typing_answers_nothing(browser: Browser) -> None:
     async def asks_form(turn: Turn) -> None:
         await turn.client.create_elicitation(form(turn, {"name": s.StringPropertySchema(title="Name")}))
 
-    with served_page(asks_form) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_form) as tab:
         ready(tab)
         tab.press("f")
         tab.do("keyboard.type", "yan")
@@ -179,8 +175,7 @@ def test_nothing_of_a_command_is_hidden(browser: Browser) -> None:
     async def asks_hidden(turn: Turn) -> None:
         await turn.client.request_permission(permission(turn.session_id, HIDDEN))
 
-    with served_page(asks_hidden) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_hidden) as tab:
         tab.see(".question")
         assert tab.texts(".question pre") == ["ls \\u202e\\u200b; rm -rf /", '{\n  "sudo": true\n}']
 
@@ -192,8 +187,7 @@ def test_a_change_is_seen_before_it_is_allowed(browser: Browser) -> None:
         await turn.client.request_permission(permission(turn.session_id, call))
         edits(turn, "/w/a.py", "a = 2\n", "a = 1\n")
 
-    with served_page(asks_to_edit) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_to_edit) as tab:
         tab.see(".question .diff")
         assert tab.texts(".question td.code") == ["a = 1", "a = 2\\u200b"]
         assert tab.text("#tab-changes .badge") == "1"
@@ -240,8 +234,7 @@ def test_a_form_is_filled_in(browser: Browser) -> None:
         "name",
         "colour",
     )
-    with served_page(script) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, script) as tab:
         ready(tab)
         assert tab.value("document.querySelector('.field input[type=number]').value") == "3"
         tab.click(".question button:has-text('Send')")
@@ -278,8 +271,7 @@ def test_a_form_is_filled_in(browser: Browser) -> None:
 
 def test_a_form_that_the_server_refuses_can_be_mended(browser: Browser) -> None:
     script, told = filled({"code": s.StringPropertySchema(title="Code", pattern="^[A-Z]{3}$")}, "code")
-    with served_page(script) as stage, browser.tab(clean=False) as tab:
-        tab.go(stage.start())
+    with opened(browser, script, clean=False) as tab:
         ready(tab)
         tab.do("fill", ".question textarea", "abc")
         tab.do("focus", ".question textarea")
@@ -303,8 +295,7 @@ def test_what_was_typed_stays_while_the_run_goes_on(browser: Browser) -> None:
             tasks.start_soon(talk)
             await turn.client.create_elicitation(form(turn, {"name": s.StringPropertySchema(title="Name")}))
 
-    with served_page(asks_and_talks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_and_talks) as tab:
         ready(tab)
         tab.do("fill", ".question textarea", "Ada")
         gate.open()
@@ -355,8 +346,7 @@ def test_an_address_that_is_none_of_the_web_is_not_opened(browser: Browser) -> N
         )
         await turn.client.create_elicitation(request)
 
-    with served_page(asks_page) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_page) as tab:
         ready(tab)
         assert tab.text(".question .address") == "ftp://files.example/a"
         assert "It leads to files.example." in tab.text(".question")
@@ -462,8 +452,7 @@ def test_two_questions_are_answered_each_by_itself(browser: Browser) -> None:
             tasks.start_soon(ask, 1)
             tasks.start_soon(ask, 2)
 
-    with served_page(asks_twice) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_twice) as tab:
         tab.see(".question:has-text('Call 1')")
         tab.see(".question:has-text('Call 2') button:enabled")
         tab.do("focus", ".question:has-text('Call 2')")
@@ -475,8 +464,7 @@ def test_two_questions_are_answered_each_by_itself(browser: Browser) -> None:
 
 
 def test_a_stop_withdraws_the_question(browser: Browser) -> None:
-    with served_page(asks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks) as tab:
         ready(tab)
         tab.press("Shift+S")
         tab.see(".final.cancelled")
@@ -516,8 +504,7 @@ def test_a_question_stays_in_sight_whichever_tab_is_shown(browser: Browser, size
         await asks(turn)
 
     viewport = dict(zip(("width", "height"), size, strict=True))
-    with served_page(works_and_asks) as stage, browser.tab(viewport=viewport) as tab:
-        tab.go(stage.start())
+    with opened(browser, works_and_asks, viewport=viewport) as tab:
         ready(tab)
         assert tab.value(IN_SIGHT) is True
         for name in PARTS:
@@ -567,8 +554,7 @@ def test_a_window_that_becomes_narrow_shows_the_timeline_with_a_question(browser
         await turn.client.create_elicitation(form(turn, {"name": s.StringPropertySchema(title="Name")}))
 
     wide, narrow = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
-    with served_page(asks_form) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_form) as tab:
         ready(tab)
         tab.click("#tab-terminal")
         tab.do("fill", ".question textarea", "Ada")
@@ -598,8 +584,7 @@ def test_a_window_that_becomes_narrow_shows_the_timeline_with_a_question(browser
 @pytest.mark.parametrize("key", ["y", "a", "n", "d"])
 def test_a_key_answers_nothing_that_is_not_in_sight(browser: Browser, key: str) -> None:
     viewport = {"width": 390, "height": 844}
-    with served_page(asks) as stage, browser.tab(viewport=viewport) as tab:
-        tab.go(stage.start())
+    with opened(browser, asks, viewport=viewport) as tab:
         ready(tab)
         tab.do("setViewportSize", {"width": 390, "height": 100})
         tab.requests  # noqa: B018 - those from before
@@ -618,8 +603,7 @@ def test_a_key_answers_nothing_that_is_not_in_sight(browser: Browser, key: str) 
 
 def test_a_key_leads_to_the_timeline_where_there_is_no_room_beside_a_question(browser: Browser) -> None:
     """As in a window that is four times as large (WCAG 2.2, 1.4.10): the answers cover what is asked."""
-    with served_page(asks) as stage, browser.tab(viewport={"width": 320, "height": 256}) as tab:
-        tab.go(stage.start())
+    with opened(browser, asks, viewport={"width": 320, "height": 256}) as tab:
         ready(tab)
         tab.click("#tab-terminal")
         tab.see("#panel[aria-labelledby=tab-terminal]")
@@ -651,8 +635,7 @@ def test_a_key_brings_a_question_into_sight_before_it_answers(browser: Browser) 
                 tasks.start_soon(ask, name)
 
     to_end = "(dock => { dock.scrollTop = dock.scrollHeight })(document.querySelector('#dock'))"
-    with served_page(asks_twice) as stage, browser.tab(viewport={"width": 390, "height": 600}) as tab:
-        tab.go(stage.start())
+    with opened(browser, asks_twice, viewport={"width": 390, "height": 600}) as tab:
         for number in (1, 2, 3):
             tab.see(f".question:nth-child({number}) .answers button:enabled")
         order = tab.texts(".question h2")

@@ -8,7 +8,7 @@ import pytest
 from asking import permission
 from msgspec.structs import replace
 from page.acting import runs
-from page.staging import Gate, keep_run, served_page
+from page.staging import Gate, keep_run, opened, served_page
 
 from thinkwell import events as ev
 from thinkwell.journal import MemoryJournal
@@ -150,8 +150,7 @@ def test_what_goes_on_can_be_looked_back_at_and_nothing_is_answered_there(browse
         await turn.client.request_permission(permission(turn.session_id))
         turn.say("After.")
 
-    with served_page(asks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, asks) as tab:
         tab.see(".text p:text-is('Before.')")
         moment = tab.value("Number(document.querySelector('#scrub').max)")
         gate.open()
@@ -188,8 +187,7 @@ def test_each_tool_has_a_lane(browser: Browser) -> None:
         runs(turn, "make")
         await gate.wait()
 
-    with served_page(goes_on) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, goes_on) as tab:
         tab.see(".fold:has-text('make')")
         tab.miss("#chart")
         tab.click("#unroll")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from page.acting import edits, plans, reads, runs, uses, uses_up
-from page.staging import Gate, cable, keep_run, served_page
+from page.staging import Gate, cable, keep_run, opened, served_page
 from page.test_page_looks import faults
 from real_servers import SERVERS
 from scripted import Played, scripted
@@ -71,8 +71,7 @@ def test_a_run_is_started_and_watched_to_its_end(browser: Browser, kind: ServerK
 
 
 def test_each_panel_tells_its_part(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, works) as tab:
         tab.see(".final")
         tab.see("#tab-result[aria-selected=true]")  # what there is something of is shown
         assert tab.texts("#panel h4, #panel li") == ["Done", "typed", "tested"]
@@ -99,8 +98,7 @@ def test_each_panel_tells_its_part(browser: Browser) -> None:
 
 
 def test_a_wide_panel_shows_both_sides_of_a_change(browser: Browser) -> None:
-    with served_page(works) as stage, browser.tab(viewport={"width": 1900, "height": 900}) as tab:
-        tab.go(stage.start())
+    with opened(browser, works, viewport={"width": 1900, "height": 900}) as tab:
         tab.click("#tab-changes")
         tab.click("#panel .tree button:has-text('orders.py')")
         tab.see("#panel table.two")
@@ -152,8 +150,7 @@ def test_stop_asks_nothing(browser: Browser) -> None:
         turn.say("Working.")
         await gate.wait()
 
-    with served_page(goes_on) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, goes_on) as tab:
         tab.see(".text:has-text('Working.')")
         tab.click("#stop")
         tab.see(".final.cancelled")
@@ -173,8 +170,7 @@ def test_after_a_reload_one_is_where_one_was(browser: Browser) -> None:
         await gate.wait()
         turn.say("The end.")
 
-    with served_page(talks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, talks) as tab:
         tab.click("#tab-changes")
         tab.click("#panel .tree button:has-text('b.py')")
         tab.do("hover", "#timeline")
@@ -206,8 +202,7 @@ def test_who_is_at_the_end_stays_there_and_who_has_scrolled_up_too(browser: Brow
             await gate.wait()
 
     at_end = "(({scrollTop, clientHeight, scrollHeight}) => scrollTop + clientHeight > scrollHeight - 4)"
-    with served_page(talks) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, talks) as tab:
         tab.see("text='0.59'")
         gate.open()
         tab.see("text='1.59'")
@@ -555,8 +550,7 @@ def test_a_run_that_fails_says_why(browser: Browser) -> None:
         turn.say("No.")
         return "refusal"
 
-    with served_page(refuses) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, refuses) as tab:
         tab.see(".final.failed")
         assert "ResultRefused" in tab.text(".final .error")
         assert tab.text(".final .words") == "failed\n(refusal)"
@@ -627,8 +621,7 @@ def test_panels_are_there_when_something_is_in_them(browser: Browser) -> None:
         plans(turn, "Look")
         await gate.wait()
 
-    with served_page(plans_late) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, plans_late) as tab:
         tab.see(".text")
         for part in ("#tabs", "#panel", "#splitter"):
             tab.miss(part)
@@ -699,8 +692,7 @@ def test_a_sub_agent_is_one_row_that_unfolds(browser: Browser) -> None:
         turn.update(s.AgentMessageChunk(content=text, message_id="b", meta=by_boss))
         uses(turn, "other", "Other", kind="fetch")
 
-    with served_page(delegates) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, delegates) as tab:
         tab.see(".final")
         heads = ".call > .fold .verb, .row[data-kind=c] > .call > details > summary .verb"
         assert tab.texts(f".row[data-kind=c] > {heads}") == ["think", "fetch"]
@@ -716,8 +708,7 @@ def test_a_list_of_thousands_is_in_the_page_in_part(browser: Browser) -> None:
         for number in range(2000):
             uses(turn, f"t{number}", f"Step {number}", kind="fetch")
 
-    with served_page(does_much) as stage, browser.tab() as tab:
-        tab.go(stage.start())
+    with opened(browser, does_much) as tab:
         tab.see(".final")
         assert tab.count(".row") < 120
         assert tab.text("article:has-text('Step 1999')")
