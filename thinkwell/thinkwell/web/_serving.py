@@ -326,7 +326,15 @@ class RunServer:
             RunNotFound: The caller has no such run.
         """
         record = await self.get(run_id, caller=caller)
-        with self._tail(record) as tail:
+        live, unstored = self._lives.get(run_id), self._ends.get(run_id)
+        following: AbstractContextManager[Tail | None] = nullcontext()  # the journal has all of it
+        if live is not None:
+            following = live.watch()
+        elif unstored is not None:
+            following = nullcontext(unstored.tail)
+        elif record.status == "running" and self._tasks is not None:
+            following = self._remote_runs.watch(record, self._tasks)
+        with following as tail:
             watcher = Watcher(self.journal, record, tail, after)
             if self._leaving:
                 watcher.close()
@@ -336,17 +344,6 @@ class RunServer:
             finally:
                 watcher.close()
                 self._watchers.discard(watcher)
-
-    def _tail(self, record: RunRecord) -> AbstractContextManager[Tail | None]:
-        """Return the end of a run's log for a watcher; ``None``: nothing comes that is not in the journal."""
-        live, unstored = self._lives.get(record.id), self._ends.get(record.id)
-        if live is not None:
-            return live.watch()
-        if unstored is not None:
-            return nullcontext(unstored.tail)
-        if record.status == "running" and self._tasks is not None:
-            return self._remote_runs.watch(record, self._tasks)
-        return nullcontext()
 
     async def answer(
         self, run_id: str, question_id: str, answer: Answer, *, caller: str, by: str = "human"
