@@ -107,8 +107,8 @@ class AgentKeeper:
             self._life = life
             self._lives.add(life)
             self._tasks.start_soon(life.main)
-        async with life.used(on_death):
-            yield KeptAgent(await life.agent(on_phase), life, fresh=fresh)
+        async with life.used(on_death, on_phase) as agent:
+            yield KeptAgent(agent, life, fresh=fresh)
 
     def _closed(self, life: _Life, error: Exception | None) -> None:
         self._lives.discard(life)
@@ -133,11 +133,10 @@ class _Life:
         self._opened = anyio.Event()
         """Set when it is open, or never will be."""
         self._needless = anyio.Event()
-        self._users: list[Callable[[], None]] = []
+        self._users: list[tuple[Callable[[], None], Callable[[PhaseChanged], None]]] = []
+        """The callbacks of those who need it: for its death, and for the phases of its launch."""
         self._phase: PhaseChanged | None = None
         """The phase of its launch."""
-        self._waiting: list[Callable[[PhaseChanged], None]] = []
-        """The callbacks of those who wait for it."""
         self._scope = anyio.CancelScope(shield=True)
 
     async def main(self) -> None:
@@ -160,38 +159,34 @@ class _Life:
 
     def _reach(self, phase: PhaseChanged) -> None:
         self._phase = phase
-        for on_phase in tuple(self._waiting):
-            on_phase(phase)
-
-    async def agent(self, on_phase: Callable[[PhaseChanged], None]) -> Agent:
-        """Wait until it is open."""
-        if self._phase is not None and not self._opened.is_set():
-            on_phase(self._phase)
-        self._waiting.append(on_phase)
-        try:
-            await self._opened.wait()
-        finally:
-            self._waiting.remove(on_phase)
-        if self._error is not None:
-            raise self._error.with_traceback(None)
-        if self._agent is None:
-            raise RouterClosed  # pragma: no cover - waiting tasks are cancelled first
-        return self._agent
+        if not self._opened.is_set():
+            for _, on_phase in tuple(self._users):
+                on_phase(phase)
 
     @asynccontextmanager
-    async def used(self, on_death: Callable[[], None]) -> AsyncGenerator[None]:
-        """Need it during a block."""
-        self._users.append(on_death)
+    async def used(
+        self, on_death: Callable[[], None], on_phase: Callable[[PhaseChanged], None]
+    ) -> AsyncGenerator[Agent]:
+        """Wait until it is open, and need it during a block."""
+        if self._phase is not None and not self._opened.is_set():
+            on_phase(self._phase)
+        user = (on_death, on_phase)
+        self._users.append(user)
         try:
-            yield
+            await self._opened.wait()
+            if self._error is not None:
+                raise self._error.with_traceback(None)
+            if self._agent is None:
+                raise RouterClosed  # pragma: no cover - waiting tasks are cancelled first
+            yield self._agent
         finally:
-            self._users.remove(on_death)
+            self._users.remove(user)
             self._look()
 
     def end(self) -> None:
         """Stop giving it out, and notify those who have it."""
         self.dead = True
-        for on_death in tuple(self._users):
+        for on_death, _ in tuple(self._users):
             on_death()
         self._look()
 

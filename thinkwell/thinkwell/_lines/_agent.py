@@ -4,13 +4,11 @@ It takes the bytes of both sides and returns the bytes for both. It never waits,
 makes it raise. Its rules:
 
 - A program has one prompt at a time; the others wait, in the order in which they came.
-- Every message of a program is passed on, complete, in order among the others. Its meaning in the protocol (a
-piece of
-  text, a tool call, a question) follows it.
+- Every message of a program is passed on, complete, in order among the others. Its meaning in the protocol
+  (a piece of text, a tool call, a question) follows it.
 - Each question is answered at most once, and never after its turn.
 - Answers to messages of one type without an id are sent in the order of the messages: a program has no other
-way to
-  match them.
+  way to match them.
 """
 
 from __future__ import annotations
@@ -26,9 +24,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from thinkwell._lines import _forms as forms
 from thinkwell._lines._names import MESSAGE_UPDATE, RESPOND_METHOD, RESULT_META
 from thinkwell._lines._progress import Progress
-from thinkwell._lines._prompts import prompt_line
-from thinkwell._lines._questions import Asked, Questions, id_of
-from thinkwell._lines._turn import Turn, error_of
+from thinkwell._lines._turn import Asked, Questions, Turn, id_of
 from thinkwell._lines.words import PIECE_FIELDS, read_message, text_of, write_init, write_response
 from thinkwell_acp import _jsonrpc as rpc
 from thinkwell_acp import schema as s
@@ -240,7 +236,7 @@ class LineAgent:
                 self._client.answer(request.id, s.NewSessionResponse(session_id=self._session_id))
             case "session/prompt":
                 prompt = decode(s.PromptRequest, request.params)
-                line = prompt_line(prompt, self._format)
+                line = forms.prompt_line(prompt, self._format)
                 self._waiting.append(Turn(request.id, prompt.session_id, line))
                 self._begin()
             case method:
@@ -314,7 +310,7 @@ class LineAgent:
                 self._greeted(message.body)
                 return
             case "error":
-                refusal = error_of(message)
+                refusal = forms.error_of(message)
             case "result" if message.body.keys() == {"text"}:
                 said = f"it sent {message.body['text']!r:.200} before `init_ack`"
                 refusal = rpc.ErrorObject(INTERNAL_ERROR, said)
@@ -387,7 +383,7 @@ class LineAgent:
     def _fail(self, turn: Turn, message: Message) -> None:
         """End the turn with the error that the program reported."""
         self._over(turn, "failed")
-        self._client.refuse(turn.id, error_of(message))
+        self._client.refuse(turn.id, forms.error_of(message))
         self._begin()
 
     def _over(self, turn: Turn, status: s.ToolCallStatus) -> None:

@@ -1,21 +1,21 @@
-"""A program's current prompt, and its failures."""
+"""A program's current prompt, and its unanswered questions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec import Raw, Struct
+
+from thinkwell._core.schema.json_schema import is_array, is_object
 from thinkwell._lines._forms import NOTHING
-from thinkwell._lines._questions import id_of
-from thinkwell._lines.words import text_of
-from thinkwell_acp import _jsonrpc as rpc
-from thinkwell_acp.errors import AUTH_REQUIRED, INTERNAL_ERROR, REQUEST_CANCELLED
+from thinkwell._lines.words import write_response
 from thinkwell_acp.schema import encode
 
 if TYPE_CHECKING:
     from thinkwell._lines.words import Message
-
-_TAKEN_CODES: Final = frozenset((AUTH_REQUIRED, REQUEST_CANCELLED))
-"""Codes with another meaning for our side: that a login is needed, or that we have cancelled."""
+    from thinkwell_acp import _jsonrpc as rpc
 
 
 class Turn:
@@ -39,16 +39,88 @@ class Turn:
             self.ids[message.kind, known_as] = id_
 
 
-def error_of(message: Message) -> rpc.ErrorObject:
-    """Return the error that a program reports."""
-    rest = dict(message.body)
-    said = next((name for name in ("message", "error", "text") if text_of(rest, name)), None)
-    if said is not None:
-        text = str(rest.pop(said))
-    else:
-        text = encode(rest).decode() if rest else "it does not say what is wrong"
-    code, number = INTERNAL_ERROR, rest.get("code")
-    if type(number) is int and -(2**31) <= number < 2**31 and number not in _TAKEN_CODES:
-        code = number
-        del rest["code"]
-    return rpc.ErrorObject(code, text, rest or None)
+class Asked:
+    """A message that waits for an answer.
+
+    Args:
+        message: The message.
+        session_id: The session in which it was asked.
+        turn: The turn of the program to which it belongs; ``None``: to none.
+        call_id: The tool call that represents it, if any.
+    """
+
+    __slots__ = ("answer", "call_id", "id", "kind", "request_id", "session_id", "settled", "turn")
+
+    def __init__(self, message: Message, session_id: str, turn: Turn | None, call_id: str | None) -> None:
+        self.kind = message.kind
+        self.id = id_of(message)
+        self.session_id = session_id
+        self.turn = turn
+        self.call_id = call_id
+        self.request_id = -1
+        """The id of the request to our side."""
+        self.settled = False
+        self.answer: bytes | None = None
+        """As JSON; ``None`` if there is nothing to send."""
+
+
+class Questions:
+    """Questions without an answer, or with one that waits for those before it."""
+
+    def __init__(self) -> None:
+        self._open: dict[Asked, None] = {}
+        self._unnamed: dict[str, deque[Asked]] = {kind: deque() for kind in NOTHING}
+        """Those without an id, by type: a program matches their answers only by order."""
+
+    def add(self, asked: Asked) -> None:
+        """Add a question."""
+        self._open[asked] = None
+        if asked.id is None:
+            self._unnamed[asked.kind].append(asked)
+
+    def settle(self, asked: Asked, answer: bytes | None) -> list[bytes]:
+        """Set the answer to a question, and return the lines that can be sent to the program now."""
+        del self._open[asked]
+        asked.settled, asked.answer = True, answer
+        ready = [asked]
+        if asked.id is None:
+            ready.clear()
+            waiting = self._unnamed[asked.kind]
+            while waiting and waiting[0].settled:
+                ready.append(waiting.popleft())
+        return [write_response(one.kind, one.answer, one.id) for one in ready if one.answer is not None]
+
+    def drop(self, turn: Turn) -> list[Asked]:
+        """Forget the questions of a finished turn, and return those without an answer."""
+        dropped = [one for one in self._open if one.turn is turn]
+        for one in dropped:
+            del self._open[one]
+        for kind, waiting in self._unnamed.items():
+            self._unnamed[kind] = deque(one for one in waiting if one.turn is not turn)
+        return dropped
+
+    def strays(self) -> list[Asked]:
+        """Return unanswered questions without a turn and an id."""
+        return [one for one in self._open if one.turn is None and one.id is None]
+
+    def has(self, asked: Asked) -> bool:
+        """Return whether a question may still be answered."""
+        return asked in self._open
+
+
+class _Id(Struct, frozen=True, gc=False):
+    id: Raw = Raw(b"null")
+
+
+def id_of(message: Message) -> bytes | None:
+    """Return the id of a message, as JSON; ``None`` if it has none.
+
+    Texts and numbers stay as they were written, for programs that compare letter by letter. Lists and objects
+    become compact, as everything that is written to a program.
+    """
+    if "id" not in message.body:
+        return None
+    id_ = message.body["id"]
+    if is_object(id_) or is_array(id_):
+        return encode(id_)
+    return bytes(msgspec.json.decode(message.raw, type=_Id).id)

@@ -8,7 +8,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from thinkwell._workspace.walk import FileRefused, Places, Walk, system_errors
+from thinkwell._workspace.walk import FileRefused, Places, Walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,86 +32,83 @@ class Text(NamedTuple):
     """Whether the range has more than the allowed size."""
 
 
-class Files:
-    """The files in some places."""
+def open_folder(places: Places, path: str) -> tuple[str, int]:
+    """Return a folder's real path and a descriptor of it, which the caller closes.
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    Raises:
+        FileRefused: The path is refused.
+    """
+    with Walk(places) as walk:
+        walk.follow(path, folder=True)
+        return "/" + "/".join(walk.parts), os.dup(walk.fd)
 
-    def open_folder(self, path: str) -> tuple[str, int]:
-        """Return a folder's real path and a descriptor of it, which the caller closes.
 
-        Raises:
-            FileRefused: The path is refused.
-        """
-        with system_errors(), Walk(self._places) as walk:
-            walk.follow(path, folder=True)
-            return "/" + "/".join(walk.parts), os.dup(walk.fd)
+def read(
+    places: Places,
+    path: str,
+    *,
+    max_bytes: int,
+    line: int | None = None,
+    limit: int | None = None,
+    check: Callable[[], object] = bool,
+) -> Text:
+    """Return a file's text, with its line ends unchanged.
 
-    def read(
-        self,
-        path: str,
-        *,
-        max_bytes: int,
-        line: int | None = None,
-        limit: int | None = None,
-        check: Callable[[], object] = bool,
-    ) -> Text:
-        """Return a file's text, with its line ends unchanged.
+    Args:
+        places: The places that the path may lead to.
+        path: An absolute path.
+        max_bytes: Most bytes to return.
+        line: The first line, counted from 1; 0 means the first too.
+        limit: Most lines. A line ends with a line feed.
+        check: Called regularly; its exceptions end the reading.
 
-        Args:
-            path: An absolute path.
-            max_bytes: Most bytes to return.
-            line: The first line, counted from 1; 0 means the first too.
-            limit: Most lines. A line ends with a line feed.
-            check: Called regularly; its exceptions end the reading.
+    Raises:
+        FileRefused: The path is refused. Without `line` and `limit`, a file that is too large is refused
+            too: an agent that writes back what it got would cut it off.
+    """
+    with Walk(places) as walk:
+        fd = _open_regular(walk.follow(path), os.O_RDONLY, walk.fd)
+        with os.fdopen(fd, "rb", buffering=0) as file:
+            if line is None and limit is None:
+                if os.fstat(fd).st_size > max_bytes:
+                    raise _too_large(max_bytes)
+                data = _read_lines(_Chunks(file.read, check), None, max_bytes)
+                if len(data) > max_bytes:
+                    raise _too_large(max_bytes)
+                return Text(_decode(data), cut=False)
+            chunks = _Chunks(file.read, check)
+            chunks.skip_lines(max(line or 1, 1) - 1)
+            data = _read_lines(chunks, limit, max_bytes)
+            end = min(len(data), max_bytes)
+            while 0 < end < len(data) and data[end] & 0xC0 == 0x80:
+                end -= 1  # within a character
+            return Text(_decode(data[:end]), cut=end < len(data))
 
-        Raises:
-            FileRefused: The path is refused. Without `line` and `limit`, a file that is too large is refused
-                too: an agent that writes back what it got would cut it off.
-        """
-        with system_errors(), Walk(self._places) as walk:
-            fd = _open_regular(walk.follow(path), os.O_RDONLY, walk.fd)
-            with os.fdopen(fd, "rb", buffering=0) as file:
-                if line is None and limit is None:
-                    if os.fstat(fd).st_size > max_bytes:
-                        raise _too_large(max_bytes)
-                    data = _read_lines(_Chunks(file.read, check), None, max_bytes)
-                    if len(data) > max_bytes:
-                        raise _too_large(max_bytes)
-                    return Text(_decode(data), cut=False)
-                chunks = _Chunks(file.read, check)
-                chunks.skip_lines(max(line or 1, 1) - 1)
-                data = _read_lines(chunks, limit, max_bytes)
-                end = min(len(data), max_bytes)
-                while 0 < end < len(data) and data[end] & 0xC0 == 0x80:
-                    end -= 1  # within a character
-                return Text(_decode(data[:end]), cut=end < len(data))
 
-    def write(self, path: str, content: str, *, max_bytes: int) -> None:
-        """Replace a file's text, completely or not at all; a missing file and its folders are created.
+def write(places: Places, path: str, content: str, *, max_bytes: int) -> None:
+    """Replace a file's text, completely or not at all; a missing file and its folders are created.
 
-        A link that stays within the roots is kept: its target is written. The file keeps its permissions, and
-        its owner if the system allows that.
+    A link that stays within the roots is kept: its target is written. The file keeps its permissions, and
+    its owner if the system allows that.
 
-        Raises:
-            FileRefused: It was not written.
-        """
-        try:
-            data = content.encode()
-        except UnicodeEncodeError as exc:  # pragma: no cover - the connection mends lone surrogates
-            raise FileRefused("text", f"cannot be written: the text is no Unicode ({exc.reason})") from exc
-        if len(data) > max_bytes:
-            raise FileRefused("size", f"cannot be written: {len(data)} bytes are more than {max_bytes}")
-        with system_errors(), Walk(self._places, make=True) as walk:
-            name = walk.follow(path)
-            old = None
-            with suppress(FileNotFoundError):
-                fd = _open_regular(name, os.O_WRONLY, walk.fd)  # also checks whether it may be written
-                old = os.fstat(fd)
-                os.close(fd)
-            assert name is not None
-            _replace(name, data, old, walk.fd)
+    Raises:
+        FileRefused: It was not written.
+    """
+    try:
+        data = content.encode()
+    except UnicodeEncodeError as exc:  # pragma: no cover - the connection mends lone surrogates
+        raise FileRefused("text", f"cannot be written: the text is no Unicode ({exc.reason})") from exc
+    if len(data) > max_bytes:
+        raise FileRefused("size", f"cannot be written: {len(data)} bytes are more than {max_bytes}")
+    with Walk(places, make=True) as walk:
+        name = walk.follow(path)
+        old = None
+        with suppress(FileNotFoundError):
+            fd = _open_regular(name, os.O_WRONLY, walk.fd)  # also checks whether it may be written
+            old = os.fstat(fd)
+            os.close(fd)
+        assert name is not None
+        _replace(name, data, old, walk.fd)
 
 
 class _Chunks:

@@ -14,7 +14,7 @@ import anyio.to_thread
 from anyio import AsyncContextManagerMixin
 from msgspec.structs import replace
 
-from thinkwell._workspace.files import Files
+from thinkwell._workspace import files
 from thinkwell._workspace.walk import FileRefused, Places
 from thinkwell_acp import RpcError
 from thinkwell_acp import schema as s
@@ -51,7 +51,6 @@ class WorkspaceService(AsyncContextManagerMixin):
     ) -> None:
         self._workspace = workspace
         self._places = Places(workspace.roots, workspace.deny)
-        self._files = Files(self._places)
         self._places.add_alias(cwd)
         self._cwd = cwd
         self._session_cwd: dict[str, str] = {}
@@ -102,7 +101,8 @@ class WorkspaceService(AsyncContextManagerMixin):
         """Return a file's text, or a range of its lines."""
 
         def read() -> s.ReadTextFileResponse:
-            text = self._files.read(
+            text = files.read(
+                self._places,
                 request.path,
                 max_bytes=self._workspace.max_read_bytes,
                 line=request.line,
@@ -126,7 +126,8 @@ class WorkspaceService(AsyncContextManagerMixin):
             raise RpcError.method_not_found("fs/write_text_file")
 
         def write() -> None:
-            self._files.write(request.path, request.content, max_bytes=self._workspace.max_write_bytes)
+            limit = self._workspace.max_write_bytes
+            files.write(self._places, request.path, request.content, max_bytes=limit)
 
         await self._in_thread(write, request.path)
         return s.WriteTextFileResponse()
@@ -140,16 +141,16 @@ class WorkspaceService(AsyncContextManagerMixin):
 
     # Terminals
 
-    def _served_terminals(self, method: str) -> Terminals:
-        if self._terminals is None:  # pragma: no cover - the connection refuses what is not advertised
-            raise RpcError.method_not_found(method)
+    @property
+    def _served_terminals(self) -> Terminals:
+        assert self._terminals is not None, "the connection refuses what is not advertised"
         return self._terminals
 
     async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
         """Start a command, in a folder within the roots."""
-        terminals = self._served_terminals("terminal/create")
+        terminals = self._served_terminals
         cwd = request.cwd or self._session_cwd.get(request.session_id, self._cwd)
-        real, fd = await self._in_thread(lambda: self._files.open_folder(cwd), cwd)
+        real, fd = await self._in_thread(lambda: files.open_folder(self._places, cwd), cwd)
         try:
             # The descriptor's name refers to this folder, even if its path has changed in the meantime.
             pinned = f"/proc/self/fd/{fd}" if sys.platform == "linux" else None
@@ -159,21 +160,21 @@ class WorkspaceService(AsyncContextManagerMixin):
 
     async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
         """Return a command's output."""
-        return await self._served_terminals("terminal/output").terminal_output(request)
+        return await self._served_terminals.terminal_output(request)
 
     async def wait_for_terminal_exit(
         self, request: s.WaitForTerminalExitRequest, /
     ) -> s.WaitForTerminalExitResponse:
         """Wait for a command's end."""
-        return await self._served_terminals("terminal/wait_for_exit").wait_for_terminal_exit(request)
+        return await self._served_terminals.wait_for_terminal_exit(request)
 
     async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
         """End a command; its output can still be read."""
-        return await self._served_terminals("terminal/kill").kill_terminal(request)
+        return await self._served_terminals.kill_terminal(request)
 
     async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
         """End a command and forget its terminal."""
-        return await self._served_terminals("terminal/release").release_terminal(request)
+        return await self._served_terminals.release_terminal(request)
 
 
 def _rpc_error(refused: FileRefused, path: str) -> RpcError:

@@ -13,11 +13,11 @@ import errno
 import fnmatch
 import os
 import unicodedata
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Sequence
 
 SUPPORTED: Final = hasattr(os, "O_NOFOLLOW") and {os.open, os.readlink, os.rename} <= os.supports_dir_fd
 """Whether this system supports it. Windows does not."""
@@ -70,7 +70,8 @@ class Places:
     def __init__(self, roots: Sequence[str | os.PathLike[str]], deny: Sequence[str] = ()) -> None:
         self._roots = tuple(_parts(os.path.realpath(root)) for root in roots)
         self._deny = tuple(_folded(pattern.rstrip("/")) for pattern in deny)
-        self._aliases: dict[Parts, Parts] = {}
+        self.aliases: dict[Parts, Parts] = {}
+        """Other names of folders within the roots."""
         for root in roots:
             self.add_alias(root)
 
@@ -79,12 +80,7 @@ class Places:
         real = _parts(os.path.realpath(folder))
         spelled = _parts(os.path.abspath(folder))  # noqa: PTH100 - Path keeps the ".."
         if real != spelled and self.is_inside(real):
-            self._aliases = {**self._aliases, spelled: real}
-
-    @property
-    def aliases(self) -> Mapping[Parts, Parts]:
-        """Other names of folders within the roots."""
-        return self._aliases
+            self.aliases = {**self.aliases, spelled: real}
 
     def is_inside(self, parts: Parts) -> bool:
         """Return whether a place is a root or within one."""
@@ -92,7 +88,7 @@ class Places:
 
     def leads_to_root(self, parts: Parts) -> bool:
         """Return whether a place outside the roots is on the way to one."""
-        return any(is_below(known, parts) for known in (*self._roots, *self._aliases))
+        return any(is_below(known, parts) for known in (*self._roots, *self.aliases))
 
     def is_denied(self, parts: Parts) -> bool:
         """Return whether a place within the roots is excluded, ignoring those above it."""
@@ -106,7 +102,10 @@ class Places:
 
 
 class Walk:
-    """The walk along one path. It holds one folder open at a time."""
+    """The walk along one path. It holds one folder open at a time, until the end of its block.
+
+    The block raises the system's errors as `FileRefused`.
+    """
 
     def __init__(self, places: Places, *, make: bool = False) -> None:
         self.parts: Parts = ()
@@ -120,8 +119,10 @@ class Walk:
     def __enter__(self) -> Walk:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         self._hold(-1)
+        if isinstance(error, OSError):
+            raise _refusal(error) from error
 
     def follow(self, path: str, *, folder: bool = False) -> str | None:
         """Go to the folder of a path's last name and return that name, which was no link.
@@ -204,20 +205,17 @@ class Walk:
             os.close(old)
 
 
-@contextmanager
-def system_errors() -> Generator[None]:
-    """Translate the system's errors into texts that name only the requested path."""
-    try:
-        yield
-    except OSError as exc:
-        number = exc.errno or 0
-        if number == errno.ENOENT:
-            raise FileRefused("missing", "does not exist") from exc
-        if number in (errno.ENOTDIR, errno.ELOOP):
-            raise FileRefused("kind", "leads through something that is not a folder") from exc
-        if number == errno.ENAMETOOLONG:
-            raise FileRefused("path", "has a name that is too long") from exc
-        raise FileRefused("system", f"is refused by the system: {os.strerror(number)}") from exc
+def _refusal(error: OSError) -> FileRefused:
+    """Return an error of the system with a text that names only the requested path."""
+    match error.errno:
+        case errno.ENOENT:
+            return FileRefused("missing", "does not exist")
+        case errno.ENOTDIR | errno.ELOOP:
+            return FileRefused("kind", "leads through something that is not a folder")
+        case errno.ENAMETOOLONG:
+            return FileRefused("path", "has a name that is too long")
+        case number:
+            return FileRefused("system", f"is refused by the system: {os.strerror(number or 0)}")
 
 
 def _outside() -> FileRefused:

@@ -71,10 +71,8 @@ class Listening:
         """The reserved places of an NDJSON agent's questions that are still to come."""
         self._told: set[str] = set()
         """What has already been logged: types without a handler, and types without answers."""
-        self._over = False
-        """Whether the run has ended, so that no answer reaches it."""
         self._left = False
-        """Whether the listener has left."""
+        """Whether the listener has left: no answer reaches the run."""
         self._stopped = False
         self._ended = anyio.Event()
         """Set at the end of the turn."""
@@ -227,7 +225,6 @@ class Listening:
         else:
             async for event in stream:
                 self.event(event)
-        self._over = True
         self._leave()
         error = stream.result.exception()
         if isinstance(error, ThoughtTimeout) and not error.idle:
@@ -355,7 +352,7 @@ class Listening:
                 self._log(logging.WARNING, about, self._agent, handler.label)
             return
         answer = to_json(value, handler.label)
-        if self._over:
+        if self._left:
             self._log(
                 logging.DEBUG, "Agent %s: an answer to %.100r comes after the end", self._agent, handler.type
             )
