@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 from lines.program import Program
+from listen.talkers import SOON
 
 from thinkwell import open_agent
 from thinkwell_acp import memory_transport_pair
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from thinkwell import Agent
+    from thinkwell.listen import Handlers
 
 
 Play: TypeAlias = "Callable[[Program], Awaitable[object]]"
@@ -52,6 +54,13 @@ async def program(play: Play, **options: Any) -> AsyncGenerator[Agent]:
         tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure  # without a group around it
+
+
+async def listened(play: Play, handlers: Handlers, **options: Any) -> str:
+    """Listen to a program that does this, and return its result."""
+    async with program(play, **options) as agent:
+        with anyio.fail_after(SOON):
+            return await agent.think().text("Go").listen(handlers)
 
 
 def hears(_message: object) -> None:

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import pytest
 from asking import OPTIONS, Asked, answered, permission
-from listen.line_programs import form, page, program, titled
+from listen.line_programs import form, listened, page, titled
 from listen.talkers import SOON
 from pydantic import BaseModel
 from scripted import Turn, scripted
@@ -298,9 +298,7 @@ async def by_lines(type_: str, value: object, **fields: object) -> tuple[Any, Tr
     async def play(program: Program) -> None:
         got.append(await program.ask(type_, **fields))
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            await agent.think().text("Go").listen(handlers)
+    await listened(play, handlers)
     return got[0], transcript
 
 

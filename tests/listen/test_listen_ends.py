@@ -11,13 +11,12 @@ import anyio
 import anyio.to_thread
 import pytest
 from asking import permission
-from listen.line_programs import message, program
+from listen.line_programs import hears, listened, message, program
 from listen.talkers import SOON
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, computed_field
 from scripted import Turn, scripted
 
 from thinkwell import (
-    AgentExited,
     AgentReported,
     ResultRefused,
     ThoughtCancelled,
@@ -28,6 +27,7 @@ from thinkwell import events as ev
 from thinkwell.listen import (
     AgentApproval,
     AgentFailure,
+    AgentPartial,
     AgentProgress,
     AgentQuestion,
     AgentResult,
@@ -38,10 +38,10 @@ from thinkwell.testing import ScriptedAgent, script, virtual_backend
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from lines.program import Program
+    from listen.line_programs import Play
 
     from thinkwell import ThoughtStream
 
@@ -67,6 +67,28 @@ async def asks_and_waits(program: Program) -> None:
     await anyio.sleep_forever()
 
 
+def slowly(seconds: float) -> tuple[Handlers, list[object]]:
+    """Return handlers that take so long for each progress, and what they have handled."""
+    handlers = Handlers()
+    seen: list[object] = []
+
+    @handlers.on("progress")
+    async def note(progress: AgentProgress) -> None:
+        await anyio.sleep(seconds)
+        seen.append(progress.message)
+
+    return handlers, seen
+
+
+def says(*words: str) -> Play:
+    """Return a program that reports these at once."""
+
+    async def play(program: Program) -> None:
+        await program.writes(*(message("progress", message=word) for word in words))
+
+    return play
+
+
 def errors(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if record.levelno >= logging.ERROR]
 
@@ -76,24 +98,14 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
 
 @VIRTUAL
 async def test_everything_before_the_result_is_handled_first() -> None:
-    handlers = Handlers()
-    seen: list[object] = []
-
-    @handlers.on("progress")
-    async def note(progress: AgentProgress) -> None:
-        await anyio.sleep(1)
-        seen.append(progress.message)
+    handlers, seen = slowly(1)
 
     @handlers.on("result")
     async def end(result: AgentResult) -> str:
         seen.append(result)
         return "which is ignored"
 
-    async def play(program: Program) -> None:
-        await program.writes(*(message("progress", message=letter) for letter in "abc"))
-
-    async with program(play) as agent:
-        assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert await listened(says("a", "b", "c"), handlers) == "Done"
     assert seen == ["a", "b", "c", AgentResult(text="Done")]
 
 
@@ -105,9 +117,7 @@ async def test_all_fields_of_a_line_are_the_result() -> None:
     async def play(program: Program) -> None:
         await program.say("result", text="Fine", files=12)
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(handlers) == "Fine"
+    assert await listened(play, handlers) == "Fine"
     assert seen == [{"text": "Fine", "files": 12}]
 
 
@@ -132,68 +142,38 @@ async def test_results_over_acp() -> None:
     assert seen == [{"summary": "Fine", "files": 0}, {"result": 3}, {"result": ["a"]}, {"text": "Fine"}]
 
 
-async def test_a_result_without_a_form_in_json_has_no_handler() -> None:
-    class Odd:
-        @classmethod
-        def __get_pydantic_core_schema__(cls, source: object, handler: object) -> Any:
-            from pydantic_core import core_schema
-
-            return core_schema.no_info_after_validator_function(lambda _: cls(), core_schema.str_schema())
-
-    handlers = Handlers()
-    handlers.on("result")(print)
-    played = ScriptedAgent(script.returns("x").stops().returns("x"))
-    async with played.open() as agent:
-        task = agent.think(TypeAdapter(Odd)).text("Go")
-        with anyio.fail_after(SOON):
-            with pytest.raises(TypeError, match="the agent returned what cannot be written as JSON"):
-                await task.listen(handlers)
-            assert isinstance(await task.listen(Handlers()), Odd)
-
-
-async def test_an_error_of_the_agent_is_handled_and_raised() -> None:
-    handlers = Handlers()
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [({"code": 7, "disk": "sda"}, 7), ({"code": "E42", "hint": "make room"}, None), ({}, None)],
+)
+async def test_an_error_in_lines_keeps_all_its_fields(fields: dict[str, Any], code: int | None) -> None:
+    whole, typed = Handlers(), Handlers()
     seen: list[object] = []
+    whole.on("error")(seen.append)
 
-    @handlers.on("progress")
-    async def note(progress: AgentProgress) -> None:
-        seen.append(progress.message)
-
-    @handlers.on("error")
-    async def failed(failure: AgentFailure) -> str:
+    @typed.on("error")
+    async def failed(failure: AgentFailure) -> None:
         seen.append(failure)
-        return "which is ignored"
 
     async def play(program: Program) -> None:
-        await program.say("progress", message="one")
-        await program.say("error", message="No disk")
+        await program.say("error", message="No disk", **fields)
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON), pytest.raises(AgentReported, match="No disk"):
-            await agent.think().text("Go").listen(handlers)
-    assert seen == ["one", AgentFailure(message="No disk")]
+    for handlers in (whole, typed):
+        with pytest.raises(AgentReported, match="No disk"):
+            await listened(play, handlers)
+    assert seen == [{"message": "No disk", **fields}, AgentFailure(message="No disk", code=code)]
 
 
-async def test_what_an_error_adds() -> None:
+async def test_an_error_over_acp_has_its_data() -> None:
     seen: list[dict[str, Any]] = []
     handlers = Handlers()
     handlers.on("error")(seen.append)
-
-    async def play(program: Program) -> None:
-        await program.say("error", message="No disk", code=7, disk="sda")
-
-    async with program(play) as agent:
-        with anyio.fail_after(SOON), pytest.raises(AgentReported):
-            await agent.think().text("Go").listen(handlers)
-    played = ScriptedAgent(
-        script.fails(code=7, message="No disk", data={"disk": "sda"}).fails(code=8, message="No memory")
-    )
-    async with played.open() as agent:
+    failing = script.fails(code=7, message="No disk", data={"disk": "sda"}).fails(code=8, message="No memory")
+    async with ScriptedAgent(failing).open() as agent:
         for _ in range(2):
             with anyio.fail_after(SOON), pytest.raises(AgentReported):
                 await agent.think().text("Go").listen(handlers)
     assert seen == [
-        {"disk": "sda", "message": "No disk", "code": 7},
         {"message": "No disk", "code": 7, "data": {"disk": "sda"}},
         {"message": "No memory", "code": 8},
     ]
@@ -213,53 +193,9 @@ async def test_other_failures_are_no_messages() -> None:
             await agent.think().text("Go").listen(handlers)
 
 
-@VIRTUAL
-async def test_an_agent_that_exits_while_handlers_run() -> None:
-    handlers = Handlers()
-    ended: list[str] = []
-    asked = anyio.Event()
-
-    @handlers.on("progress", concurrency=1)
-    async def note(progress: AgentProgress) -> str:
-        await anyio.sleep(10)
-        ended.append(progress.message)
-        return "too late"
-
-    @handlers.on("question")
-    async def answer(question: AgentQuestion) -> str:
-        asked.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.append("cancelled")
-        return "never"
-
-    async def play(program: Program) -> None:
-        await program.writes(message("progress", message="one"), message("progress", message="two"))
-        await program.say("question", question="?")
-        await asked.wait()
-        await program.end()
-
-    async with program(play) as agent:
-        began = anyio.current_time()
-        with pytest.raises(AgentExited):
-            await agent.think().text("Go").listen(handlers)
-        assert anyio.current_time() - began == pytest.approx(20, abs=0.1)
-    assert ended == ["cancelled", "one", "two"]
-
-
 async def test_a_run_that_is_over_is_heard_as_far_as_it_is_kept() -> None:
-    handlers = Handlers()
-    seen: list[str] = []
-
-    @handlers.on("progress")
-    async def note(progress: AgentProgress) -> None:
-        seen.append(progress.message)
-
-    async def play(program: Program) -> None:
-        await program.say("progress", message="one")
-
-    async with program(play) as agent:
+    handlers, seen = slowly(0)
+    async with program(says("one")) as agent:
         with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream(include={"report"})
             await stream.wait()
@@ -311,35 +247,6 @@ async def test_the_very_error_of_a_handler_is_raised(
     assert cancelled in ([], ["other"])
 
 
-async def test_the_error_of_a_thread_is_raised(caplog: pytest.LogCaptureFixture) -> None:
-    handlers = Handlers()
-
-    @handlers.on("question")
-    def fail(fields: object) -> None:
-        raise LookupError("no disk")
-
-    failed, _ = await failure(handlers, caplog)
-    assert isinstance(failed, LookupError)
-
-
-async def test_over_acp_the_agent_is_told_that_its_turn_is_cancelled() -> None:
-    handlers = Handlers()
-    told: list[s.RequestPermissionResponse] = []
-
-    @handlers.on("approval")
-    async def fail(approval: AgentApproval) -> bool:
-        raise KeyError("disk")
-
-    async def play(turn: Turn) -> None:
-        with anyio.CancelScope(shield=True):
-            told.append(await turn.client.request_permission(permission(turn.session_id)))
-
-    async with scripted(play) as agent:
-        with anyio.fail_after(SOON), pytest.raises(KeyError, match="disk"):
-            await agent.think().text("Go").listen(handlers)
-    assert isinstance(told[0].outcome, s.CancelledPermissionOutcome)
-
-
 async def test_a_handler_that_fails_while_another_has_failed_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -357,9 +264,8 @@ async def test_a_handler_that_fails_while_another_has_failed_is_logged(
         await anyio.wait_all_tasks_blocked()
         raise KeyError("first")
 
-    async with program(asks_and_waits) as agent:
-        with anyio.fail_after(SOON), pytest.raises(KeyError, match="first"):
-            await agent.think().text("Go").listen(handlers)
+    with pytest.raises(KeyError, match="first"):
+        await listened(asks_and_waits, handlers)
     (record,) = errors(caplog)
     assert "has failed while it was ended" in record.message
     assert record.exc_info is not None
@@ -373,9 +279,7 @@ async def test_a_failure_after_the_end_is_raised_too() -> None:
     async def fail(fields: object) -> None:
         raise KeyError("late")
 
-    async def play(program: Program) -> None: ...
-
-    async with program(play) as agent:
+    async with program(says()) as agent:
         with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream()
             with pytest.raises(KeyError, match="late"):
@@ -394,12 +298,8 @@ async def test_a_handler_that_was_cancelled_by_itself_has_failed(anyio_backend_n
         future.cancel()
         await future
 
-    async with program(asks_and_waits) as agent:
-        with (
-            anyio.fail_after(SOON),
-            pytest.raises(RuntimeError, match=r"wait\(\).* was cancelled") as failed,
-        ):
-            await agent.think().text("Go").listen(handlers)
+    with pytest.raises(RuntimeError, match=r"wait\(\).* was cancelled") as failed:
+        await listened(asks_and_waits, handlers)
     assert isinstance(failed.value.__cause__, asyncio.CancelledError)
 
 
@@ -419,12 +319,7 @@ async def test_scopes_of_a_handler_are_its_own() -> None:
             group.cancel_scope.cancel()
         seen.append(progress.message)
 
-    async def play(program: Program) -> None:
-        await program.writes(message("progress", message="a"), message("progress", message="b"))
-
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert await listened(says("a", "b"), handlers) == "Done"
     assert seen == ["a", "b"]
 
 
@@ -542,18 +437,8 @@ async def test_the_timeout_covers_the_run() -> None:
 @VIRTUAL
 @pytest.mark.parametrize("started", [False, True])
 async def test_the_timeout_covers_the_handlers(started: bool) -> None:
-    handlers = Handlers()
-    seen: list[str] = []
-
-    @handlers.on("progress")
-    async def slow(progress: AgentProgress) -> None:
-        await anyio.sleep(20)
-        seen.append(progress.message)
-
-    async def play(program: Program) -> None:
-        await program.writes(message("progress", message="a"), message("progress", message="b"))
-
-    async with program(play) as agent:
+    handlers, seen = slowly(20)
+    async with program(says("a", "b")) as agent:
         task = agent.think().text("Go")
         listening = (
             listen(task.stream(), handlers, timeout=30) if started else task.listen(handlers, timeout=30)
@@ -566,14 +451,7 @@ async def test_the_timeout_covers_the_handlers(started: bool) -> None:
 
 @VIRTUAL
 async def test_the_timeout_of_the_stream_ends_its_handlers() -> None:
-    handlers = Handlers()
-    seen: list[str] = []
-
-    @handlers.on("progress")
-    async def slow(progress: AgentProgress) -> None:
-        await anyio.sleep(20)
-        seen.append(progress.message)
-
+    handlers, seen = slowly(20)
     async with program(asks_and_waits) as agent:
         stream = agent.think().text("Go").stream(timeout=30)
         with pytest.raises(ThoughtTimeout) as failed:
@@ -584,23 +462,12 @@ async def test_the_timeout_of_the_stream_ends_its_handlers() -> None:
 
 @VIRTUAL
 async def test_after_silence_the_handlers_run_to_their_end() -> None:
-    handlers = Handlers()
-    seen: list[str] = []
-
-    @handlers.on("progress")
-    async def slow(progress: AgentProgress) -> None:
-        await anyio.sleep(20)
-        seen.append(progress.message)
-
-    async def play(program: Program) -> None:
-        await program.writes(message("progress", message="a"), message("progress", message="b"))
-        await anyio.sleep_forever()
-
-    async with program(play) as agent:
+    handlers, seen = slowly(20)
+    async with program(asks_and_waits) as agent:
         with pytest.raises(ThoughtTimeout) as failed:
             await agent.think().text("Go").listen(handlers, idle_timeout=10)
     assert failed.value.idle
-    assert seen == ["a", "b"]
+    assert seen == ["one", "two"]
 
 
 @pytest.mark.parametrize("seconds", [0, -1, "1"])
@@ -636,29 +503,6 @@ async def test_a_message_whose_handler_takes_too_long_is_dropped(caplog: pytest.
     assert "slow()" in record.message
 
 
-@VIRTUAL
-@pytest.mark.parametrize(("type_", "told"), [("question", None), ("approval", False)])
-async def test_a_handler_that_never_answers(type_: str, told: object) -> None:
-    handlers = Handlers()
-
-    @handlers.on(type_, timeout=5, by="architect")
-    async def never(fields: object) -> str:
-        await anyio.sleep_forever()
-        return "never"
-
-    async def play(program: Program) -> None:
-        began = anyio.current_time()
-        assert await program.ask(type_, question="?") is told
-        assert anyio.current_time() - began == pytest.approx(5, abs=0.1)
-
-    async with program(play) as agent:
-        stream = agent.think().text("Go").stream(include="all")
-        assert await listen(stream, handlers) == "Done"
-        (verdict,) = [event async for event in stream if isinstance(event, ev.QuestionVerdict)]
-    assert (verdict.verdict, verdict.by) == (None, "architect")
-    assert verdict.why == "the architect did not answer within 5 seconds"
-
-
 async def test_nobody_waits_for_a_thread_that_takes_too_long() -> None:
     handlers = Handlers()
     over, ended = threading.Event(), threading.Event()
@@ -672,29 +516,10 @@ async def test_nobody_waits_for_a_thread_that_takes_too_long() -> None:
     async def play(program: Program) -> None:
         assert await program.ask("approval", description="Write") is False
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert await listened(play, handlers) == "Done"
     assert not ended.is_set()
     over.set()
     await anyio.to_thread.run_sync(ended.wait)
-
-
-@VIRTUAL
-async def test_the_next_is_asked_after_a_handler_that_never_answers() -> None:
-    handlers = Handlers()
-
-    @handlers.on("approval", timeout=5)
-    async def never(fields: object) -> bool:
-        await anyio.sleep_forever()
-        return True
-
-    async def allow(question: object) -> bool:
-        return True
-
-    played = ScriptedAgent(script.asks("May I?", expect="allow_once").says("Done"))
-    async with played.open(permissions="ask", on_question=allow) as agent:
-        assert await agent.think().text("Go").listen(handlers) == "Done"
 
 
 @VIRTUAL
@@ -772,32 +597,6 @@ async def test_a_question_that_is_over_before_its_turn_is_never_asked() -> None:
     assert seen == ["0", "1"]
 
 
-async def test_a_question_that_was_withdrawn() -> None:
-    handlers = Handlers()
-    began, ended = anyio.Event(), anyio.Event()
-
-    @handlers.on("approval")
-    async def think(approval: AgentApproval) -> bool:
-        began.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.set()
-        return True
-
-    async def play(turn: Turn) -> None:
-        async with anyio.create_task_group() as group:
-            group.start_soon(turn.client.request_permission, permission(turn.session_id))
-            await began.wait()
-            group.cancel_scope.cancel()  # which takes the question back
-        await ended.wait()
-        turn.say("Done")
-
-    async with scripted(play) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(handlers) == "Done"
-
-
 @VIRTUAL
 async def test_questions_that_are_open_at_the_end_are_not_asked_any_more() -> None:
     handlers = Handlers()
@@ -849,9 +648,7 @@ async def test_the_handlers_of_a_recording_hear_what_was_said(tmp_path: Path) ->
         await program.say("log", message="two")
         await program.say("partial", text="Done")
 
-    async with program(play, record=path) as agent:
-        with anyio.fail_after(SOON):
-            await agent.think().text("Go").listen(handlers)
+    await listened(play, handlers, record=path)
     assert seen == ["one", "asked", "Done"]
     seen.clear()
     with anyio.fail_after(SOON):
@@ -887,40 +684,106 @@ async def test_a_recording_may_take_too_long(tmp_path: Path) -> None:
     assert stream.view.phase == "cancelled"
 
 
-@pytest.mark.parametrize("code", ["E42", 7])
-async def test_an_error_keeps_its_code(code: object) -> None:
-    handlers = Handlers()
-    seen: list[Any] = []
+# After the result
 
-    @handlers.on("error")
-    def failed(message: dict[str, Any]) -> None:
-        seen.append(message)
+DONE = script.returns({"summary": "Done"})
+
+
+async def test_a_last_word_is_heard() -> None:
+    handlers = Handlers()
+    heard: list[str] = []
+
+    @handlers.on("partial")
+    async def listen(partial: AgentPartial) -> None:
+        heard.append(partial.text)
+
+    async with ScriptedAgent(DONE.says("That was all.")).open() as agent:
+        with anyio.fail_after(SOON):
+            report = await agent.think(Report).text("Go").listen(handlers)
+    assert report.summary == "Done"
+    assert "".join(heard) == "That was all."
+
+
+@VIRTUAL
+async def test_a_turn_that_goes_on_without_end_keeps_no_result_back() -> None:
+    async with ScriptedAgent(DONE.hangs()).open() as agent:
+        begun = anyio.current_time()
+
+        report = await agent.think(Report).text("Go").listen(Handlers(), timeout=600)
+
+        assert report.summary == "Done"
+        assert 10 <= anyio.current_time() - begun < 11
+
+
+@VIRTUAL
+async def test_what_is_asked_behind_that_is_nobodys() -> None:
+    handlers = Handlers()
+
+    @handlers.on("approval")
+    async def decide(approval: object) -> bool:
+        raise AssertionError(approval)
+
+    late = DONE.pauses(20).asks("Delete it", expect="reject_once")
+    async with ScriptedAgent(late).open() as agent:
+        stream = agent.think(Report).text("Go")
+        assert (await stream.listen(handlers)).summary == "Done"
+        await anyio.sleep(60)
+
+
+class Broken(BaseModel):
+    score: int
+
+    @computed_field
+    def worth(self) -> int:
+        raise KeyError("no price")
+
+
+async def test_a_result_that_cannot_be_written_is_told_plainly() -> None:
+    handlers = Handlers()
+    handlers.on("result")(hears)
+    async with ScriptedAgent(script.returns({"score": 1})).open() as agent:
+        with anyio.fail_after(SOON), pytest.raises(TypeError, match="cannot be written as JSON"):
+            await agent.think(Broken).text("Go").listen(handlers)
+
+
+@VIRTUAL
+async def test_an_agent_that_goes_on_talking_keeps_nobody() -> None:
+    handlers = Handlers()
+    heard: list[str] = []
+
+    @handlers.on("partial")
+    async def slow(partial: AgentPartial) -> None:
+        await anyio.sleep(1)
+        heard.append(partial.text)
+
+    told = DONE
+    for number in range(100):
+        told = told.pauses(0.5).says(f"{number}")
+    async with ScriptedAgent(told).open() as agent:
+        begun = anyio.current_time()
+        await agent.think(Report).text("Go").listen(handlers)
+        assert anyio.current_time() - begun < 30
+        assert 10 <= len(heard) <= 20
+
+
+async def test_a_handler_that_fails_when_it_is_no_more_asked_keeps_no_result_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    handlers = Handlers()
+    begun = anyio.Event()
+
+    @handlers.on("question")
+    async def fails(question: object) -> str:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise LookupError("while cleaning up")
 
     async def play(program: Program) -> None:
-        await program.say("error", message="No disk", code=code, hint="make room")
+        await program.say("question", question="Which?")
+        await begun.wait()
+        await program.say("result", text="Done")
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON), pytest.raises(Exception, match="No disk"):
-            await agent.think().text("Go").listen(handlers)
-    assert seen == [{"message": "No disk", "code": code, "hint": "make room"}]
-
-
-async def test_a_code_of_another_form_is_no_code_of_the_class() -> None:
-    handlers = Handlers()
-    seen: list[AgentFailure] = []
-    handlers.on("error")(_collector(seen))
-
-    async def play(program: Program) -> None:
-        await program.say("error", message="No disk", code="E42")
-
-    async with program(play) as agent:
-        with anyio.fail_after(SOON), pytest.raises(Exception, match="No disk"):
-            await agent.think().text("Go").listen(handlers)
-    assert seen == [AgentFailure(message="No disk")]
-
-
-def _collector(seen: list[AgentFailure]) -> Callable[[AgentFailure], None]:
-    def failed(failure: AgentFailure) -> None:
-        seen.append(failure)
-
-    return failed
+    assert await listened(play, handlers) == "Done"
+    assert "has failed over a question that had ended" in caplog.text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from listen.line_programs import program
+from listen.line_programs import listened, program
 from listen.talkers import SOON
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
@@ -77,15 +77,20 @@ async def run(handlers: Handlers, *messages: Mapping[str, object]) -> None:
         for fields in messages:
             await program.say("progress", **fields)
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            await agent.think().text("Go").listen(handlers)
+    await listened(play, handlers)
 
 
-async def heard(function: Callable[..., object], **fields: object) -> None:
+async def heard(*functions: Callable[..., object], **fields: object) -> None:
+    """Let a program write the same message to each function, in a type of its own."""
     handlers = Handlers()
-    assert handlers.on("progress")(function) is function
-    await run(handlers, fields)
+    for number, function in enumerate(functions):
+        assert handlers.on(f"type {number}")(function) is function
+
+    async def play(program: Program) -> None:
+        for number in range(len(functions)):
+            await program.say(f"type {number}", **fields)
+
+    await listened(play, handlers)
 
 
 # Annotations
@@ -103,8 +108,7 @@ async def test_models_dataclasses_and_typed_dicts_are_filled() -> None:
     async def typed(message: Typed) -> None:
         seen.append(message)
 
-    for function in (model, data, typed):
-        await heard(function, message="Reading", percent="10", more=True)
+    await heard(model, data, typed, message="Reading", percent="10", more=True)
     assert seen == [Model(message="Reading", percent=10), Data("Reading"), {"message": "Reading"}]
 
 
@@ -133,8 +137,7 @@ async def test_mappings_and_no_annotation_get_all_fields() -> None:
         seen.append(message)
 
     functions: list[Callable[..., object]] = [bare, anything, whole, plain, keyed, mapping, mutable]
-    for function in [*functions, seen.append]:
-        await heard(function, message="Reading", id=[1])
+    await heard(*functions, seen.append, message="Reading", id=[1])
     assert seen == [{"message": "Reading", "id": [1]}] * 8
 
 
@@ -389,9 +392,8 @@ async def test_names_that_an_agent_has_chosen_do_nothing_in_an_error() -> None:
     async def play(program: Program) -> None:
         await program.say("progress", message="x", **nasty)
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON), pytest.raises(MessageInvalid) as failed:
-            await agent.think().text("Go").listen(handlers)
+    with pytest.raises(MessageInvalid) as failed:
+        await listened(play, handlers)
     text = str(failed.value)
     assert "\x1b" not in text
     assert "\n" not in text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
-from listen.line_programs import program
+from listen.line_programs import listened, program
 from listen.talkers import SOON
 from pydantic import BaseModel
 
@@ -69,9 +69,7 @@ async def test_the_classes_read_what_programs_write(
             await program.response()
         await program.say("result", text="Done")
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert await listened(play, handlers) == "Done"
     assert heard == [read]
 
 
@@ -116,9 +114,7 @@ async def test_a_forgotten_return_is_told(caplog: pytest.LogCaptureFixture) -> N
             await program.say("question", question="Which?")
         await all_heard.wait()
 
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            await agent.think().text("Go").listen(handlers)
+    await listened(play, handlers)
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warned) == 1
     assert "forgets()" in warned[0]
@@ -139,9 +135,7 @@ async def test_a_person_answers_in_words_as_a_handler_does() -> None:
         answer = await program.response()
         await program.say("result", text=answer["value"])
 
-    async with program(play, on_question=person) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(Handlers(transcript=transcript)) == "Ada"
+    assert await listened(play, Handlers(transcript=transcript), on_question=person) == "Ada"
     assert isinstance(asked[0], FormQuestion)
     assert [record.answer for record in transcript] == ["Ada"]
 

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import logging
-import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from asking import permission
+from lines.program import started
 from listen.line_programs import message, program
 from listen.talkers import SOON
 from scripted import Turn, scripted
 
-from thinkwell import Reply, open_agent
+from thinkwell import Reply
 from thinkwell import events as ev
 from thinkwell.listen import (
-    AgentLog,
-    AgentPartial,
-    AgentProgress,
     AgentQuestion,
     Handlers,
     Transcript,
     listen,
 )
-from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -165,68 +161,22 @@ async def test_none_asks_the_next_where_there_is_one(value: object) -> None:
 # Messages
 
 
-async def test_who_speaks_acp_cannot_pretend_to_speak_lines() -> None:
-    handlers = Handlers()
-    seen: list[object] = []
-    handlers.on("progress")(seen.append)
-    handlers.on("partial")(seen.append)
-    lie = {"sessionUpdate": "_thinkwell.dev/message", "message": {"type": "progress", "message": "one"}}
-    played = ScriptedAgent(script.updates(lie).says("Done"))
-    async with played.open() as agent:
-        stream = agent.think().text("Go").stream(include={"unhandled"})
-        with anyio.fail_after(SOON):
-            assert await listen(stream, handlers) == "Done"
-            assert not [event async for event in stream]
-    assert seen == [{"text": "Done"}]
-
-
 async def test_only_what_the_program_says_is_heard(tmp_path: Path) -> None:
     handlers = Handlers()
     seen: list[object] = []
-
-    @handlers.on("progress")
-    async def progress(progress: AgentProgress) -> None:
-        seen.append(progress)
-
-    @handlers.on("partial")
-    async def partial(partial: AgentPartial) -> None:
-        seen.append(partial)
-
-    @handlers.on("log", concurrency=3)
-    async def log(log: AgentLog) -> None:
-        seen.append(log)
-
-    code = """
-import json, sys
-input()
+    for type_ in ("log", "partial"):
+        handlers.on(type_)(seen.append)
+    source = """
+hear()
 print("on standard error", file=sys.stderr, flush=True)
-for said in (
-    {"type": "progress", "message": "Reading", "percent": 10, "more": [1]},
-    {"type": "log", "message": "Note"},
-    {"type": "partial", "text": "Do"},
-    {"type": "question", "question": "Go on?"},
-):
-    print(json.dumps(said), flush=True)
-answer = json.loads(input())
-assert answer == {"type": "response", "in_reply_to": "question", "value": "yes"}, answer
-print(json.dumps({"type": "result", "text": "Done"}), flush=True)
-input()
+say("log", message="Note", more=[1])
+say("partial", text="Do")
+say("result", text="Done")
+hear()
 """
-
-    @handlers.on("question")
-    def answer(question: AgentQuestion) -> str:
-        return "yes"
-
-    command = [sys.executable, "-c", code]
-    async with open_agent(command=command, protocol="ndjson", cwd=tmp_path) as agent:
-        with anyio.fail_after(30):
-            assert await agent.think().text("Go").listen(handlers) == "Done"
-    assert len(seen) == 3
-    assert set(seen) == {
-        AgentProgress(message="Reading", percent=10),
-        AgentLog(message="Note"),
-        AgentPartial(text="Do"),
-    }
+    async with started(tmp_path, source) as agent:
+        assert await agent.think().text("Go").listen(handlers) == "Done"
+    assert seen == [{"message": "Note", "more": [1]}, {"text": "Do"}]
 
 
 async def test_results_and_errors_between_prompts_are_none_of_ours() -> None:
@@ -247,31 +197,3 @@ async def test_results_and_errors_between_prompts_are_none_of_ours() -> None:
             assert await agent.think().text("Go").listen(handlers) == "One"
             assert await agent.think().text("Go").listen(handlers) == "Done"
     assert seen == [{"text": "One"}, {"message": "two"}, {"text": "Done"}]
-
-
-async def test_an_answer_after_the_end_is_not_sent() -> None:
-    handlers = Handlers()
-    over = anyio.Event()
-
-    @handlers.on("check")
-    async def check(fields: dict[str, Any]) -> str:
-        await over.wait()
-        return "too late"
-
-    async def play(program: Program) -> None:
-        await program.say("check")
-        await program.say("result", text="One")
-        assert await program.hear() == "Again"
-
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            stream = agent.think().text("Go").stream()
-
-            async def end() -> None:
-                await stream.wait()
-                over.set()
-
-            async with anyio.create_task_group() as group:
-                group.start_soon(end)
-                assert await listen(stream, handlers) == "One"
-            assert await agent.think().text("Again").listen(handlers) == "Done"

@@ -184,13 +184,6 @@ async def test_a_line_of_standard_error_is_a_log(tmp_path: Path) -> None:
     assert heard[0].message == "." * 79
 
 
-async def test_nobody_listens_to_standard_error(tmp_path: Path) -> None:
-    played = ScriptedAgent(script.floods_stderr(1000).says("Done"))
-    async with open_agent(command=played.program(tmp_path)) as agent:
-        with anyio.fail_after(30):
-            assert await agent.think().text("Go").listen(Handlers()) == "Done"
-
-
 async def test_what_nobody_wants_is_not_made() -> None:
     handlers = Handlers()
     seen: list[object] = []

@@ -151,7 +151,7 @@ async def test_the_callers_task_is_cancelled_while_a_handler_runs(protocol: Prot
             if protocol == "acp":
                 assert await agent.think().text("Go").listen(quick) == "Files"
             else:
-                with pytest.raises(AgentExited):
+                with pytest.raises(AgentExited, match="a prompt was cancelled"):
                     await agent.think().text("Go").listen(quick)
                 assert gone(pids[0])
     assert gone(pids[0])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import pytest
+from suite.tiers import few
 
 from thinkwell import ThinkwellError
 from thinkwell.listen import AgentApproval, AgentQuestion, Handlers, Transcript
@@ -72,8 +74,9 @@ async def supervised(simulation: Simulation) -> None:
     simulation.check("each question ends once", len(ids) == len(set(ids)), f"{ids}")
 
 
+@pytest.mark.draws
 def test_handlers_of_agents_that_stall_lie_and_die() -> None:
-    report = simulate(supervised, seeds=15)
-    assert report.runs == 30
+    report = simulate(supervised, seeds=few(20))
+    assert report.runs == 2 * few(20)
     assert report.noted["a result"]
     assert report.noted["KeyError"]

@@ -125,39 +125,6 @@ async def test_what_nobody_answers_is_written_down_too() -> None:
     ]
 
 
-async def test_a_question_that_was_cancelled_has_no_answer() -> None:
-    transcript = Transcript()
-    handlers = Handlers(transcript=transcript)
-
-    asked = anyio.Event()
-
-    @handlers.on("question")
-    async def answer(question: AgentQuestion) -> str:
-        asked.set()
-        await anyio.sleep_forever()
-        return "never"
-
-    async def play(program: Program) -> None:
-        await program.say("question", question="Which?", id=7)
-        await asked.wait()
-
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            await agent.think().text("Go").listen(handlers)
-    (record,) = transcript
-    assert (record.answer, record.by) == (None, "cancel")
-    assert record.details == {"question": "Which?", "id": 7}
-
-
-async def test_one_transcript_of_several_runs() -> None:
-    transcript = Transcript()
-    handlers = Handlers(transcript=transcript)
-    for _ in range(2):
-        await over_acp(handlers, on_question=leave, permissions="ask")
-    assert len(transcript) == 4
-    assert len({record.run_id for record in transcript}) == 2
-
-
 # Files and documents
 
 

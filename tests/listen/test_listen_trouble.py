@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
-import threading
 import time
 import tracemalloc
 from typing import TYPE_CHECKING, Any
@@ -15,9 +13,9 @@ import pytest
 from limits.virtual import Stopwatch, virtual_backend
 from listen.talkers import LIMIT, AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, answering, talking
 
-from thinkwell import AgentExited, QuestionNotOpen, ThoughtTimeout, wait_for_answer
+from thinkwell import AgentExited, wait_for_answer
 from thinkwell import events as ev
-from thinkwell.errors import AgentReported, ThoughtCancelled
+from thinkwell.errors import AgentReported
 from thinkwell.listen import AgentPartial, AgentQuestion, Handlers, Transcript, listen
 
 if TYPE_CHECKING:
@@ -34,94 +32,6 @@ async def plain(turn: Turn) -> str:
 
 
 # Broken lines
-
-BROKEN = {
-    "cut off": b'{"type":"progress","mess',
-    "no end of a text": b'{"type":"progress","message":"half',
-    "two in one": b'{"type":"progress"}{"type":"progress"}',
-    "an array": b'["progress","half"]',
-    "a number": b"12",
-    "no type": b'{"message":"half"}',
-    "type is a number": b'{"type":1}',
-    "zeros": b"\0\0\0\0",
-    "no UTF-8": b'\xff\xfe{"type":"progress"}',
-    "nested too deeply": b'{"type":"progress","message":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "never closed": b"{" * 100_000,
-}
-
-
-@pytest.mark.parametrize("line", BROKEN.values(), ids=BROKEN)
-async def test_a_broken_line_in_the_middle(
-    line: bytes, protocol: Protocol, caplog: pytest.LogCaptureFixture
-) -> None:
-    heard: list[str] = []
-    handlers = answering("Files")
-
-    @handlers.on("progress")
-    async def _(progress: dict[str, Any]) -> None:
-        heard.append(progress["message"])
-
-    async def broken(turn: Turn) -> str:
-        await turn.progress("before")
-        title = await turn.ask("What is it called?")
-        await turn.raw(line + b"\n")
-        await turn.progress("after")
-        return f"It is called {title}"
-
-    with anyio.fail_after(LIMIT), caplog.at_level(logging.DEBUG, "thinkwell"):
-        async with talking(protocol, broken, plain) as (agent, talker):
-            said = await agent.think().text("one").listen(handlers)
-            again = await agent.think().text("two").listen(handlers)
-    assert again == "did two"
-    assert [asked.told for asked in talker.asked] == [["Files"]]
-    assert talker.strays == []
-    if protocol == "acp":
-        assert said == "It is called Files"
-        assert list(dict.fromkeys(heard)) == ["before", "after"]
-        return
-    assert said == line.decode("utf-8", "replace"), "the line is the result"
-    assert heard == ["before"], "what comes after it belongs to no prompt"
-    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    stray = [warning for warning in warnings if "belongs to no prompt" in warning]
-    doubts = [warning for warning in warnings if "begins like a message" in warning]
-    assert len(stray) == 1, "the result that came after the end"
-    assert len(doubts) == line.startswith(b"{")
-    assert all(len(warning) < 500 for warning in warnings)
-
-
-async def test_a_broken_line_while_a_question_is_open(protocol: Protocol) -> None:
-    thinking, release, cancelled = anyio.Event(), anyio.Event(), anyio.Event()
-    handlers = Handlers()
-
-    @handlers.on("question")
-    async def _(_question: object) -> str:
-        thinking.set()
-        try:
-            await release.wait()
-        except anyio.get_cancelled_exc_class():
-            cancelled.set()
-            raise
-        return "Files"
-
-    async def broken(turn: Turn) -> str:
-        asked = await turn.asks("What is it called?")
-        await thinking.wait()
-        await turn.raw(b'{"type":"progress","mess\n')
-        if protocol == "acp":
-            release.set()
-        return f"It is called {await asked.answer()}"
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, broken, plain) as (agent, talker):
-            said = await agent.think().text("one").listen(handlers)
-            if protocol == "acp":
-                assert said == "It is called Files"
-                assert not cancelled.is_set()
-            else:
-                assert said == '{"type":"progress","mess', "the prompt is over, and with it its question"
-                assert cancelled.is_set()
-                assert talker.asked[0].told == []
-
 
 # Long lines
 
@@ -203,42 +113,6 @@ async def test_the_memory_that_a_long_line_takes_is_bounded(kind: str, size: int
     print(f"{protocol} {kind}: peak {peak / size:.1f} times its size")  # noqa: T201 - the figure
     assert peak < 18 * size + 6 * MB, "of which the agent of the test has some"
     assert held < 3 * size + 6 * MB, "what is held is not more for having been long"
-
-
-@pytest.mark.long
-@ON_ONE_LOOP
-async def test_a_line_beyond_all_bounds_ends_the_connection(protocol: Protocol) -> None:
-    """Nobody knows what it was. What came before is handled; the handler of an open question is cancelled."""
-    thinking = anyio.Event()
-    log: list[str] = []
-    handlers = Handlers()
-
-    @handlers.on("question")
-    async def _(_question: object) -> None:
-        thinking.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            log.append("cancelled")
-
-    @handlers.on("partial")
-    async def _(partial: AgentPartial) -> None:
-        log.append(partial.text)
-
-    async def floods(turn: Turn) -> str:
-        await turn.partial("before")
-        await turn.asks("What is it called?")
-        await thinking.wait()
-        await turn.raw(b'{"type":"partial","text":"')
-        for _ in range(65):
-            await turn.raw(b"x" * 1024 * 1024)
-        return "never"
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, floods) as (agent, _talker):
-            with pytest.raises(AgentExited, match="a line of more than"):
-                await agent.think().text("Go").listen(handlers)
-    assert log == ["before", "cancelled"]
 
 
 # Answers that come too late
@@ -337,37 +211,6 @@ async def test_an_answer_after_the_question_was_taken_back_goes_nowhere() -> Non
     assert [(record.answer, record.by) for record in transcript] == [(None, "cancel"), (LATE, "handler")]
 
 
-async def test_stream_answer_to_a_withdrawn_question_raises(protocol: Protocol) -> None:
-    asked = anyio.Event()
-    ids: list[str] = []
-
-    async def leaves(turn: Turn) -> str:
-        await turn.asks("What is it called?")
-        await asked.wait()
-        return "never mind"
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, leaves, plain, on_question=wait_for_answer) as (agent, talker):
-            stream = agent.think().text("one").stream(include="all")
-
-            async def watch() -> None:
-                async for event in stream:
-                    if isinstance(event, ev.QuestionAsked):
-                        ids.append(event.id)
-                        asked.set()
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(watch)
-                assert await listen(stream, Handlers()) == "never mind"
-            with pytest.raises(QuestionNotOpen):
-                stream.answer(ids[0], {"answer": LATE})
-            with pytest.raises(QuestionNotOpen):
-                agent.answer(ids[0], {"answer": LATE})
-            assert await agent.think().text("two").run() == "did two"
-    assert talker.asked[0].told == ([None] if protocol == "acp" else [])
-    assert talker.strays == []
-
-
 @pytest.mark.parametrize("has_id", [False, True])
 async def test_a_late_answer_to_what_is_no_question_goes_nowhere(has_id: bool) -> None:
     """Programs may ask in types of their own. The next turn of the session says the very same."""
@@ -410,38 +253,6 @@ async def test_a_late_answer_to_what_is_no_question_goes_nowhere(has_id: bool) -
     assert said == ["never mind"]
     assert [asked.told for asked in talker.asked] == [[], ["Files"]]
     assert talker.strays == []
-
-
-async def test_a_thread_that_answers_too_late(protocol: Protocol) -> None:
-    """Nobody waits for it, and what it says goes nowhere."""
-    thinking, release, done = threading.Event(), threading.Event(), threading.Event()
-    handlers = Handlers()
-
-    @handlers.on("question")
-    def _(_question: object) -> str:
-        thinking.set()
-        release.wait(LIMIT)
-        done.set()
-        return LATE
-
-    async def leaves(turn: Turn) -> str:
-        await turn.asks("What is it called?")
-        while not thinking.is_set():
-            await anyio.lowlevel.checkpoint()
-        return "never mind"
-
-    try:
-        async with talking(protocol, leaves, plain) as (agent, talker):
-            assert await agent.think().text("one").listen(handlers) == "never mind"
-            assert not done.is_set()
-            release.set()
-            while not done.is_set():
-                await anyio.lowlevel.checkpoint()
-            assert await agent.think().text("two").listen(handlers) == "did two"
-        assert talker.asked[0].told == ([None] if protocol == "acp" else [])
-        assert talker.strays == []
-    finally:
-        release.set()
 
 
 # Handlers that never answer
@@ -516,64 +327,6 @@ async def test_where_nobody_is_left_it_is_declined(protocol: Protocol) -> None:
             assert watch.seconds == 50
 
 
-async def test_the_question_has_a_deadline_of_its_own(protocol: Protocol) -> None:
-    """For the whole chain; a handler without a timeout is cancelled by it."""
-    handlers = Handlers()
-    handlers.on("question", timeout=None)(never)
-    handlers.on("approval", timeout=None)(never)
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, asks_both, question_timeout=9) as (agent, _talker):
-            watch = Stopwatch()
-            assert await agent.think().text("one").listen(handlers) == "None, False"
-            assert watch.seconds == 18
-
-
-async def test_one_that_never_ends_delays_nobody_else(protocol: Protocol) -> None:
-    """Neither other types, nor the next questions beyond its own time, nor the reader."""
-    handlers = Handlers()
-    handlers.on("progress", timeout=40, concurrency=1)(never)
-    times: list[float] = []
-
-    @handlers.on("question")
-    async def _(_question: object) -> str:
-        times.append(watch.seconds)
-        return "Files"
-
-    async def works(turn: Turn) -> str:
-        await turn.progress("Looking around")
-        return f"It is called {await turn.ask('What is it called?')}"
-
-    with anyio.fail_after(1000):
-        async with talking(protocol, works) as (agent, _talker):
-            watch = Stopwatch()
-            assert await agent.think().text("one").listen(handlers) == "It is called Files"
-    assert times == [0]
-
-
-async def test_the_timeout_of_the_listen_covers_handlers(protocol: Protocol) -> None:
-    ended: list[float] = []
-    handlers = Handlers()
-
-    @handlers.on("progress", timeout=None)
-    async def _(_progress: object) -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.append(watch.seconds)
-
-    async def works(turn: Turn) -> str:
-        await turn.progress("Looking around")
-        return "done"
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, works) as (agent, _talker):
-            watch = Stopwatch()
-            with pytest.raises(ThoughtTimeout):
-                await agent.think().text("one").listen(handlers, timeout=12)
-            assert watch.seconds == 12
-    assert set(ended) == {12}
-
-
 # Ends in the middle
 
 
@@ -643,47 +396,3 @@ async def test_an_error_while_a_handler_runs(protocol: Protocol) -> None:
                 await agent.think().text("one").listen(handlers)
             assert await agent.think().text("two").listen(handlers) == "did two"
     assert log == ["cancelled", "No disk"]
-
-
-async def test_the_caller_is_cancelled_while_handlers_run(protocol: Protocol) -> None:
-    """The run is cancelled, its handlers too, and nothing of them runs when that is through."""
-    running = [anyio.Event(), anyio.Event()]
-    log: list[str] = []
-    handlers = Handlers()
-
-    @handlers.on("question")
-    async def _(_question: object) -> None:
-        running[0].set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            log.append("question")
-
-    @handlers.on("progress", concurrency=1)
-    async def _(_progress: object) -> None:
-        running[1].set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            log.append("progress")
-
-    async def works(turn: Turn) -> str:
-        await turn.progress("one")
-        return str(await turn.ask("What is it called?"))
-
-    with anyio.fail_after(LIMIT):
-        async with talking(protocol, works, plain) as (agent, _talker):
-            stream = agent.think().text("one").stream()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(listen, stream, handlers)
-                for event in running:
-                    await event.wait()
-                tasks.cancel_scope.cancel()
-            assert sorted(log) == ["progress", "question"]
-            assert isinstance(stream.result.exception(), ThoughtCancelled)
-            assert stream.view.questions == ()
-            if protocol == "acp":
-                assert await agent.think().text("two").listen(handlers) == "did two"
-            else:
-                with pytest.raises(AgentExited, match="a prompt was cancelled"):
-                    await agent.think().text("two").listen(handlers)

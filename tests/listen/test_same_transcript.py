@@ -32,6 +32,9 @@ TEST = "Which test comes first?"
 DELETE = "Delete auth/session.py"
 MAKE = "Run make test"
 
+TITLES = (ALGORITHM, MINUTES, DELETE, TEST, MAKE)
+KINDS = ("question", "question", "approval", "question", "approval")
+
 
 class Report(BaseModel):
     summary: str
@@ -42,21 +45,21 @@ class Minutes(BaseModel):
     answer: str
 
 
-class Told(NamedTuple):
-    """What the agent is told in the end: over ACP as option or form, in lines as value."""
-
-    over_acp: Sequence[Any]
-    in_lines: Sequence[JsonValue]
-
-
 def form(*options: str) -> dict[str, Any]:
     field: dict[str, Any] = {"type": "string", **({"enum": list(options)} if options else {})}
     return {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
 
 
-def scripted(told: Told) -> ScriptedAgent:
-    """Return an agent that does over ACP what the program does, and expects to be told this."""
-    algorithm, minutes, deleted, first, tested = told.over_acp
+def over_acp(kind: str, told: JsonValue) -> Any:
+    """Return what the agent is told over ACP where a program is told this: a form, or an option."""
+    if kind == "question":
+        return "decline" if told is None else {"answer": f"{told}"}
+    return "allow_once" if told in (True, "yes") else "reject_once"
+
+
+def scripted(told: Sequence[JsonValue]) -> ScriptedAgent:
+    """Return an agent that does over ACP what the program does, and expects to be told the same."""
+    algorithm, minutes, deleted, first, tested = map(over_acp, KINDS, told)
     return ScriptedAgent(
         script.uses("Reading 12 files", kind="read")
         .asks_form(ALGORITHM, form("RS256", "HS256"), expect=algorithm)
@@ -97,7 +100,7 @@ async def in_lines(turn: Turn) -> Json:
 
 @asynccontextmanager
 async def opened(
-    protocol: Protocol, told: Told, folder: Path | None, **options: Any
+    protocol: Protocol, told: Sequence[JsonValue], folder: Path | None, **options: Any
 ) -> AsyncGenerator[Agent]:
     """Open the agent in memory; where there is a folder, as a process."""
     if protocol == "ndjson":
@@ -114,13 +117,13 @@ async def opened(
 
 
 class Supervision(NamedTuple):
-    """Who answers, and what comes of it."""
+    """Who answers, and what comes of it, for each of the five questions."""
 
     handlers: Callable[[Handlers], None]
-    told: Told
-    transcript: Sequence[tuple[str, str, JsonValue, str]]
+    told: Sequence[JsonValue]
+    """What a program is told."""
+    by: Sequence[str]
     on_question: Callable[[Question], Any] | None = None
-    by: Callable[[str], str] = str
 
 
 def by_architect(handlers: Handlers) -> None:
@@ -189,93 +192,27 @@ async def silent(_question: Question) -> None:
     return None
 
 
+BY_RULES = (
+    ("RS256", None, False, "the happy path", True),
+    ("handler", "policy", "handler", "manual", "handler"),
+    house_rules,
+)
+
 SUPERVISED = {
     "each by a handler": Supervision(
         by_architect,
-        Told(
-            (
-                {"answer": "RS256"},
-                {"answer": "15"},
-                "reject_once",
-                {"answer": "expired tokens"},
-                "allow_once",
-            ),
-            ("RS256", "15", False, "expired tokens", True),
-        ),
-        (
-            ("question", ALGORITHM, "RS256", "architect"),
-            ("question", MINUTES, "15", "architect"),
-            ("approval", DELETE, False, "doorman"),
-            ("question", TEST, "expired tokens", "architect"),
-            ("approval", MAKE, True, "doorman"),
-        ),
+        ("RS256", "15", False, "expired tokens", True),
+        ("architect", "architect", "doorman", "architect", "doorman"),
     ),
     "by answers of all sorts": Supervision(
         by_all_sorts,
-        Told(
-            (
-                {"answer": "HS256"},
-                {"answer": "30"},
-                "reject_once",
-                {"answer": "the happy path"},
-                "allow_once",
-            ),
-            ("HS256", 30, "Rename it instead", "the happy path", "yes"),
-        ),
-        (
-            ("question", ALGORITHM, "HS256", "junior"),
-            ("question", MINUTES, 30, "architect"),
-            ("approval", DELETE, "Rename it instead", "doorman"),
-            ("question", TEST, "the happy path", "manual"),
-            ("approval", MAKE, "yes", "ci"),
-        ),
+        ("HS256", 30, "Rename it instead", "the happy path", "yes"),
+        ("junior", "architect", "doorman", "manual", "ci"),
         house_rules,
     ),
-    "by the next in the chain": Supervision(
-        leaves_all,
-        Told(
-            ({"answer": "RS256"}, "decline", "reject_once", {"answer": "the happy path"}, "allow_once"),
-            ("RS256", None, False, "the happy path", True),
-        ),
-        (
-            ("question", ALGORITHM, "RS256", "handler"),
-            ("question", MINUTES, None, "policy"),
-            ("approval", DELETE, False, "handler"),
-            ("question", TEST, "the happy path", "manual"),
-            ("approval", MAKE, True, "handler"),
-        ),
-        house_rules,
-    ),
-    "without handlers": Supervision(
-        hears_nothing,
-        Told(
-            ({"answer": "RS256"}, "decline", "reject_once", {"answer": "the happy path"}, "allow_once"),
-            ("RS256", None, False, "the happy path", True),
-        ),
-        (
-            ("question", ALGORITHM, "RS256", "handler"),
-            ("question", MINUTES, None, "policy"),
-            ("approval", DELETE, False, "handler"),
-            ("question", TEST, "the happy path", "manual"),
-            ("approval", MAKE, True, "handler"),
-        ),
-        house_rules,
-    ),
-    "by nobody at all": Supervision(
-        hears_nothing,
-        Told(
-            ("decline", "decline", "reject_once", "decline", "reject_once"),
-            (None, None, False, None, False),
-        ),
-        (
-            ("question", ALGORITHM, None, "policy"),
-            ("question", MINUTES, None, "policy"),
-            ("approval", DELETE, False, "policy"),
-            ("question", TEST, None, "policy"),
-            ("approval", MAKE, False, "policy"),
-        ),
-        silent,
-    ),
+    "by the next in the chain": Supervision(leaves_all, *BY_RULES),
+    "without handlers": Supervision(hears_nothing, *BY_RULES),
+    "by nobody at all": Supervision(hears_nothing, (None, None, False, None, False), ("policy",) * 5, silent),
 }
 
 
@@ -313,9 +250,9 @@ async def test_the_same_task_gives_the_same_transcript(
     said = [(record.kind, record.question, record.answer, record.by) for record in transcript]
     if protocol == "acp":  # a form there has fields with names, and lines have none
         said = [(kind, question, _plain(answer), by) for kind, question, answer, by in said]
-    assert said == list(supervision.transcript)
+    assert said == list(zip(KINDS, TITLES, supervision.told, supervision.by, strict=True))
     if protocol == "ndjson":
-        assert told == list(supervision.told.in_lines)
+        assert told == list(supervision.told)
     assert len({record.run_id for record in transcript}) == 1
     assert [record.at for record in transcript] == sorted(record.at for record in transcript)
     assert all(0 <= record.seconds < LIMIT for record in transcript)

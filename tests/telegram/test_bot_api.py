@@ -12,6 +12,8 @@ from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from thinkwell.events import JsonValue
 
 pytestmark = pytest.mark.virtual_time
@@ -109,27 +111,6 @@ async def test_who_the_bot_is_and_its_menu() -> None:
         assert api.commands == []
 
 
-@pytest.mark.parametrize(
-    ("commands", "wrong"),
-    [
-        ("{", "can't parse commands JSON object"),
-        ("{}", "expected an Array of BotCommand"),
-        (["stop"], "can't parse BotCommand: expected an Object"),
-        ([{"description": "x"}], "can't parse BotCommand: Can't find field \"command\""),
-        ([{"command": "a"}], "can't parse BotCommand: Can't find field \"description\""),
-        ([{"command": "/ ", "description": "x"}], "command must be non-empty"),
-        ([{"command": "a" * 33, "description": "x"}], "command length must not exceed 32"),
-        ([{"command": "a", "description": " "}], "command description must be non-empty"),
-        ([{"command": "a", "description": "x" * 257}], "command description length must not exceed 256"),
-        ([{"command": "Stop", "description": "x"}], "BOT_COMMAND_INVALID"),
-        ([{"command": "a", "description": "x"}] * 101, "BOT_COMMANDS_TOO_MUCH"),
-    ],
-)
-async def test_menus_that_are_refused(commands: JsonValue, wrong: str) -> None:
-    async with client(BotApi()) as http:
-        assert await refusal(http, "setMyCommands", commands=commands) == f"Bad Request: {wrong}"
-
-
 async def test_a_message_is_what_is_left_of_its_text() -> None:
     api = BotApi()
     ada = api.user(7, "Ada", username="ada")
@@ -173,51 +154,6 @@ async def test_a_message_is_what_is_left_of_its_text() -> None:
     assert api.sent == ada.chat.messages
 
 
-@pytest.mark.parametrize(
-    ("given", "wrong"),
-    [
-        ({}, "message text is empty"),
-        ({"text": " \n\t"}, "text must be non-empty"),
-        ({"text": "<b></b>", "parse_mode": "HTML"}, "text must be non-empty"),
-        ({"text": "a" * 4097}, "message is too long"),
-        ({"text": f"<b>{LETTER * 4097}</b>", "parse_mode": "HTML"}, "message is too long"),
-        ({"text": "a" * 32769}, "text is too long"),
-        ({"text": "<b>a</b>" * 4097, "parse_mode": "html"}, "text is too long"),
-        ({"text": "\ud800"}, "strings must be encoded in UTF-8"),
-        ({"text": "a", "parse_mode": "BBCode"}, "unsupported parse_mode"),
-        ({"text": "*a*", "parse_mode": "MarkdownV2"}, "this server does not read Markdown"),
-        ({"text": "a", "entities": "["}, "can't parse entities JSON object"),
-        ({"text": "a", "entities": ["bold"]}, "can't parse MessageEntity: expected an Object"),
-        ({"text": "a", "entities": [{"type": "bold"}]}, "can't parse MessageEntity: expected an Object"),
-        (
-            {"text": "a <b", "parse_mode": "HTML"},
-            "can't parse entities: Unclosed start tag at byte offset 2",
-        ),
-        (
-            {"text": "a &lt; <x>b</x>", "parse_mode": "HTML"},
-            'can\'t parse entities: Unsupported start tag "x" at byte offset 7',
-        ),
-        (
-            {"text": "<b>a", "parse_mode": "HTML"},
-            "can't parse entities: Can't find end tag corresponding to start tag \"b\"",
-        ),
-        ({"text": "a", "chat_id": ""}, "chat_id is empty"),
-        ({"text": "a", "chat_id": 8}, "chat not found"),
-        ({"text": "a", "chat_id": "@ada"}, "chat not found"),
-        ({"text": "a", "message_thread_id": 3}, "message thread not found"),
-        ({"text": "a", "reply_parameters": {"message_id": 99}}, "message to be replied not found"),
-        ({"text": "a", "reply_to_message_id": 99}, "message to be replied not found"),
-    ],
-)
-async def test_messages_that_are_refused(given: dict[str, JsonValue], wrong: str) -> None:
-    api = BotApi()
-    ada = api.user(7)
-    async with client(api) as http:
-        assert await refusal(http, "sendMessage", **{"chat_id": 7, **given}) == f"Bad Request: {wrong}"
-    assert ada.chat.messages == []
-    assert [call.status for call in api.refused] == [400]
-
-
 async def test_the_longest_message() -> None:
     api = BotApi()
     ada = api.user(7)
@@ -234,78 +170,6 @@ async def test_a_message_keeps_a_hundred_entities() -> None:
         sent = await result(http, "sendMessage", chat_id=7, text="<b>a</b> " * 101, parse_mode="HTML")
     assert len(sent["entities"]) == 100
     assert len(ada.chat.messages[0].text) == 201
-
-
-@pytest.mark.parametrize(
-    ("markup", "wrong"),
-    [
-        ("{", "can't parse reply keyboard markup JSON object"),
-        ("null", "object expected as reply markup"),
-        ([], "object expected as reply markup"),
-        (
-            {"inline_keyboard": {"a": 1}},
-            'field "inline_keyboard" of the InlineKeyboardMarkup must be an Array',
-        ),
-        ({"inline_keyboard": [1]}, 'field "inline_keyboard" of the InlineKeyboardMarkup must be an Array'),
-    ],
-)
-async def test_keyboards_that_are_refused(markup: JsonValue, wrong: str) -> None:
-    api = BotApi()
-    api.user(7)
-    async with client(api) as http:
-        said = await refusal(http, "sendMessage", chat_id=7, text="a", reply_markup=markup)
-    assert said.startswith(f"Bad Request: {wrong}")
-
-
-@pytest.mark.parametrize(
-    ("button", "wrong"),
-    [
-        ("a", "can't parse inline keyboard button: InlineKeyboardButton must be an Object"),
-        ({"url": "http://a.b"}, "can't parse inline keyboard button: Can't find field \"text\""),
-        ({"text": 1}, 'can\'t parse inline keyboard button: Field "text" must be of type String'),
-        ({"text": "a", "url": 1}, 'can\'t parse inline keyboard button: Field "url" must be of type String'),
-        (
-            {"text": "a", "style": "pink"},
-            "can't parse inline keyboard button: invalid button style specified",
-        ),
-        (
-            {"text": "a"},
-            "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard",
-        ),
-        (
-            {"text": "a", "callback_data": ""},
-            "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard",
-        ),
-        ({"text": " ", "callback_data": "y"}, "inline keyboard button text must be non-empty"),
-        ({"text": "a", "callback_data": "\N{SNOWMAN}" * 22}, "BUTTON_DATA_INVALID"),
-    ],
-)
-async def test_buttons_that_are_refused(button: JsonValue, wrong: str) -> None:
-    api = BotApi()
-    api.user(7)
-    async with client(api) as http:
-        markup: JsonValue = {"inline_keyboard": [[button]]}
-        said = await refusal(http, "sendMessage", chat_id=7, text="a", reply_markup=markup)
-    assert said == f"Bad Request: {wrong}"
-
-
-@pytest.mark.parametrize(
-    ("url", "wrong"),
-    [
-        ("ftp://a.b", "Unsupported URL protocol"),
-        ("http://", "URL host is empty"),
-        ("http://a.b:0/", "Wrong port number specified in the URL"),
-        ("http://localhost:80/x", "Wrong HTTP URL"),
-        ("http://a b.c", "Disallowed character in URL host"),
-    ],
-)
-async def test_links_that_are_refused(url: str, wrong: str) -> None:
-    api = BotApi()
-    api.user(7)
-    async with client(api) as http:
-        markup: JsonValue = {"inline_keyboard": [[{"text": "Open", "url": url}]]}
-        said = await refusal(http, "sendMessage", chat_id=7, text="a", reply_markup=markup)
-    assert said == f"Bad Request: inline keyboard button URL '{url}' is invalid: {wrong}"
 
 
 @pytest.mark.parametrize(
@@ -374,40 +238,6 @@ async def test_edits_that_change_nothing() -> None:
             )
         for other in ({"text": "<i>a</i> b"}, {"reply_markup": ""}, {"text": "a b"}):
             await result(http, "editMessageText", **which, **(given | other))
-
-
-@pytest.mark.parametrize(
-    ("given", "wrong"),
-    [
-        ({"text": ""}, "message text is empty"),
-        ({"text": "a" * 4097}, "MESSAGE_TOO_LONG"),
-        ({"chat_id": "", "message_id": ""}, "message identifier is not specified"),
-        ({"chat_id": 8}, "chat not found"),
-        ({"message_id": 99}, "message to edit not found"),
-        ({"message_id": 1}, "message can't be edited"),  # a person's
-        ({"message_id": 3}, "message can't be edited"),  # of a ForceReply
-        ({"message_id": 4}, "message to edit not found"),  # deleted
-        ({"reply_markup": {"force_reply": True}}, "inline keyboard expected"),
-        ({"reply_markup": {"remove_keyboard": True}}, "inline keyboard expected"),
-        ({"reply_markup": {"keyboard": [["a"]]}}, "inline keyboard expected"),
-        ({"reply_markup": {"inline_keyboard": [[{"text": "a"}]]}},
-         "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"),
-    ],
-)  # fmt: skip
-async def test_edits_that_are_refused(given: dict[str, JsonValue], wrong: str) -> None:
-    api = BotApi()
-    ada = api.user(7)
-    ada.says("hello")
-    async with client(api) as http:
-        await result(http, "sendMessage", chat_id=7, text="one", reply_markup={})
-        await result(http, "sendMessage", chat_id=7, text="two", reply_markup={"force_reply": True})
-        await result(http, "sendMessage", chat_id=7, text="three")
-        assert await result(http, "deleteMessage", chat_id=7, message_id=4)
-        await anyio.sleep(1)
-        edit = {"chat_id": 7, "message_id": 2, "text": "x", **given}
-        assert await refusal(http, "editMessageText", **edit) == f"Bad Request: {wrong}"
-    assert ada.chat.texts == ["one", "two"]
-    assert [post.text for post in ada.chat.everything] == ["hello", "one", "two", "three"]
 
 
 async def test_what_can_be_deleted() -> None:
@@ -516,3 +346,150 @@ async def test_without_limits() -> None:
         for number in range(200):
             await result(http, "sendMessage", chat_id=7, text=f"{number}")
     assert len(ada.chat.texts) == 200
+
+
+# What is refused
+
+MENUS: list[tuple[JsonValue, str]] = [
+    ("{", "can't parse commands JSON object"),
+    ("{}", "expected an Array of BotCommand"),
+    (["stop"], "can't parse BotCommand: expected an Object"),
+    ([{"description": "x"}], "can't parse BotCommand: Can't find field \"command\""),
+    ([{"command": "a"}], "can't parse BotCommand: Can't find field \"description\""),
+    ([{"command": "/ ", "description": "x"}], "command must be non-empty"),
+    ([{"command": "a" * 33, "description": "x"}], "command length must not exceed 32"),
+    ([{"command": "a", "description": " "}], "command description must be non-empty"),
+    ([{"command": "a", "description": "x" * 257}], "command description length must not exceed 256"),
+    ([{"command": "Stop", "description": "x"}], "BOT_COMMAND_INVALID"),
+    ([{"command": "a", "description": "x"}] * 101, "BOT_COMMANDS_TOO_MUCH"),
+]
+MESSAGES: list[tuple[dict[str, JsonValue], str]] = [
+    ({"text": ""}, "message text is empty"),
+    ({"text": " \n\t"}, "text must be non-empty"),
+    ({"text": "<b></b>", "parse_mode": "HTML"}, "text must be non-empty"),
+    ({"text": "a" * 4097}, "message is too long"),
+    ({"text": f"<b>{LETTER * 4097}</b>", "parse_mode": "HTML"}, "message is too long"),
+    ({"text": "a" * 32769}, "text is too long"),
+    ({"text": "<b>a</b>" * 4097, "parse_mode": "html"}, "text is too long"),
+    ({"text": "\ud800"}, "strings must be encoded in UTF-8"),
+    ({"text": "a", "parse_mode": "BBCode"}, "unsupported parse_mode"),
+    ({"text": "*a*", "parse_mode": "MarkdownV2"}, "this server does not read Markdown"),
+    ({"text": "a", "entities": "["}, "can't parse entities JSON object"),
+    ({"text": "a", "entities": ["bold"]}, "can't parse MessageEntity: expected an Object"),
+    ({"text": "a", "entities": [{"type": "bold"}]}, "can't parse MessageEntity: expected an Object"),
+    (
+        {"text": "a <b", "parse_mode": "HTML"},
+        "can't parse entities: Unclosed start tag at byte offset 2",
+    ),
+    (
+        {"text": "a &lt; <x>b</x>", "parse_mode": "HTML"},
+        'can\'t parse entities: Unsupported start tag "x" at byte offset 7',
+    ),
+    (
+        {"text": "<b>a", "parse_mode": "HTML"},
+        "can't parse entities: Can't find end tag corresponding to start tag \"b\"",
+    ),
+    ({"text": "a", "chat_id": ""}, "chat_id is empty"),
+    ({"text": "a", "chat_id": 8}, "chat not found"),
+    ({"text": "a", "chat_id": "@ada"}, "chat not found"),
+    ({"text": "a", "message_thread_id": 3}, "message thread not found"),
+    ({"text": "a", "reply_parameters": {"message_id": 99}}, "message to be replied not found"),
+    ({"text": "a", "reply_to_message_id": 99}, "message to be replied not found"),
+]
+KEYBOARDS: list[tuple[JsonValue, str]] = [
+    ("{", "can't parse reply keyboard markup JSON object"),
+    ("null", "object expected as reply markup"),
+    ([], "object expected as reply markup"),
+    (
+        {"inline_keyboard": {"a": 1}},
+        'field "inline_keyboard" of the InlineKeyboardMarkup must be an Array',
+    ),
+    ({"inline_keyboard": [1]}, 'field "inline_keyboard" of the InlineKeyboardMarkup must be an Array'),
+]
+BUTTON: list[tuple[JsonValue, str]] = [
+    ("a", "can't parse inline keyboard button: InlineKeyboardButton must be an Object"),
+    ({"url": "http://a.b"}, "can't parse inline keyboard button: Can't find field \"text\""),
+    ({"text": 1}, 'can\'t parse inline keyboard button: Field "text" must be of type String'),
+    ({"text": "a", "url": 1}, 'can\'t parse inline keyboard button: Field "url" must be of type String'),
+    (
+        {"text": "a", "style": "pink"},
+        "can't parse inline keyboard button: invalid button style specified",
+    ),
+    (
+        {"text": "a"},
+        "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard",
+    ),
+    (
+        {"text": "a", "callback_data": ""},
+        "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard",
+    ),
+    ({"text": " ", "callback_data": "y"}, "inline keyboard button text must be non-empty"),
+    ({"text": "a", "callback_data": "\N{SNOWMAN}" * 22}, "BUTTON_DATA_INVALID"),
+]
+LINKS = [
+    ("ftp://a.b", "Unsupported URL protocol"),
+    ("http://", "URL host is empty"),
+    ("http://a.b:0/", "Wrong port number specified in the URL"),
+    ("http://localhost:80/x", "Wrong HTTP URL"),
+    ("http://a b.c", "Disallowed character in URL host"),
+]
+EDITS: list[tuple[dict[str, JsonValue], str]] = [
+    ({"text": ""}, "message text is empty"),
+    ({"text": "a" * 4097}, "MESSAGE_TOO_LONG"),
+    ({"chat_id": "", "message_id": ""}, "message identifier is not specified"),
+    ({"chat_id": 8}, "chat not found"),
+    ({"message_id": 99}, "message to edit not found"),
+    ({"message_id": 1}, "message can't be edited"),
+    ({"message_id": 3}, "message can't be edited"),
+    ({"message_id": 4}, "message to edit not found"),
+    ({"reply_markup": {"force_reply": True}}, "inline keyboard expected"),
+    ({"reply_markup": {"remove_keyboard": True}}, "inline keyboard expected"),
+    ({"reply_markup": {"keyboard": [["a"]]}}, "inline keyboard expected"),
+    (
+        {"reply_markup": {"inline_keyboard": [[{"text": "a"}]]}},
+        "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard",
+    ),
+]
+
+
+def _refusals() -> Iterator[tuple[str, dict[str, JsonValue], str]]:
+    """Yield requests that are refused: the method, what differs from a good one, and why."""
+    for commands, wrong in MENUS:
+        yield "setMyCommands", {"commands": commands}, wrong
+    for given, wrong in MESSAGES:
+        yield "sendMessage", given, wrong
+    for markup, wrong in KEYBOARDS:
+        yield "sendMessage", {"reply_markup": markup}, wrong
+    for button, wrong in BUTTON:
+        yield "sendMessage", {"reply_markup": {"inline_keyboard": [[button]]}}, wrong
+    for url, wrong in LINKS:
+        markup = {"inline_keyboard": [[{"text": "Open", "url": url}]]}
+        yield (
+            "sendMessage",
+            {"reply_markup": markup},
+            f"inline keyboard button URL '{url}' is invalid: {wrong}",
+        )
+    for given, wrong in EDITS:
+        yield "editMessageText", given, wrong
+
+
+async def test_what_is_refused() -> None:
+    api = BotApi(limits=False)
+    ada = api.user(7)
+    ada.says("hello")
+    good: dict[str, dict[str, JsonValue]] = {
+        "setMyCommands": {},
+        "sendMessage": {"chat_id": 7, "text": "a"},
+        "editMessageText": {"chat_id": 7, "message_id": 2, "text": "x"},
+    }
+    async with client(api) as http:
+        await result(http, "sendMessage", chat_id=7, text="one", reply_markup={})
+        await result(http, "sendMessage", chat_id=7, text="two", reply_markup={"force_reply": True})
+        await result(http, "sendMessage", chat_id=7, text="three")
+        assert await result(http, "deleteMessage", chat_id=7, message_id=4)
+        for method, given, wrong in _refusals():
+            said = await refusal(http, method, **{**good[method], **given})
+            assert said.startswith(f"Bad Request: {wrong}"), given
+    assert {call.status for call in api.refused} == {400}
+    assert ada.chat.texts == ["one", "two"]
+    assert [post.text for post in ada.chat.everything] == ["hello", "one", "two", "three"]
