@@ -8,11 +8,24 @@ from typing import Any
 import anyio
 
 from thinkwell.channels import (
+    Channel,
     ChannelCapabilities,
     ChannelCounts,
     ChannelQuestion,
+    Delivery,
     DeliverySettings,
+    deliver,
 )
+from thinkwell.testing import Script, ScriptedAgent
+
+
+async def delivered(
+    played: Script, channel: Channel, settings: DeliverySettings | None = None, *, seconds: float = 900
+) -> Delivery:
+    """Deliver the run of an agent, whose questions wait for so many seconds."""
+    with anyio.fail_after(100_000):
+        async with ScriptedAgent(played).open(permissions="ask", question_timeout=seconds) as agent:
+            return await deliver(agent.think().text("Go.").stream(), channel, "ann", settings=settings)
 
 
 class Refused(Exception):  # noqa: N818 - what the channel says

@@ -10,7 +10,9 @@ import anyio
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import client
 
+from thinkwell.channels import deliver
 from thinkwell.channels.telegram import TelegramChannel
+from thinkwell.testing import ScriptedAgent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
     from bot_api.values import Chat, Person, Post
 
-    from thinkwell.channels import DeliverySettings
+    from thinkwell.channels import Delivery, DeliverySettings
     from thinkwell.channels.telegram import IncomingMessage
+    from thinkwell.testing import Script
 
-__all__ = ("CURSOR", "PATIENCE", "Stage", "same_text", "staged")
+__all__ = ("CURSOR", "PATIENCE", "Stage", "delivered", "same_text", "staged")
 
 CURSOR = "▌"
 
@@ -109,6 +112,22 @@ async def staged(
     ):
         yield Stage(api, channel, tasks, http)
         tasks.cancel_scope.cancel()
+
+
+async def delivered(
+    stage: Stage,
+    played: Script,
+    user_id: str = "7",
+    *,
+    settings: DeliverySettings | None = None,
+    seconds: float = 900,
+    complete: bool = True,
+) -> Delivery:
+    """Deliver the run of an agent, whose questions wait for so many seconds."""
+    async with ScriptedAgent(played, complete=complete).open(
+        permissions="ask", question_timeout=seconds
+    ) as agent:
+        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id, settings=settings)
 
 
 def same_text(posts: list[Post], text: str) -> bool:

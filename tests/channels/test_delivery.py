@@ -6,22 +6,16 @@ import itertools
 
 import anyio
 import pytest
-from kept_channels import Drafted, Edited, Marked, Paced, Stopped, Streamed, Thinking, Whole
+from kept_channels import Drafted, Edited, Marked, Paced, Stopped, Streamed, Thinking, Whole, delivered
 from telegram_html import parse
 
 from thinkwell import AgentExited, AgentReported, ThoughtCancelled
-from thinkwell.channels import Channel, Delivery, DeliverySettings, deliver
-from thinkwell.testing import Script, ScriptedAgent, script
+from thinkwell.channels import DeliverySettings, deliver
+from thinkwell.testing import ScriptedAgent, script
 
 pytestmark = pytest.mark.virtual_time
 
 LONG_THOUGHT = script.thinks("First, ").pauses(3).thinks("then.")
-
-
-async def delivered(played: Script, channel: Channel, settings: DeliverySettings | None = None) -> Delivery:
-    with anyio.fail_after(100_000):
-        async with ScriptedAgent(played).open() as agent:
-            return await deliver(agent.think().text("Go.").stream(), channel, "ann", settings=settings)
 
 
 # A channel that only sends

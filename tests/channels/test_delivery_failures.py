@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
-from kept_channels import Edited, Refused, Streamed, Thinking, Whole
+from kept_channels import Edited, Refused, Streamed, Thinking, Whole, delivered
 
 from thinkwell import ThinkwellError
-from thinkwell.channels import Delivery, DeliveryFailed, DeliverySettings, deliver
+from thinkwell.channels import DeliveryFailed, DeliverySettings, deliver
 from thinkwell.testing import ScriptedAgent, script
-
-if TYPE_CHECKING:
-    from thinkwell.channels import Channel
-    from thinkwell.testing import Script
 
 pytestmark = pytest.mark.virtual_time
 
 TALK = script.says("a").pauses(3).says("b").pauses(3).says("c")
-
-
-async def delivered(played: Script, channel: Channel, settings: DeliverySettings | None = None) -> Delivery:
-    with anyio.fail_after(100_000):
-        async with ScriptedAgent(played).open() as agent:
-            return await deliver(agent.think().text("Go.").stream(), channel, "ann", settings=settings)
 
 
 @pytest.mark.parametrize("method", ["start", "chunk", "end"])

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from kept_channels import Asked, Drafted, Edited, Marked, Paced, Refused, Stopped, Streamed, Thinking, Whole
+from kept_channels import (
+    Asked,
+    Drafted,
+    Edited,
+    Marked,
+    Paced,
+    Refused,
+    Stopped,
+    Streamed,
+    Thinking,
+    Whole,
+    delivered,
+)
 from scripted import Turn, scripted
 
 from thinkwell import replay
 from thinkwell.channels import (
     ChannelCapabilities,
-    Delivery,
     DeliveryFailed,
     DeliverySettings,
     MessageRouter,
@@ -25,19 +36,13 @@ from thinkwell_acp import schema as s
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from thinkwell.channels import Channel, ChannelQuestion
+    from thinkwell.channels import ChannelQuestion
 
 pytestmark = pytest.mark.virtual_time
 
 ASKS = script.asks("rm -rf build", kind="execute", input={"command": "rm -rf build"})
 
 FORM = {"type": "object", "properties": {"pick": {"type": "string", "enum": ["a", "b"]}}}
-
-
-async def delivered(played: Script, channel: Channel, settings: DeliverySettings | None = None) -> Delivery:
-    with anyio.fail_after(100_000):
-        async with ScriptedAgent(played).open(permissions="ask", question_timeout=900) as agent:
-            return await deliver(agent.think().text("Go.").stream(), channel, "ann", settings=settings)
 
 
 # The end

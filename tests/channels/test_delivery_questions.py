@@ -7,29 +7,20 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from asking import permission
-from kept_channels import Asked, Streamed
+from kept_channels import Asked, Streamed, delivered
 from scripted import Turn, scripted
 
 from thinkwell import replay
-from thinkwell.channels import Delivery, DeliverySettings, deliver
+from thinkwell.channels import DeliverySettings, deliver
 from thinkwell.testing import ScriptedAgent, script
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing import Script
+    from thinkwell.channels import ChannelQuestion
 
 pytestmark = pytest.mark.virtual_time
-
-
-async def delivered(
-    played: Script, channel: Channel, settings: DeliverySettings | None = None, *, seconds: float = 900
-) -> Delivery:
-    with anyio.fail_after(100_000):
-        async with ScriptedAgent(played).open(permissions="ask", question_timeout=seconds) as agent:
-            return await deliver(agent.think().text("Go.").stream(), channel, "ann", settings=settings)
 
 
 ASKS = script.asks("rm -rf build", kind="execute", input={"command": "rm -rf build", "why": "old"}).says(

@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from cli.typing_in import home
 from login.terminal import terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+__all__ = ("home",)
+
 BLOCKED = """
 import sys
 sys.modules[{name!r}] = None
+sys.argv[1:] = {arguments!r}
 import runpy
 runpy.run_module("thinkwell", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("name", ["typer", "rich"])
-def test_what_is_missing_is_named_with_what_to_type(name: str) -> None:
-    code = BLOCKED.format(name=name)
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60, check=False
+def without(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command where a module is not there."""
+    code = BLOCKED.format(name=name, arguments=arguments)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "THINKWELL_SERVE_REDIS": "redis://localhost"},
     )
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("name", "extra", "arguments"),
+    [
+        ("typer", "cli", []),
+        ("rich", "cli", []),
+        ("httpx", "telegram", ["telegram"]),
+        ("starlette", "web", ["serve"]),
+        pytest.param("uvicorn", "web", ["serve"], marks=pytest.mark.long),
+        pytest.param("redis", "redis", ["serve", "--journal", "redis"], marks=pytest.mark.long),
+    ],
+)
+def test_what_is_missing_is_named_with_what_to_type(name: str, extra: str, arguments: list[str]) -> None:
+    ran = without(name, *arguments)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert f"needs {name}, which is not installed" in ran.stderr
-    assert "-m pip install 'thinkwell[cli]'" in ran.stderr
+    assert f"-m pip install 'thinkwell[{extra}]'" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
@@ -56,18 +82,24 @@ def test_in_a_program_too(name: str, program: str, extra: str) -> None:
     assert f"ImportError: {told}" in ran.stderr
 
 
-def test_what_else_is_missing_is_a_bug() -> None:
-    code = BLOCKED.format(name="inspect")
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("inspect", []),
+        pytest.param("tomllib", ["telegram"], marks=pytest.mark.long),
+        pytest.param("sqlite3", ["serve"], marks=pytest.mark.long),
+    ],
+)
+def test_what_else_is_missing_is_a_bug(name: str, arguments: list[str]) -> None:
+    ran = without(name, *arguments)
     assert ran.returncode == 1
     assert "ModuleNotFoundError" in ran.stderr
 
 
 def test_a_chat_in_a_terminal_needs_its_prompt(tmp_path: Path) -> None:
-    code = BLOCKED.format(name="prompt_toolkit")
-    command = [sys.executable, "-c", code, "chat", "--agent", "builtin"]
+    code = BLOCKED.format(name="prompt_toolkit", arguments=["chat", "--agent", "builtin"])
+    command = [sys.executable, "-c", code]
     with terminal(*command, env={"TERM": "xterm"}, cwd=tmp_path) as shown:
         shown.expect("`thinkwell chat` needs prompt_toolkit", 40.0)
         shown.expect(r"pip install 'thinkwell\[cli\]'")

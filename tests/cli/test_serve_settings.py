@@ -6,8 +6,6 @@ import errno
 import os
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -203,53 +201,6 @@ def test_one_token_for_two_names(wrong: Callable[..., str]) -> None:
     config = '[callers.ada]\ntoken_env = "ADAS"\n'
     told = wrong(config=config, env={"ADAS": BOB, "THINKWELL_SERVE_TOKEN": BOB})
     assert "operator and ada have the same token" in told
-
-
-BLOCKED = """
-import sys
-sys.modules[{name!r}] = None
-sys.argv = ["thinkwell", "serve", *{arguments!r}]
-import runpy
-runpy.run_module("thinkwell", run_name="__main__")
-"""
-
-
-def without(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command where a module is not there."""
-    code = BLOCKED.format(name=name, arguments=arguments)
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "THINKWELL_SERVE_REDIS": "redis://localhost"},
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "extra", "arguments"),
-    [
-        ("starlette", "web", []),
-        pytest.param("uvicorn", "web", [], marks=pytest.mark.long),
-        pytest.param("redis", "redis", ["--journal", "redis"], marks=pytest.mark.long),
-    ],
-)
-def test_what_it_needs_is_named_where_it_is_missing(
-    home: Path, name: str, extra: str, arguments: list[str]
-) -> None:
-    ran = without(name, *arguments)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert f"needs {name}, which is not installed" in ran.stderr
-    assert f"-m pip install 'thinkwell[{extra}]'" in ran.stderr
-    assert "Traceback" not in ran.stderr
-
-
-@pytest.mark.long
-def test_what_else_is_missing_is_a_mistake(home: Path) -> None:
-    ran = without("sqlite3")
-    assert ran.returncode == 1
-    assert "ModuleNotFoundError" in ran.stderr
 
 
 # Ports and files

@@ -475,35 +475,3 @@ def test_there_is_no_token(token: str, wrong: Callable[..., str]) -> None:
 
 def test_what_is_no_token_is_not_told(wrong: Callable[..., str]) -> None:
     assert "secret words" not in wrong(token="secret words")
-
-
-BLOCKED = """
-import sys
-sys.modules[{name!r}] = None
-sys.argv = ["thinkwell", "telegram"]
-import runpy
-runpy.run_module("thinkwell", run_name="__main__")
-"""
-
-
-def without(name: str) -> subprocess.CompletedProcess[str]:
-    """Run the command where a module is not there."""
-    code = BLOCKED.format(name=name)
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-def test_what_it_needs_is_named_where_it_is_missing() -> None:
-    ran = without("httpx")
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert "needs httpx, which is not installed" in ran.stderr
-    assert "-m pip install 'thinkwell[telegram]'" in ran.stderr
-    assert "Traceback" not in ran.stderr
-
-
-@pytest.mark.long
-def test_what_else_is_missing_is_a_mistake() -> None:
-    ran = without("tomllib")
-    assert ran.returncode == 1
-    assert "ModuleNotFoundError" in ran.stderr

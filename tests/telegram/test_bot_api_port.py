@@ -32,28 +32,6 @@ async def http(api: BotApi) -> AsyncGenerator[httpx.AsyncClient]:
             yield http
 
 
-async def test_what_people_do_reaches_a_poll_on_the_port(api: BotApi, http: httpx.AsyncClient) -> None:
-    ada = api.user(7)
-    with anyio.fail_after(30):
-        async with anyio.create_task_group() as tasks:
-
-            async def write() -> None:
-                await api.until(lambda: api.polled)
-                ada.says("hello")
-
-            tasks.start_soon(write)
-            (update,) = (await http.get(POLLING)).json()["result"]
-            assert update["message"]["text"] == "hello"
-
-
-async def test_what_the_bot_does_wakes_the_test(api: BotApi, http: httpx.AsyncClient) -> None:
-    ada = api.user(7)
-    with anyio.fail_after(30):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: http.post(SENDING, data=MESSAGE))
-            await api.until(lambda: ada.chat.texts == ["a"])
-
-
 async def test_a_poll_whose_client_leaves_has_gone(api: BotApi, http: httpx.AsyncClient) -> None:
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:

@@ -8,21 +8,14 @@ from itertools import pairwise
 import anyio
 import pytest
 from telegram_html import misnested, parse
-from telegram_stage import CURSOR, Stage, same_text, staged
+from telegram_stage import CURSOR, Stage, delivered, same_text, staged
 
-from thinkwell.channels import Delivery, DeliverySettings, deliver
-from thinkwell.testing import Script, ScriptedAgent, script
+from thinkwell.channels import DeliverySettings
+from thinkwell.testing import Script, script
 
 pytestmark = pytest.mark.virtual_time
 
 WORDS = "Lorem ipsum dolor sit amet, consectetur adipiscing elit. "
-
-
-async def delivered(
-    stage: Stage, played: Script, user_id: str = "7", *, settings: DeliverySettings | None = None
-) -> Delivery:
-    async with ScriptedAgent(played).open() as agent:
-        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id, settings=settings)
 
 
 def history(stage: Stage) -> list[str]:

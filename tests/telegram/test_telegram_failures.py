@@ -14,9 +14,9 @@ from bot_api.server import TOKEN, BotApi
 from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
 from limits.virtual import Stopwatch
-from telegram_stage import CURSOR, Stage, same_text, staged
+from telegram_stage import CURSOR, Stage, delivered, same_text, staged
 
-from thinkwell.channels import Delivery, DeliveryFailed, DeliverySettings, deliver
+from thinkwell.channels import DeliveryFailed, DeliverySettings, deliver
 from thinkwell.channels.telegram import (
     TelegramChannel,
     TelegramForbidden,
@@ -24,7 +24,7 @@ from thinkwell.channels.telegram import (
     TelegramRefused,
     TelegramThrottled,
 )
-from thinkwell.testing import Script, ScriptedAgent, script
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -33,11 +33,6 @@ pytestmark = pytest.mark.virtual_time
 
 LONG = "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 20 for number in range(20)).strip()
 """A text of three messages."""
-
-
-async def delivered(stage: Stage, played: Script, settings: DeliverySettings | None = None) -> Delivery:
-    async with ScriptedAgent(played).open() as agent:
-        return await deliver(agent.think().text("Go.").stream(), stage.channel, "7", settings=settings)
 
 
 SLOWLY = script.says("One.").pauses(5).says(" Two.").pauses(5).says(" Three.").pauses(5)

@@ -16,11 +16,11 @@ from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
 from echoing import Echo
 from limits.virtual import Stopwatch
-from telegram_stage import PATIENCE, Stage, same_text, staged
+from telegram_stage import PATIENCE, Stage, delivered, same_text, staged
 
 from thinkwell.channels import Delivery, DeliveryFailed, DeliverySettings, MessageRouter, deliver
 from thinkwell.channels.telegram import TelegramChannel, serve
-from thinkwell.testing import Script, ScriptedAgent, script
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.virtual_time
 
 GROUP = -5
-
-
-async def delivered(
-    stage: Stage, played: Script, user_id: str = "7", *, settings: DeliverySettings | None = None
-) -> Delivery:
-    async with ScriptedAgent(played).open() as agent:
-        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id, settings=settings)
 
 
 @asynccontextmanager

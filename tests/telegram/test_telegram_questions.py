@@ -9,11 +9,11 @@ import pytest
 from bot_api.values import Trouble
 from limits.virtual import Stopwatch
 from telegram_html import parse
-from telegram_stage import Stage, staged
+from telegram_stage import Stage, delivered, staged
 
 from thinkwell.channels import ChannelChoice, ChannelQuestion, Delivery, deliver
 from thinkwell.channels.telegram import TelegramNetworkError
-from thinkwell.testing import Script, ScriptedAgent, script
+from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from bot_api.values import Post
@@ -80,12 +80,6 @@ async def asked(stage: Stage, put: ChannelQuestion, user_id: str = "7") -> Askin
         lambda: len(chat.messages) > before and (bool(chat.messages[-1].markup) or not put.choices)
     )
     return asking
-
-
-async def delivered(stage: Stage, played: Script, *, question_timeout: float = 900) -> Delivery:
-    scripted = ScriptedAgent(played)
-    async with scripted.open(permissions="ask", question_timeout=question_timeout) as agent:
-        return await deliver(agent.think().text("Go.").stream(), stage.channel, "7")
 
 
 def codes(posts: list[Post]) -> list[str]:
@@ -504,7 +498,7 @@ async def test_without_any_outcome_the_message_says_what_was_chosen() -> None:
 
 async def test_a_deadline_that_passes_takes_the_buttons_away() -> None:
     async with staged() as stage:
-        await delivered(stage, script.asks("rm").says("Well."), question_timeout=30)
+        await delivered(stage, script.asks("rm").says("Well."), seconds=30)
         await stage.settled()
         ask = stage.chat.messages[0]
         assert ask.buttons == []

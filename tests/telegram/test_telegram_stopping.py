@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 import anyio
 import httpx
 import pytest
 from bot_api.server import TOKEN, BotApi
 from bot_api.serving import MemoryTransport
 from bot_api.values import Trouble
-from telegram_stage import CURSOR, Stage, same_text, staged
+from telegram_stage import CURSOR, Stage, delivered, same_text, staged
 
-from thinkwell.channels import Delivery, deliver
 from thinkwell.channels.telegram import TelegramChannel
-from thinkwell.testing import Script, ScriptedAgent, script
+from thinkwell.testing import Script, script
+
+if TYPE_CHECKING:
+    from thinkwell.channels import Delivery
 
 pytestmark = pytest.mark.virtual_time
 
@@ -22,9 +27,8 @@ LONG = "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 20 for numbe
 """A text of three messages."""
 
 
-async def delivered(stage: Stage, played: Script, user_id: str = "7") -> Delivery:
-    async with ScriptedAgent(played, complete=False).open() as agent:
-        return await deliver(agent.think().text("Go.").stream(), stage.channel, user_id)
+unfinished = partial(delivered, complete=False)
+"""Delivers the run of an agent that is stopped."""
 
 
 def written(text: str, size: int = 200) -> Script:
@@ -43,7 +47,7 @@ async def test_a_button_stops_the_run_and_is_gone_at_the_end() -> None:
         result: list[Delivery] = []
 
         async def run() -> None:
-            result.append(await delivered(stage, script.says("One.").pauses(1_000).says("Two.")))
+            result.append(await unfinished(stage, script.says("One.").pauses(1_000).says("Two.")))
             stage.api.bell.ring()
 
         stage.tasks.start_soon(run)
@@ -59,7 +63,7 @@ async def test_a_button_stops_the_run_and_is_gone_at_the_end() -> None:
 
 async def test_only_the_last_message_has_the_button() -> None:
     async with staged() as stage:
-        await delivered(stage, written(LONG))
+        await unfinished(stage, written(LONG))
         assert len(stage.chat.messages) == 3
         for post in stage.chat.messages:
             assert any(version.markup for version in post.history)
@@ -115,12 +119,12 @@ async def test_a_stop_is_for_one_run() -> None:
 async def test_an_old_button_and_a_strangers_press_stop_nothing() -> None:
     async with staged() as stage:
         stage.listen()
-        await delivered(stage, script.says("One.").pauses(5))
+        await unfinished(stage, script.says("One.").pauses(5))
         old = stage.post
         old.history.append(old.history[0])
-        stage.tasks.start_soon(delivered, stage, script.says("Two.").pauses(30))
+        stage.tasks.start_soon(unfinished, stage, script.says("Two.").pauses(30))
         await stage.until(lambda: len(stage.chat.messages) == 2)
-        stage.tasks.start_soon(delivered, stage, script.says("Group.").pauses(30), "-5")
+        stage.tasks.start_soon(unfinished, stage, script.says("Group.").pauses(30), "-5")
         group = stage.api.group(-5)
         await stage.until(lambda: bool(group.messages) and group.messages[-1].buttons == STOP)
         queries = [
@@ -135,7 +139,7 @@ async def test_anybody_who_is_allowed_can_stop_a_run_in_a_group() -> None:
     async with staged(allowed=(7, 8)) as stage:
         stage.listen()
         group = stage.api.group(-5)
-        stage.tasks.start_soon(delivered, stage, script.says("One.").pauses(1_000), "-5")
+        stage.tasks.start_soon(unfinished, stage, script.says("One.").pauses(1_000), "-5")
         await stage.until(lambda: bool(group.messages) and group.messages[-1].buttons == STOP)
         stage.api.press(group.messages[-1], "⏹ Stop", by=stage.bob)
         await stage.until(lambda: group.texts == ["One.\n\n⏹ Stopped."])
@@ -146,7 +150,7 @@ async def test_anybody_who_is_allowed_can_stop_a_run_in_a_group() -> None:
 
 async def test_drafts_show_what_is_written_and_a_message_ends_them() -> None:
     async with staged(drafts=True) as stage:
-        delivery = await delivered(
+        delivery = await unfinished(
             stage, script.says("One.").pauses(3).says(" Two.").pauses(3).says(" Three.")
         )
         assert delivery.streamed
@@ -162,7 +166,7 @@ async def test_drafts_show_what_is_written_and_a_message_ends_them() -> None:
 
 async def test_a_draft_is_shown_again_before_it_goes() -> None:
     async with staged(drafts=True) as stage:
-        stage.tasks.start_soon(delivered, stage, script.says("One.").pauses(100))
+        stage.tasks.start_soon(unfinished, stage, script.says("One.").pauses(100))
         await stage.until(lambda: bool(stage.api.drafts))
         for _ in range(9):
             await anyio.sleep(10)
@@ -173,7 +177,7 @@ async def test_a_draft_is_shown_again_before_it_goes() -> None:
 
 async def test_a_long_answer_is_finished_messages_and_a_draft() -> None:
     async with staged(drafts=True) as stage:
-        await delivered(stage, written(LONG))
+        await unfinished(stage, written(LONG))
         assert same_text(stage.chat.messages, LONG)
         assert [post.edits for post in stage.chat.messages] == [0, 0, 0]
         assert len({draft.id for draft in stage.api.drafts}) == 3
@@ -185,7 +189,7 @@ async def test_a_draft_can_be_stopped() -> None:
     async with staged(drafts=True) as stage:
         stage.listen()
         await stage.until(lambda: stage.api.polled)
-        stage.tasks.start_soon(delivered, stage, script.says("One.").pauses(1_000))
+        stage.tasks.start_soon(unfinished, stage, script.says("One.").pauses(1_000))
         await stage.until(lambda: bool(stage.api.drafts))
         draft = stage.api.drafts[-1]
         assert stage.api.calls_of("sendMessageDraft")[-1].parameters["can_stop"] == "true"
@@ -201,7 +205,7 @@ async def test_a_draft_can_be_stopped() -> None:
 async def test_in_groups_messages_are_edited() -> None:
     async with staged(drafts=True) as stage:
         group = stage.api.group(-5)
-        await delivered(stage, script.says("One.").pauses(5).says(" Two."), "-5")
+        await unfinished(stage, script.says("One.").pauses(5).says(" Two."), "-5")
         assert stage.api.drafts == []
         assert group.messages[0].edits == 1
 
@@ -233,7 +237,7 @@ async def test_messages_are_edited_where_there_are_no_drafts(status: int, descri
         TelegramChannel(TOKEN, allowed=[7], drafts=True, client=http) as channel,
         anyio.create_task_group() as tasks,
     ):
-        await delivered(Stage(api, channel, tasks, http), script.says("One.").pauses(5).says(" Two."))
+        await unfinished(Stage(api, channel, tasks, http), script.says("One.").pauses(5).says(" Two."))
     assert api.chat(7).texts == ["One. Two."]
     assert api.chat(7).messages[0].edits == 1
 
@@ -249,7 +253,7 @@ async def test_there_is_no_draft_without_a_text() -> None:
 async def test_a_draft_that_fails_is_made_good_by_the_next() -> None:
     async with staged(drafts=True) as stage:
         stage.api.trouble("sendMessageDraft", Trouble.unreachable(), Trouble.throttled(3))
-        await delivered(stage, script.says("One.").pauses(10).says(" Two."))
+        await unfinished(stage, script.says("One.").pauses(10).says(" Two."))
         assert [draft.text for draft in stage.api.drafts] == [f"One.{CURSOR}"]
         assert stage.chat.texts == ["One. Two."]
 
@@ -272,5 +276,5 @@ async def test_a_draft_is_plain_where_its_marks_cannot_be_read() -> None:
         TelegramChannel(TOKEN, allowed=[7], drafts=True, client=http) as channel,
         anyio.create_task_group() as tasks,
     ):
-        await delivered(Stage(api, channel, tasks, http), script.says("One.").pauses(5).says(" Two."))
+        await unfinished(Stage(api, channel, tasks, http), script.says("One.").pauses(5).says(" Two."))
     assert api.chat(7).texts == ["One. Two."]
