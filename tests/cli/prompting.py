@@ -71,10 +71,6 @@ class Person:
         """Wait until this stands on the screen or above it, and return all of that."""
         return self._wait(lambda text: re.search(pattern, text) is not None, pattern)
 
-    def sees_no(self, pattern: str) -> str:
-        """Wait until this does not stand there any more."""
-        return self._wait(lambda text: re.search(pattern, text) is None, f"no {pattern}")
-
     def types_until(self, keys: str, pattern: str) -> str:
         """Press keys again and again until this stands there: what is pressed too early does not count."""
         give_up = time.monotonic() + PATIENCE

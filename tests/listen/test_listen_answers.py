@@ -302,17 +302,6 @@ async def by_lines(type_: str, value: object, **fields: object) -> tuple[Any, Tr
     return got[0], transcript
 
 
-@pytest.mark.parametrize(
-    "value", [True, False, "yes", "allow", "use caution", 3, 2.5, [1, "a"], {"allow": True}, ""]
-)
-async def test_lines_get_the_very_value(value: object) -> None:
-    for type_ in ("approval", "question"):
-        got, (record,) = await by_lines(type_, value, question="Which?")
-        assert got == value
-        assert type(got) is type(value)
-        assert record.answer == value
-
-
 async def test_lines_get_models_as_json() -> None:
     for value in (Choice(alg="hs"), Filled("hs"), Struct("hs"), {Word.YES: Choice(alg="hs")}):
         got, _ = await by_lines("question", value, question="Which?", options=["hs"])

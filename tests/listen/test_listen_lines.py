@@ -177,23 +177,3 @@ hear()
     async with started(tmp_path, source) as agent:
         assert await agent.think().text("Go").listen(handlers) == "Done"
     assert seen == [{"message": "Note", "more": [1]}, {"text": "Do"}]
-
-
-async def test_results_and_errors_between_prompts_are_none_of_ours() -> None:
-    handlers = Handlers()
-    seen: list[object] = []
-    handlers.on("progress")(seen.append)
-    handlers.on("result")(seen.append)
-
-    async def play(program: Program) -> None:
-        await program.say("result", text="One")
-        await program.say("progress", message="late")
-        await program.say("result", text="late")
-        await program.hear()
-        await program.say("progress", message="two")
-
-    async with program(play) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(handlers) == "One"
-            assert await agent.think().text("Go").listen(handlers) == "Done"
-    assert seen == [{"text": "One"}, {"message": "two"}, {"text": "Done"}]

@@ -186,30 +186,6 @@ async def test_types_with_a_concurrency_of_their_own_wait_for_no_others_and_the_
 # Answers to messages that are no questions
 
 
-async def test_a_value_answers_any_message_of_a_line_agent() -> None:
-    handlers = Handlers()
-
-    @handlers.on("progress")
-    async def steer(progress: AgentProgress) -> object:
-        return {"go": "on"} if progress.message == "b" else None
-
-    @handlers.on("cost_report")
-    async def double(report: dict[str, float]) -> float:
-        return report["cost"] * 2
-
-    async def play(program: Program) -> None:
-        for letter in "abc":
-            await program.say("progress", message=letter)
-        await program.hear()
-        await program.say("cost_report", cost=2.5, id=7)
-        await program.hear()
-
-    assert await run(play, handlers) == [
-        '{"type":"response","in_reply_to":"progress","value":{"go":"on"}}',
-        '{"type":"response","in_reply_to":"cost_report","value":5.0,"id":7}',
-    ]
-
-
 async def test_answers_without_ids_keep_the_order_of_their_messages() -> None:
     handlers = Handlers()
     first = anyio.Event()

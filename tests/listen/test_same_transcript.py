@@ -41,10 +41,6 @@ class Report(BaseModel):
     files: list[str]
 
 
-class Minutes(BaseModel):
-    answer: str
-
-
 def form(*options: str) -> dict[str, Any]:
     field: dict[str, Any] = {"type": "string", **({"enum": list(options)} if options else {})}
     return {"type": "object", "properties": {"answer": field}, "required": ["answer"]}

@@ -9,15 +9,13 @@ import random
 import re
 import sys
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import anyio
 from listen.talkers import AcpTurn, LineTurn
 
 if TYPE_CHECKING:
     from listen.talkers import Asked, Scene, Turn
-
-Value: TypeAlias = "str | int | bool"
 
 OPTIONS = 64
 """Options that a request for approval over ACP offers: so many answers it can have."""
