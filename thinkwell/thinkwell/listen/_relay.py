@@ -64,12 +64,12 @@ class Relay:
         elif isinstance(event, TOOL_EVENTS) and self._run.is_own(event.id):
             pass  # our only tool is the one for the result, which follows
         elif (told := self._narrator.message(event)) is not None:
-            self._outbox.tell(told.type, told.fields)
+            self._outbox.tell(*told)
 
     def stderr(self, line: str) -> None:
         """Send a line of the agent's standard error."""
         if (told := self._narrator.stderr(line)) is not None:
-            self._outbox.tell(told.type, told.fields)
+            self._outbox.tell(*told)
 
     async def answer(self, question: Question) -> Answer | None:
         """Ask the host, and wait for its answer."""
