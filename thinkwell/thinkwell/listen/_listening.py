@@ -72,7 +72,7 @@ class Listening:
         self._told: set[str] = set()
         """What has already been logged: types without a handler, and types without answers."""
         self._left = False
-        """Whether the listener has left: no answer reaches the run."""
+        """Whether the listener has left."""
         self._stopped = False
         self._ended = anyio.Event()
         """Set at the end of the turn."""
@@ -352,11 +352,6 @@ class Listening:
                 self._log(logging.WARNING, about, self._agent, handler.label)
             return
         answer = to_json(value, handler.label)
-        if self._left:
-            self._log(
-                logging.DEBUG, "Agent %s: an answer to %.100r comes after the end", self._agent, handler.type
-            )
-            return
         with suppress(AgentError):  # the run fails with it
             await run.respond(report, answer)
 
