@@ -64,14 +64,8 @@ def test_from_the_first_run_to_the_end(home: Path) -> None:
         assert web.end_with(signal.SIGTERM) == 143
     assert len(web.told) == 2, "nothing is said of what went well"
     assert processes_with(str(home)) == []
-
-
-def test_the_file_of_runs_is_for_its_owner_alone(home: Path) -> None:
-    with serving_web("--agent", "builtin"):
-        pass
     (file,) = home.parent.rglob("runs.db")
-    assert file.stat().st_mode & 0o077 == 0
-    assert file.parent.stat().st_mode & 0o077 == 0
+    assert (file.stat().st_mode | file.parent.stat().st_mode) & 0o077 == 0, "the runs are their owner's alone"
 
 
 def test_a_browser_gives_the_printed_secret(home: Path) -> None:
@@ -121,26 +115,6 @@ def test_who_does_not_get_in(home: Path) -> None:
         web.until_told("Warning: A client at 127.0.0.1 guesses secrets, or has an old one")
 
 
-def test_targets_and_hosts_that_no_client_sends(home: Path) -> None:
-    with serving_web() as web:
-        head = f"Authorization: Bearer {web.secret}\r\nConnection: close\r\n\r\n"
-        here = f"127.0.0.1:{web.port}"
-
-        def status(target: str, *hosts: str) -> str:
-            lines = "".join(f"Host: {host}\r\n" for host in hosts)
-            return raw(web, f"GET {target} HTTP/1.1\r\n{lines}{head}").split(" ")[1]
-
-        assert status("/api", here) == "200"
-        assert status(f"http://{here}/api", here) == "200"
-        assert status("http://evil.example.org/api", here) == "421"
-        assert status(f"http://{here}/api", "evil.example.org") == "421"
-        assert status("/api", here, "evil.example.org") == "400"
-        assert status("/api") == "400"
-        assert status("*", here) == "400"
-        assert raw(web, f"GET /api HTTP/1.0\r\n{head}").split(" ")[1] == "400"
-        assert web.end_with(signal.SIGTERM) == 143
-
-
 def test_what_is_too_long_is_not_taken(home: Path) -> None:
     with serving_web("--verbose", config="[limits]\nmax_request = 1000\n") as web, web.client() as client:
         answer = client.post("/api/runs", json={"prompt": "x" * 1000})
@@ -153,18 +127,6 @@ def test_what_is_too_long_is_not_taken(home: Path) -> None:
         assert client.get("/api", params={"token": "in-a-query"}).status_code == 200
         web.until_told("Info: GET /api: 200")
         assert not any("in-a-query" in line for line in web.told)
-
-
-def test_the_agent_does_not_get_the_token(home: Path) -> None:
-    agent = shlex.split(scripted(home, script.says("Hi.")))
-    tells = "import json, os, sys; json.dump(dict(os.environ), open('seen.json', 'w')); "
-    command = shlex.join([sys.executable, "-c", f"{tells}os.execv(sys.argv[1], sys.argv[1:])", *agent])
-    secrets = {"THINKWELL_SERVE_TOKEN": ADA, "THINKWELL_SERVE_REDIS": "redis://:word@localhost"}
-    with serving_web("--command", command, env=secrets) as web, web.client(ADA) as client:
-        assert watched(client, started(client))[-1]["result"] == "Hi."
-    seen = json.loads(Path("seen.json").read_text("utf-8"))
-    assert not {*secrets.values()} & {*seen.values()}
-    assert "PATH" in seen
 
 
 # How it ends
@@ -487,12 +449,6 @@ def test_a_journal_that_is_taken(home: Path) -> None:
     with serving_web("--journal", "runs.db"), serving_web("--journal", "runs.db", ready=False) as second:
         assert second.end() == 1
         assert second.told[0].startswith("Error: the journal ")
-
-
-def test_a_journal_that_cannot_be_made(home: Path) -> None:
-    with serving_web("--journal", "parser.py/runs.db", ready=False) as web:
-        assert web.end() == 1
-        assert web.told[0].startswith("Error: ")
 
 
 @pytest.mark.parametrize(

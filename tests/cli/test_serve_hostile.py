@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cli.serve_process import ADA, Web, serving_web, started, watched
+from cli.serve_process import ADA, BOB, Web, serving_web, started, watched
 from cli.typing_in import LIMIT, home, scripted
 from warm import TRUE
 
@@ -85,6 +85,25 @@ def test_hosts(web: Web) -> None:
         for host in hosts:
             head = f"Host: {host}\r\nAuthorization: Bearer {web.secret}\r\nConnection: close\r\n\r\n"
             assert statuses(sent(web, f"GET /api HTTP/1.1\r\n{head}")) == [status], host
+
+
+def test_targets(web: Web) -> None:
+    here = f"127.0.0.1:{web.port}"
+    head = f"Authorization: Bearer {web.secret}\r\nConnection: close\r\n\r\n"
+
+    def status(target: str, *hosts: str, version: str = "1.1") -> int:
+        lines = "".join(f"Host: {host}\r\n" for host in hosts)
+        (status,) = statuses(sent(web, f"GET {target} HTTP/{version}\r\n{lines}{head}"))
+        return status
+
+    assert status("/api", here) == 200
+    assert status(f"http://{here}/api", here) == 200
+    assert status("http://evil.example.org/api", here) == 421
+    assert status(f"http://{here}/api", "evil.example.org") == 421
+    assert status("/api", here, "evil.example.org") == 400
+    assert status("/api") == 400
+    assert status("*", here) == 400
+    assert status("/api", version="1.0") == 400
 
 
 BODIES = {
@@ -191,13 +210,18 @@ def test_an_agent_does_not_find_the_token(home: Path) -> None:
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
     command = shlex.join([sys.executable, "-c", looks, *agent])
-    env = {"ADAS_TOKEN": ADA, "THINKWELL_SERVE_REDIS": "redis://:word@localhost"}
+    env = {
+        "ADAS_TOKEN": ADA,
+        "THINKWELL_SERVE_TOKEN": BOB,
+        "THINKWELL_SERVE_REDIS": "redis://:word@localhost",
+    }
     agents = f"[agents.a]\ncommand = {json.dumps(command)}\n"
     config = f'journal = "memory"\n[callers.ada]\ntoken_env = "ADAS_TOKEN"\n{agents}'
     with serving_web(config=config, env=env) as web, web.client(ADA) as client:
         assert watched(client, started(client))[-1]["result"] == "Hi."
     seen = json.loads(Path("seen.json").read_text("utf-8"))
     assert not {*env.values()} & {*seen["own"].values()}
+    assert "PATH" in seen["own"]
     assert seen["of"] == 0, "nobody but root may look there"
 
 

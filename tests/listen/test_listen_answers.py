@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 import pytest
-from asking import OPTIONS, Asked, answered, permission
+from asking import Asked, answered, permission
 from listen.line_programs import form, listened, page, titled
 from listen.talkers import SOON
 from pydantic import BaseModel
@@ -217,6 +217,9 @@ CASES = {"alg": titled(one="Yes", two="YES", three="yes ")}
         (WHOLE, 2.0, {"count": 2}),
         (SURE, "Yes.", {"sure": True}),
         (SURE, "no", {"sure": False}),
+        (SURE, False, {"sure": False}),
+        (SURE, Reply(True, "since"), {"sure": True}),
+        (SURE, Reply(False, "since"), {"sure": False}),
         (CASES, "YES", {"alg": "two"}),
         ({"one": titled(a="x"), "two": titled(b="y")}, "y", {"two": "b"}),
     ],
@@ -351,38 +354,3 @@ async def test_the_reply_is_no_json_either() -> None:
     circle.append(circle)
     with pytest.raises(TypeError, match="a list: Circular reference"):
         await told(lambda id_: form(id_, TEXT), Reply(circle, ""))  # type: ignore[arg-type]
-
-
-async def test_the_options_are_what_the_tests_think() -> None:
-    assert [option.option_id for option in OPTIONS] == ["a", "n", "y", "x"]
-
-
-FLAG = s.ElicitationSchema(properties={"ok": s.BooleanPropertySchema()}, required=("ok",))
-
-
-def _itself(value: bool) -> object:
-    return value
-
-
-def _with_reason(value: bool) -> object:
-    return Reply(value, "since")
-
-
-@pytest.mark.parametrize("wrap", [_itself, _with_reason])
-@pytest.mark.parametrize("value", [True, False])
-async def test_a_reason_changes_no_answer(value: bool, wrap: Callable[[bool], object]) -> None:
-    handlers = Handlers()
-    told: list[Any] = []
-
-    @handlers.on("question")
-    async def decide(question: object) -> object:
-        return wrap(value)
-
-    async def play(turn: Turn) -> None:
-        request = s.ElicitationFormMode(message="Ok?", session_id=turn.session_id, requested_schema=FLAG)
-        told.append(await answered(turn, request))
-
-    async with scripted(play, permissions="ask") as agent:
-        with anyio.fail_after(SOON):
-            await agent.think().text("Go").listen(handlers)
-    assert (told[0].action, told[0].content) == ("accept", {"ok": value})
