@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from cli.command import Done, run_command
-from cli.typing_in import home, program, scripted
+from cli.typing_in import home, scripted
 from doctor.patients import ODD
 
 from thinkwell import errors
@@ -156,10 +156,10 @@ def test_a_recording_that_cannot_be_written(home: Path) -> None:
 
 def test_what_an_agent_says_of_an_error_controls_no_terminal(home: Path) -> None:
     played = script.fails(message="\x1b]0;title\x07\x1b[2Jgone\x9b")
-    done = program("run", "go", "--command", scripted(home, played))
-    assert done.returncode == 3
-    assert b"gone" in done.stderr
-    assert b"\x1b" not in done.stderr
+    done = run_command("run", "go", "--command", scripted(home, played))
+    assert done.code == 3
+    assert "gone" in done.err
+    assert "\x1b" not in done.err
 
 
 def test_a_bug_of_ours_is_shown_as_one(failing: Callable[[Exception], Done]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from cli.command import run_command
-from cli.typing_in import home, program, scripted
+from cli.typing_in import home, scripted
 
 from thinkwell import ThinkwellError, open_agent
 from thinkwell.testing import ScriptedAgent, script
@@ -51,17 +51,17 @@ def test_one_run(recording: Path) -> None:
     runs = re.findall(r'"type":"run","at":[^,]+,"run":"([^"]+)"', recording.read_text("utf-8"))
     done = run_command("replay", str(recording), "--run", runs[1], "--quiet")
     assert (done.code, json.loads(done.out), done.err) == (0, {"a": 1}, "")
-    one = program("replay", str(recording), "--speed", "0", "--json", "--run", runs[0])
-    assert all("run" not in json.loads(line) for line in one.stdout.splitlines())
+    one = run_command("replay", str(recording), "--speed", "0", "--json", "--run", runs[0])
+    assert all("run" not in json.loads(line) for line in one.out.splitlines())
     none = run_command("replay", str(recording), "--run", "run-none")
     assert none.code == 2
     assert f"holds no 'run-none', but {', '.join(runs)}" in none.err
 
 
 def test_a_recording_as_json(recording: Path) -> None:
-    done = program("replay", str(recording), "--speed", "0", "--json")
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == 3
+    done = run_command("replay", str(recording), "--speed", "0", "--json")
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert done.code == 3
     assert [line["value"] for line in lines if line["type"] == "result"] == ["hello", {"a": 1}]
     assert len({line["run"] for line in lines}) == 3
     assert lines[-1]["error"]["type"] == "AgentReported"
@@ -141,13 +141,12 @@ def test_a_recorded_run_is_written_as_one_page(recording: Path, home: Path) -> N
 
 
 def test_the_demo(home: Path) -> None:
-    done = program("demo", "--record", "demo.ndjson")
-    assert done.returncode == 0, done.stderr
-    assert set(json.loads(done.stdout)) == {"title", "summary", "score", "suggestions"}
-    assert b"parser.py" in done.stderr
-    assert b"thinkwell run -a claude" in done.stderr
-    again = program("replay", "demo.ndjson", "--speed", "0")
-    assert json.loads(again.stdout) == json.loads(done.stdout)
+    done = run_command("demo", "--record", "demo.ndjson")
+    assert done.code == 0, done.err
+    assert set(json.loads(done.out)) == {"title", "summary", "score", "suggestions"}
+    assert "parser.py" in done.err
+    assert "thinkwell run -a claude" in done.err
+    assert json.loads(run_command("replay", "demo.ndjson", "--speed", "0").out) == json.loads(done.out)
 
 
 def test_verbose_tells_what_the_demo_has_logged(home: Path) -> None:
