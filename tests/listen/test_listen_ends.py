@@ -730,6 +730,25 @@ async def test_what_is_asked_behind_that_is_nobodys() -> None:
         await anyio.sleep(60)
 
 
+@VIRTUAL
+async def test_what_is_asked_when_the_listener_leaves_goes_to_the_next() -> None:
+    handlers = Handlers()
+
+    @handlers.on("approval", timeout=None)
+    async def never(approval: object) -> None:
+        await anyio.sleep_forever()
+
+    async def allow(question: object) -> bool:
+        return True
+
+    async with ScriptedAgent(DONE.asks("Delete it", expect="allow_once")).open(
+        permissions="ask", on_question=allow
+    ) as agent:
+        report = await agent.think(Report).text("Go").listen(handlers, timeout=600)
+        assert report.summary == "Done"
+        await anyio.sleep(1)
+
+
 class Broken(BaseModel):
     score: int
 

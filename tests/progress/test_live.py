@@ -363,7 +363,7 @@ def test_typing_is_shown_where_nothing_is_redrawn_or_the_program_reads_it(style:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_command_that_is_ended_shows_again_what_is_typed(number: signal.Signals, tmp_path: Any) -> None:
-    agent = f"{sys.executable} {PROGRAMS / 'stubborn.py'} agent polite"
+    agent = f"{os.environ['AGENT_PYTHON']} {PROGRAMS / 'stubborn.py'} agent polite"
     with program(sys.executable, "-m", "thinkwell", "run", "--command", agent, "Go.", cwd=tmp_path) as shell:
         before = shell.settings()
         shell.expect("working on it")

@@ -32,7 +32,7 @@ _server = pytest.StashKey[str]()
 TRUE = sys.executable
 """The Python that is started where nothing is warm."""
 
-SCRIPTS = ("caller.py", "log_in.py", "remembering_agent.py")
+SCRIPTS = ("caller.py", "log_in.py", "remembering_agent.py", "programs/stubborn.py")
 """Those that import thinkwell. Without it the true Python is as quick."""
 
 EXECUTABLE = """\

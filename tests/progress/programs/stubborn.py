@@ -6,6 +6,7 @@ then ends.
 """
 
 import logging
+import os
 import sys
 
 import anyio
@@ -39,7 +40,7 @@ async def serve(how: str) -> None:
 
 async def main(style: str, how: str) -> None:
     logging.getLogger("thinkwell").setLevel(logging.CRITICAL)
-    command = [sys.executable, __file__, "agent", how]
+    command = [os.environ["AGENT_PYTHON"], __file__, "agent", how]
     async with open_agent(command=command, permissions="ask") as agent:
         try:
             stream = agent.think().text("Go").stream()
