@@ -187,19 +187,6 @@ async def test_edits_keep_the_pace_of_the_chat(chat_id: int, interval: float) ->
     assert stage.api.throttled == 0
 
 
-@pytest.mark.long
-async def test_twenty_chats_at_once() -> None:
-    texts = {id_: f"{id_}: " + WORDS * (5 * id_ % 90 + 1) for id_ in range(1, 21)}
-    async with staged() as stage, anyio.create_task_group() as tasks:
-        for id_, text in texts.items():
-            stage.api.user(id_)
-            tasks.start_soon(delivered, stage, written(text, size=100), str(id_))
-    for id_, text in texts.items():
-        assert same_text(stage.api.chat(id_).messages, text)
-    assert stage.api.throttled == 0
-    assert stage.api.refused == []
-
-
 async def test_nothing_is_kept_of_chats_in_which_nothing_goes_on() -> None:
     async with staged(limits=False) as stage:
         for id_ in range(1, 51):

@@ -16,7 +16,7 @@ from bot_api.values import Trouble
 from limits.virtual import Stopwatch
 from telegram_stage import CURSOR, Stage, delivered, same_text, staged
 
-from thinkwell.channels import DeliveryFailed, DeliverySettings, deliver
+from thinkwell.channels import DeliveryFailed, DeliverySettings
 from thinkwell.channels.telegram import (
     TelegramChannel,
     TelegramForbidden,
@@ -24,7 +24,7 @@ from thinkwell.channels.telegram import (
     TelegramRefused,
     TelegramThrottled,
 )
-from thinkwell.testing import ScriptedAgent, script
+from thinkwell.testing import script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -590,35 +590,3 @@ async def test_what_ends_a_program_is_not_held_up() -> None:
             async with TelegramChannel(TOKEN, client=stage.http) as channel:
                 await channel.send("7", "Hello")
         assert caught.group_contains(Abort)
-
-
-# A thousand things at once
-
-
-@pytest.mark.parametrize("seed", range(4))
-async def test_nothing_is_lost_in_chaos(seed: int) -> None:
-    troubles = [
-        (Trouble.unreachable(), 0.1),
-        (Trouble.error(502), 0.05),
-        (Trouble.throttled(3), 0.05),
-        (Trouble.slow(8), 0.05),
-    ]
-    texts = {id_: f"{id_}: {LONG[: 300 * id_]}" for id_ in range(1, 11)}
-    async with staged() as stage:
-        stage.api.chaos(seed, troubles)
-
-        async def run(id_: int) -> None:
-            played = script.says("")
-            for at in range(0, len(texts[id_]), 150):
-                played = played.says(texts[id_][at : at + 150], message_id="m").pauses(0.3)
-            async with ScriptedAgent(played).open() as agent:
-                delivery = await deliver(agent.think().text("Go.").stream(), stage.channel, str(id_))
-            assert delivery.text == texts[id_]
-
-        async with anyio.create_task_group() as tasks:
-            for id_ in texts:
-                stage.api.user(id_)
-                tasks.start_soon(run, id_)
-        for id_, text in texts.items():
-            assert same_text(stage.api.chat(id_).messages, text), id_
-        await stage.settled()

@@ -414,18 +414,6 @@ def telling(pacer: Pacer, chat_id: int) -> Generator[None]:
         pacer.throttled(chat_id, exc.retry_after)
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(1_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kind", ["private", "group"])
-async def test_the_server_refuses_none_of_many_edits(kind: str, count: int) -> None:
-    server = BotApi()
-    (chat_id,) = chats_of(server, kind == "private", kind == "group")
-    async with client(server) as http, TelegramApi(server.token, client=http) as api:
-        await write(api, Pacer(), chat_id, count)
-    assert server.throttled == 0
-    assert server.chat(chat_id).texts == ["final"]
-    assert server.chat(chat_id).messages[0].edits == count
-
-
 @pytest.mark.parametrize(
     ("private", "groups", "count"),
     [
