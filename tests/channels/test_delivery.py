@@ -100,16 +100,6 @@ async def test_a_text_that_shows_nothing_is_none() -> None:
     assert channel.texts == ["(The agent said nothing.)"]
 
 
-async def test_a_text_that_cannot_be_made_is_told_with_what_the_agent_said() -> None:
-    channel = Whole()
-    async with ScriptedAgent(script.says("Look.").returns([1, 2])).open() as agent:
-        stream = agent.think(list[int]).text("Go.").stream()
-        delivery = await deliver(stream, channel, "ann", text=lambda numbers: str(numbers[5]))
-    assert channel.texts == ["Look.\n\n⚠ The answer could not be made from the agent's result."]
-    assert delivery.status == "failed"
-    assert isinstance(delivery.error, IndexError)
-
-
 # Streaming
 
 

@@ -331,13 +331,6 @@ async def test_a_text_maker_whose_error_cannot_be_shown_is_told_of() -> None:
     assert channel.texts == ["Look.\n\n⚠ The answer could not be made from the agent's result."]
 
 
-async def test_a_channel_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    channel = Streamed()
-    channel.hangs = {"chunk"}
-    await delivered(script.says("a").pauses(9), channel, DeliverySettings(timeout=3))
-    assert caplog.messages == ["Channel Streamed failed: TimeoutError: on_stream_chunk took more than 3.0s"]
-
-
 async def test_counts_that_fail_are_none() -> None:
     class Uncounted(Paced):
         def counts(self, user_id: str) -> Any:
