@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import anyio
 import pytest
+from bot_api.values import Trouble
 from telegram_html import misnested, parse
 from telegram_stage import CURSOR, Stage, delivered, same_text, staged
 
@@ -262,3 +263,34 @@ async def test_what_is_no_chat_is_refused() -> None:
             with pytest.raises(ValueError, match="is not a chat"):
                 await stage.channel.send(user_id, "x")
         assert stage.idle
+
+
+# Times: those at which people could read something
+
+
+@pytest.mark.parametrize(("drafts", "method"), [(False, "sendMessage"), (True, "sendMessageDraft")])
+async def test_the_first_delivery_is_when_telegram_has_the_first_message(drafts: bool, method: str) -> None:
+    async with staged(drafts=drafts) as stage:
+        stage.api.trouble(method, Trouble.unreachable(), Trouble.slow(4))
+        delivery = await delivered(stage, script.says("Hello").pauses(30))
+        assert delivery.metrics.first_delivery is not None
+        assert 5 < delivery.metrics.first_delivery < 8
+        assert delivery.metrics.total == pytest.approx(30, abs=2)
+
+
+async def test_a_message_at_the_end_counts_too() -> None:
+    async with staged() as stage:
+        await stage.channel.send("7", "Hello")
+        first = stage.channel.counts("7").first_delivery
+        assert first is not None
+        assert first < 1
+
+
+async def test_the_bot_types_until_there_is_an_answer() -> None:
+    async with staged() as stage:
+        stage.api.trouble("sendChatAction", Trouble.throttled(9))
+        with anyio.move_on_after(20):
+            await stage.channel.show_typing("7")
+        began = stage.api.typing[0].at
+        assert [round(call.at - began, 1) for call in stage.api.typing] == [0, 9, 13.5, 18]
+        await stage.settled()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,10 +27,8 @@ from thinkwell.channels import (
     StreamingChannel,
     ThinkingChannel,
     TypingChannel,
-    deliver,
 )
 from thinkwell.channels.telegram import IncomingMessage, Sender, TelegramChannel, TelegramUnauthorized
-from thinkwell.testing import ScriptedAgent, script
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -346,20 +343,6 @@ def test_the_token_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -
     assert TOKEN.partition(":")[2] not in repr(TelegramChannel())
     with pytest.raises(ValueError, match="set the environment variable"):
         TelegramChannel("")
-
-
-async def test_the_token_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    async with staged() as stage:
-        stage.listen()
-        stage.api.chaos(3, [(Trouble.unreachable(), 0.3), (Trouble.error(502), 0.2), (Trouble.lost(), 0.1)])
-        stage.ada.says("Hello")
-        await heard(stage, 1)
-        async with ScriptedAgent(script.says("One.").pauses(30).says(" Two.")).open() as agent:
-            await deliver(agent.think().text("Go.").stream(), stage.channel, "7")
-        stage.api.no_trouble()
-    assert caplog.records
-    assert TOKEN.partition(":")[2] not in caplog.text
 
 
 async def test_a_flood_of_presses_is_taken_and_not_all_of_it_answered() -> None:
