@@ -25,17 +25,6 @@ LONGEST_DATA: Final = 64
 
 STYLES: Final = ("", "default", "primary", "danger", "success")
 
-OTHER_BUTTONS: Final = (
-    "callback_game",
-    "pay",
-    "switch_inline_query",
-    "switch_inline_query_chosen_chat",
-    "switch_inline_query_current_chat",
-    "login_url",
-    "web_app",
-    "copy_text",
-)
-
 
 def reply_markup(arguments: Arguments) -> JsonObject | None:
     """Return the ``reply_markup``, in the form in which it is kept."""
@@ -88,9 +77,6 @@ def _button(value: JsonValue) -> JsonObject:
     for name in ("url", "callback_data"):
         if given.get(name):
             return {**button, name: given[name]}
-    for name in OTHER_BUTTONS:
-        if name in given:
-            return {**button, name: given[name]}
     raise _UnreadableError(f"{wrong}Text buttons are unallowed in the inline keyboard")
 
 
@@ -106,30 +92,10 @@ def check_keyboard(markup: JsonObject | None, *, editing: bool) -> None:
     for button in buttons:
         if not button["text"].strip():
             raise bad_request("inline keyboard button text must be non-empty")
-        if "url" in button and (wrong := _wrong_link(button["url"])):
-            raise bad_request(f"inline keyboard button URL '{button['url']}' is invalid: {wrong}")
     if any(len(button.get("callback_data", "").encode()) > LONGEST_DATA for button in buttons):
         raise bad_request("BUTTON_DATA_INVALID")
     if len(buttons) > MOST_BUTTONS:
         raise bad_request("reply markup is too long")
-
-
-def _wrong_link(url: str) -> str:
-    """Return what is wrong with the address of a button: a host without a dot is, ``localhost`` too."""
-    if re.match(r"(tg|ton|tonsite):", url, re.IGNORECASE):
-        return ""
-    found = re.match(r"(?:([^:/?#@\[\]]*)://)?(?:[^/?#]*@)?(\[[^/?#]*\]|[^/?#:]*)(?::([^/?#]*))?", url)
-    assert found is not None, "everything in it is optional"
-    scheme, host, port = found.groups()
-    if scheme is not None and scheme.lower() not in ("http", "https"):
-        return "Unsupported URL protocol"
-    if port is not None and not (port.isdecimal() and 0 < int(port) < 65536):
-        return "Wrong port number specified in the URL"
-    if not host:
-        return "URL host is empty"
-    if not host.startswith("[") and not re.fullmatch(r"[\w.\-!$,~*'();&+=%]*", host):
-        return "Disallowed character in URL host"
-    return "" if "." in host or host.startswith("[") else "Wrong HTTP URL"
 
 
 def read_commands(arguments: Arguments) -> list[dict[str, str]]:

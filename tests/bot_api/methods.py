@@ -28,25 +28,8 @@ LONGEST_NOTICE: Final = 200
 DELETABLE: Final = 48 * 3600.0
 """Seconds in which a message can be deleted (Bot API, deleteMessage)."""
 
-ACTIONS: Final = frozenset(
-    (
-        "typing",
-        "cancel",
-        "record_video",
-        "upload_video",
-        "record_voice",
-        "upload_voice",
-        "record_audio",
-        "upload_audio",
-        "upload_photo",
-        "upload_document",
-        "choose_sticker",
-        "find_location",
-        "pick_up_location",
-        "record_video_note",
-        "upload_video_note",
-    )
-)
+ACTIONS: Final = ("typing", "upload_document")
+"""Some of those that the Bot API has (sendChatAction)."""
 
 
 def _chat(world: World, given: Arguments) -> Chat:

@@ -2,7 +2,7 @@
 
 Sources: the documentation of the Bot API; Telegram's own Bot API server (github.com/tdlib/telegram-bot-api,
 ``Client.cpp``) for what is checked first and how errors are worded, and TDLib on which it is built
-(github.com/tdlib/td, ``MessageEntity.cpp``, ``ReplyMarkup.cpp``, ``LinkManager.cpp``, ``misc.cpp``).
+(github.com/tdlib/td, ``MessageEntity.cpp``, ``ReplyMarkup.cpp``, ``misc.cpp``).
 """
 
 from __future__ import annotations

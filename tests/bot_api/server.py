@@ -70,7 +70,7 @@ class BotApi(World):
 
     What Telegram does is taken from its documentation and from the sources of its own server; see
     `bot_api.rules`. What is left out: Markdown, media of the bot's, links and mentions that Telegram finds in
-    a text by itself, webhooks.
+    a text by itself, what is wrong with the address of a button, buttons of other kinds, webhooks.
 
     Args:
         token: The bot's.
