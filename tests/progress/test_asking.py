@@ -17,18 +17,12 @@ from thinkwell import replay
 from thinkwell_acp import schema as s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
     from progress.stage import Keeping
 
     from thinkwell import ThoughtStream
-
-
-@pytest.fixture
-def pty() -> Generator[Pty]:
-    with Pty() as pty:
-        yield pty
 
 
 def asks(*requests: Callable[[str], Any]) -> Callable[[Turn], Any]:

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from progress.ptys import PROGRAMS, program
-from progress.stage import Pty
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
-
-@pytest.fixture
-def pty() -> Generator[Pty]:
-    with Pty() as pty:
-        yield pty
+    from progress.stage import Pty
 
 
 async def typed(pty: Pty, text: str) -> str | None:
