@@ -1,4 +1,4 @@
-"""What goes for agents that speak lines: types that nobody handles, silence, repeated questions, programs."""
+"""What goes for agents that speak lines: types that nobody handles, silence, programs."""
 
 from __future__ import annotations
 
@@ -153,9 +153,6 @@ async def test_none_asks_the_next_where_there_is_one(value: object) -> None:
         assert await program.ask("question", question="?") == "RS256"
 
     await run(play, handlers, permissions="ask", on_question=fill)
-
-
-# The same question again and again
 
 
 # Messages

@@ -30,8 +30,6 @@ async def plain(turn: Turn) -> str:
     return f"did {turn.prompt}"
 
 
-# Broken lines
-
 # Long lines
 
 MB = 1_000_000
