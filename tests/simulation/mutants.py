@@ -105,7 +105,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a limit of time is not kept",
-        "with anyio.move_on_after(self._options.timeout) as limit, self._scope:",
+        "with anyio.move_on_after(self._plan.options.timeout) as limit, self._scope:",
         "with anyio.move_on_after(None) as limit, self._scope:",
     ),
     Mutant(
@@ -155,8 +155,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a run that was steered ends with the answer to its prompt",
-        "        elif self._options.background_wait and record.after_work.expected and",
-        "        elif not self._options.background_wait and record.after_work.expected and",
+        "            self._plan.options.background_wait and record.after_work.expected and",
+        "            not self._plan.options.background_wait and record.after_work.expected and",
     ),
     Mutant(
         "the end of a prompt's work ends a command in the background",
