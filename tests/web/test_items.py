@@ -857,8 +857,8 @@ async def test_many_who_watch_are_sent_the_same_and_one_that_leaves_takes_nothin
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(followed, client, run.id, until="3"))  # it may make them for all
             seen = await watched(client, run.id, 5)
-    assert all(items.now() == seen[0].now() for items in seen)
-    assert "9" in seen[0].text()
+            assert all(items.now() == seen[0].now() for items in seen)
+            assert "9" in seen[0].text()
 
 
 @pytest.mark.virtual_time
