@@ -20,7 +20,11 @@ export function clock(value) {
   return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-/** A number of things: ``1 file``, ``3 files``. @param {number} number @param {string} word */
+/**
+ * A number of things: ``1 file``, ``3 files``.
+ * @param {number} number
+ * @param {string} word
+ */
 export function plural(number, word) {
   return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 }
