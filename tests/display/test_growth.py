@@ -162,7 +162,7 @@ def test_what_makes_another_thing_of_the_text_before_it(text: str, size: int) ->
     assert grown(cut(text, size))[0] == whole(text)
 
 
-def test_a_control_sequence_for_whose_end_nothing_waits_is_not_in_the_whole() -> None:
+def test_a_control_sequence_that_is_too_long_to_wait_for_is_dropped() -> None:
     text = f"Before\x1b[{'1' * 25_000}mafter"
     assert grown(cut(text, 3_000))[0] == whole(text) == whole("Beforeafter")
 

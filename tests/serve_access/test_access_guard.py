@@ -174,7 +174,7 @@ async def test_names_of_others(host: str) -> None:
     forged = [("x-forwarded-host", "localhost"), ("forwarded", "host=localhost"), ("x-host", "localhost")]
     for path in ("/", "/api"):
         reply = await guarded.ask(path=path, token=ADA, host=host, headers=forged)
-        assert (reply.status, reply.code) == (421, "wrong_host")
+        assert (reply.status, reply.code) == (421, "wrong_host"), path
         assert host not in reply.body.decode()
     assert guarded.echo.scopes == []
 
@@ -269,7 +269,7 @@ async def test_pages_of_others_change_nothing(origin: str) -> None:
     guarded = Guarded()
     for method in ("POST", "PUT", "PATCH", "DELETE", "BREW"):
         reply = await guarded.ask(method, token=ADA, headers=[("origin", origin)])
-        assert (reply.status, reply.code) == (403, "forbidden")
+        assert (reply.status, reply.code) == (403, "forbidden"), method
         assert reply.header("access-control-allow-origin") is None
     assert guarded.echo.scopes == []
 

@@ -264,7 +264,7 @@ async def test_what_is_no_secret() -> None:
     )
     for body in wrong:
         reply = await Guarded().ask("POST", "/api/session", headers=headers, body=body)
-        assert (reply.status, reply.code) == (400, "malformed")
+        assert (reply.status, reply.code) == (400, "malformed"), body
 
 
 async def test_a_secret_is_not_long() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -41,7 +42,8 @@ SLOWLY = script.says("One.").pauses(5).says(" Two.").pauses(5).says(" Three.").p
 # While it is written
 
 
-async def test_an_edit_that_fails_is_made_good_by_the_next() -> None:
+async def test_an_edit_that_fails_is_made_good_by_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
     async with staged() as stage:
         stage.api.trouble("editMessageText", Trouble.unreachable(), Trouble.error(502), Trouble.lost())
         delivery = await delivered(stage, SLOWLY)
@@ -49,6 +51,8 @@ async def test_an_edit_that_fails_is_made_good_by_the_next() -> None:
         assert delivery.streamed
         assert delivery.channel_errors == ()
         assert delivery.metrics.retries == 3
+    assert caplog.records
+    assert TOKEN.partition(":")[2] not in caplog.text
 
 
 async def test_pauses_grow_while_nothing_can_be_shown() -> None:

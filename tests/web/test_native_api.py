@@ -422,7 +422,8 @@ async def test_an_answer_stops_the_run() -> None:
         body = {"question": await question_of(client, run), "answer": {"stop": "Enough."}}
         assert (await client.post(f"{run}/answer", body)).status == 204
         end = (await client.events(f"{run}/events"))[-1].json()
-        assert end["error"]["name"] == "QuestionsStopped"
+        assert (end["status"], end["error"]["name"]) == ("failed", "QuestionsStopped")
+        assert "Enough." in end["error"]["message"]
 
 
 async def test_a_form_is_filled_in() -> None:
@@ -497,7 +498,7 @@ async def test_a_browser_with_an_id_that_we_have_not_sent_gets_everything() -> N
         whole = await client.events(f"{run}/events")
         for seen in ("nonsense", "-1", "1.5", "٣", "9" * 40, "", "9" * 16):
             header = {"Last-Event-ID": seen.encode().decode("latin-1")}
-            assert await client.events(f"{run}/events", headers=header) == whole
+            assert await client.events(f"{run}/events", headers=header) == whole, seen
 
 
 async def test_only_some_kinds_of_events() -> None:
@@ -584,7 +585,7 @@ async def test_a_method_that_is_not_there() -> None:
             ("HEAD", "/api/runs/r/cancel", "POST"),
         ):
             answered = await client.ask(method, path)
-            assert (answered.status, answered.headers["allow"]) == (405, allowed)
+            assert (answered.status, answered.headers["allow"]) == (405, allowed), (method, path)
             if method != "HEAD":
                 error = (await answered.json())["error"]
                 assert error == {"code": "method_not_allowed", "message": f"use {allowed} here"}

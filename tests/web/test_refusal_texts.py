@@ -228,6 +228,14 @@ QUERIES: Final = (
         "format: there is no 'ag_ui'; do you mean ag-ui? There are ag-ui, ai-sdk, native",
     ),
     ("{run}/events?include=mesage", f"include: there is no 'mesage'; do you mean message? There are {KINDS}"),
+    (
+        "{run}/events?include=Message",
+        f"include: there is no 'Message'; do you mean message? There are {KINDS}",
+    ),
+    (
+        "{run}/events?include=%20message",
+        f"include: there is no ' message'; do you mean message? There are {KINDS}",
+    ),
     *(
         (f"{{run}}/events?include={include}", f"include: there is no {name!r}; choose one of {KINDS}")
         for include, name in (("message,zzz", "zzz"), ("message,x%0d%0a", "x\r\n"), ("", ""), ("end", "end"))
@@ -351,10 +359,10 @@ async def test_bodies_that_are_no_json(content: bytes, text: str, tmp_path: Path
 
 async def test_names_of_nothing() -> None:
     async with served(hello) as stage:
-        said = await refused(
-            Client(web_app(stage.server)), "POST", "/api/runs", {"prompt": "x", "folder": "x"}
-        )
-    assert said == "folder: there is no 'x'; there is none to choose"
+        asked = Client(web_app(stage.server))
+        for name in ("folder", "model"):
+            said = await refused(asked, "POST", "/api/runs", {"prompt": "x", name: "x"})
+            assert said == f"{name}: there is no 'x'; there is none to choose"
 
 
 async def test_other_clients_are_told_in_the_same_words(tmp_path: Path) -> None:

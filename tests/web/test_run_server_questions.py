@@ -38,7 +38,7 @@ async def asked(stage: Stage, run_id: str) -> ev.QuestionAsked:
                         return entry
 
 
-async def test_an_answer_of_a_program_that_is_none() -> None:
+async def test_an_unknown_verdict_of_a_program_is_refused() -> None:
     async with served(ask_first) as stage:
         run = await stage.start()
         with pytest.raises(RequestInvalid, match="is not an answer; send one of allow"):
