@@ -20,12 +20,18 @@ from thinkwell.testing import Script, ScriptedAgent
 
 
 async def delivered(
-    played: Script, channel: Channel, settings: DeliverySettings | None = None, *, seconds: float = 900
+    played: Script,
+    channel: Channel,
+    settings: DeliverySettings | None = None,
+    *,
+    seconds: float = 900,
+    **options: Any,
 ) -> Delivery:
-    """Deliver the run of an agent, whose questions wait for so many seconds."""
+    """Deliver an agent's run with these options of `deliver`; its questions time out after `seconds`."""
     with anyio.fail_after(100_000):
         async with ScriptedAgent(played).open(permissions="ask", question_timeout=seconds) as agent:
-            return await deliver(agent.think().text("Go.").stream(), channel, "ann", settings=settings)
+            stream = agent.think().text("Go.").stream()
+            return await deliver(stream, channel, "ann", settings=settings, **options)
 
 
 class Refused(Exception):  # noqa: N818 - what the channel says

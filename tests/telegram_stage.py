@@ -123,7 +123,7 @@ async def delivered(
     seconds: float = 900,
     complete: bool = True,
 ) -> Delivery:
-    """Deliver the run of an agent, whose questions wait for so many seconds."""
+    """Deliver an agent's run; its questions time out after `seconds`."""
     async with ScriptedAgent(played, complete=complete).open(
         permissions="ask", question_timeout=seconds
     ) as agent:

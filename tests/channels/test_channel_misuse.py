@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from echoing import Echo
-from kept_channels import Refused, Streamed, Whole
+from kept_channels import Refused, Streamed, Whole, delivered
 
 from thinkwell import replay
 from thinkwell.channels import (
     AskingChannel,
     ChannelCapabilities,
-    Delivery,
     DeliveryFailed,
     DeliverySettings,
     MessageRouter,
@@ -35,22 +34,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from thinkwell import Agent
-    from thinkwell.channels import Channel, ChannelQuestion
-    from thinkwell.testing import Script
+    from thinkwell.channels import ChannelQuestion
 
 pytestmark = pytest.mark.virtual_time
-
-
-async def delivered(
-    played: Script, channel: Channel, settings: DeliverySettings | None = None, **options: Any
-) -> Delivery:
-    with anyio.fail_after(100_000):
-        async with ScriptedAgent(played).open(permissions="ask", question_timeout=60) as agent:
-            stream = agent.think().text("Go.").stream()
-            try:
-                return await deliver(stream, channel, "ann", settings=settings, **options)
-            finally:
-                await stream.wait()
 
 
 # What is no run

@@ -95,8 +95,7 @@ async def test_the_text_may_be_made_from_the_result() -> None:
 
 async def test_a_text_that_shows_nothing_is_none() -> None:
     channel = Whole()
-    async with ScriptedAgent(script.says("Look.")).open() as agent:
-        await deliver(agent.think().text("Go.").stream(), channel, "ann", text=lambda _: " \n")
+    await delivered(script.says("Look."), channel, text=lambda _: " \n")
     assert channel.texts == ["(The agent said nothing.)"]
 
 

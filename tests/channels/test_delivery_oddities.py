@@ -277,8 +277,7 @@ async def test_a_delivery_that_is_cancelled_behind_the_run_ends_with_all_of_its_
 @pytest.mark.parametrize("made", [None, 5, b"bytes"])
 async def test_a_text_that_is_none_is_told_of(made: Any) -> None:
     channel = Whole()
-    async with ScriptedAgent(script.says("Look.")).open() as agent:
-        delivery = await deliver(agent.think().text("Go.").stream(), channel, "ann", text=lambda _: made)
+    delivery = await delivered(script.says("Look."), channel, text=lambda _: made)
     assert delivery.status == "failed"
     assert isinstance(delivery.error, TypeError)
     assert f"text= returned a {type(made).__name__};" in str(delivery.error)
@@ -326,8 +325,7 @@ async def test_a_text_maker_whose_error_cannot_be_shown_is_told_of() -> None:
         raise Unspeakable
 
     channel = Whole()
-    async with ScriptedAgent(script.says("Look.")).open() as agent:
-        await deliver(agent.think().text("Go.").stream(), channel, "ann", text=make)
+    await delivered(script.says("Look."), channel, text=make)
     assert channel.texts == ["Look.\n\n⚠ The answer could not be made from the agent's result."]
 
 

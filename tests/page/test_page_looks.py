@@ -145,7 +145,7 @@ def test_colours_follow_the_system_or_the_choice(browser: Browser) -> None:
         assert tab.value(background) == dark
 
 
-def test_little_moves_for_who_wants_that(browser: Browser) -> None:
+def test_little_moves_where_reduced_motion_is_preferred(browser: Browser) -> None:
     gate = Gate()
 
     async def waits(turn: Turn) -> None:

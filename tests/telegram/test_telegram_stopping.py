@@ -28,7 +28,7 @@ LONG = "\n\n".join(f"{number}. " + "Lorem ipsum dolor sit amet. " * 20 for numbe
 
 
 unfinished = partial(delivered, complete=False)
-"""Delivers the run of an agent that is stopped."""
+"""Delivers a run that may be stopped before the end of its script."""
 
 
 def written(text: str, size: int = 200) -> Script:
@@ -135,7 +135,7 @@ async def test_an_old_button_and_a_strangers_press_stop_nothing() -> None:
         await stage.until(lambda: stage.chat.texts[-1] == "Two." and group.texts == ["Group."])
 
 
-async def test_anybody_who_is_allowed_can_stop_a_run_in_a_group() -> None:
+async def test_every_allowed_person_can_stop_a_run_in_a_group() -> None:
     async with staged(allowed=(7, 8)) as stage:
         stage.listen()
         group = stage.api.group(-5)

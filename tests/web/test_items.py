@@ -211,7 +211,7 @@ async def told(*log: ev.ThoughtEvent, end: RunEnded | None = None) -> Items:
 
 
 async def shown(client: Client, run: str, when: Callable[[Items], object]) -> Items:
-    """The items of a run up to those with which something is so."""
+    """Return the items of a run as soon as they meet a condition."""
     items = Items()
     async with frames_of(client, run) as frames:
         async for frame in frames:
@@ -219,16 +219,16 @@ async def shown(client: Client, run: str, when: Callable[[Items], object]) -> It
                 items.take(frame)
                 if when(items):
                     return items
-    raise AssertionError("it never was so")
+    raise AssertionError("the run ended before that")
 
 
 async def followed(client: Client, run: str, *, until: str) -> Items:
-    """The items of a run up to those in which a text is."""
+    """Return the items of a run as soon as its timeline has a text."""
     return await shown(client, run, lambda items: until in items.text())
 
 
 async def watched(client: Client, run: str, number: int) -> list[Items]:
-    """What several who watch a run at once get."""
+    """Return what several watchers of a run get at the same time."""
     seen: list[Items] = []
 
     async def watch() -> None:
@@ -241,7 +241,7 @@ async def watched(client: Client, run: str, number: int) -> list[Items]:
 
 
 def check_places(items: Items) -> None:
-    """Check that each item stands in a place that is there."""
+    """Check that each item stands in a place that exists."""
     slots = {
         look or item[2] for item in items.values() for tag, look, *_ in elements(item[6]) if tag == "slot"
     }
@@ -855,7 +855,7 @@ async def test_many_who_watch_are_sent_the_same_and_one_that_leaves_takes_nothin
     async with browser(talks) as (client, stage):
         run = await stage.start(caller="")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(followed, client, run.id, until="3"))  # it may make them for all
+            tasks.start_soon(partial(followed, client, run.id, until="3"))  # it may make the items for all
             seen = await watched(client, run.id, 5)
             assert all(items.now() == seen[0].now() for items in seen)
             assert "9" in seen[0].text()

@@ -271,7 +271,7 @@ async def test_why_a_run_has_failed() -> None:
         assert "/etc" not in json.dumps(end)
 
 
-async def test_a_key_is_said_in_a_header() -> None:
+async def test_the_idempotency_key_is_a_header() -> None:
     async with browser() as client:
         body = {"prompt": "Once."}
         for status in (201, 200):

@@ -62,7 +62,7 @@ async def ended_unwatched(server: RunServer, run_id: str) -> list[LogEntry]:
     return await watched(server, run_id)
 
 
-async def test_a_run_that_nobody_watches_is_cancelled_where_the_operator_wants_that() -> None:
+async def test_an_unwatched_run_is_cancelled_where_the_operator_wants_that() -> None:
     async with served(wait, abandoned_after=30) as stage:
         began = anyio.current_time()
         run = await stage.start()
