@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -18,12 +18,16 @@ from thinkwell.channels import (
 )
 from thinkwell.testing import Script, ScriptedAgent
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 async def delivered(
     played: Script,
     channel: Channel,
     settings: DeliverySettings | None = None,
     *,
+    text: Callable[[Any], Any] | None = None,
     seconds: float = 900,
     **options: Any,
 ) -> Delivery:
@@ -31,7 +35,7 @@ async def delivered(
     with anyio.fail_after(100_000):
         async with ScriptedAgent(played).open(permissions="ask", question_timeout=seconds) as agent:
             stream = agent.think().text("Go.").stream()
-            return await deliver(stream, channel, "ann", settings=settings, **options)
+            return await deliver(stream, channel, "ann", text=text, settings=settings, **options)
 
 
 class Refused(Exception):  # noqa: N818 - what the channel says
