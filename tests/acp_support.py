@@ -188,6 +188,7 @@ class Recorder(ClientHandler):
     """Remembers what it is told, and answers permissions when the test says so."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.batches: list[Sequence[s.SessionNotification]] = []
         self.reports: list[Any] = []
         self.extensions: list[tuple[str, s.JsonValue]] = []
@@ -304,6 +305,8 @@ class Everything(ClientHandler):
 
     def __init__(self) -> None:
         self.notes: list[object] = []
+        self.requests: list[s.Model] = []
+        """Those about files and terminals."""
 
     async def create_elicitation(self, request: s.CreateElicitationRequest, /) -> s.CreateElicitationResponse:
         return s.CreateElicitationResponse(action="accept", content={"a": 1})
@@ -321,26 +324,33 @@ class Everything(ClientHandler):
         return [method, params]
 
     async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
+        self.requests.append(request)
         return s.ReadTextFileResponse(content=request.path)
 
     async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
+        self.requests.append(request)
         return s.WriteTextFileResponse()
 
     async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
+        self.requests.append(request)
         return s.CreateTerminalResponse(terminal_id=request.command)
 
     async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
+        self.requests.append(request)
         return s.TerminalOutputResponse(output="o", truncated=True)
 
     async def wait_for_terminal_exit(
         self, request: s.WaitForTerminalExitRequest, /
     ) -> s.WaitForTerminalExitResponse:
+        self.requests.append(request)
         return s.WaitForTerminalExitResponse(exit_code=3)
 
     async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
+        self.requests.append(request)
         return s.KillTerminalResponse()
 
     async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
+        self.requests.append(request)
         return s.ReleaseTerminalResponse()
 
     async def connect_mcp(self, request: s.ConnectMcpRequest, /) -> s.ConnectMcpResponse:

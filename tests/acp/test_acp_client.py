@@ -112,8 +112,11 @@ async def test_a_call_is_made_where_it_is_advertised_and_else_refused_before_it_
             call = partial(getattr(t.client, AgentSide.requests[method]), request)
             await t.initialize()
             if capability:
+                refused = t.start(call)
+                await anyio.wait_all_tasks_blocked()
+                assert refused.done, f"{method} was sent without {capability}"
                 with pytest.raises(CapabilityMissing) as caught:
-                    await call()
+                    await refused.wait()
                 assert caught.value.capability == capability
             await t.initialize(advertised)
             made = t.start(call)

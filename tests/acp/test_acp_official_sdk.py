@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from acp_support import Recorder
+from acp_support import Everything, Recorder
 
 from thinkwell_acp import connect, stdio_transport
 from thinkwell_acp import schema as s
@@ -17,52 +17,24 @@ PROGRAMS = Path(__file__).parent / "programs"
 LIMIT = 60
 
 
-class Services(Recorder):
-    """Serves everything."""
+class Services(Recorder, Everything):
+    """Serves everything, and remembers it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[object] = []
         self.answer.set()
 
-    async def read_text_file(self, request: s.ReadTextFileRequest, /) -> s.ReadTextFileResponse:
-        self.calls.append((request.path, request.line, request.limit))
-        return s.ReadTextFileResponse(content="content")
 
-    async def write_text_file(self, request: s.WriteTextFileRequest, /) -> s.WriteTextFileResponse:
-        self.calls.append((request.path, request.content))
-        return s.WriteTextFileResponse()
-
-    async def create_terminal(self, request: s.CreateTerminalRequest, /) -> s.CreateTerminalResponse:
-        self.calls.append((request.command, request.args, [(e.name, e.value) for e in request.env]))
-        return s.CreateTerminalResponse(terminal_id="t1")
-
-    async def terminal_output(self, request: s.TerminalOutputRequest, /) -> s.TerminalOutputResponse:
-        return s.TerminalOutputResponse(output="listing", truncated=False)
-
-    async def wait_for_terminal_exit(
-        self, request: s.WaitForTerminalExitRequest, /
-    ) -> s.WaitForTerminalExitResponse:
-        return s.WaitForTerminalExitResponse(exit_code=0)
-
-    async def kill_terminal(self, request: s.KillTerminalRequest, /) -> s.KillTerminalResponse:
-        self.calls.append(("kill", request.terminal_id))
-        return s.KillTerminalResponse()
-
-    async def release_terminal(self, request: s.ReleaseTerminalRequest, /) -> s.ReleaseTerminalResponse:
-        self.calls.append(("release", request.terminal_id))
-        return s.ReleaseTerminalResponse()
-
-    async def ext_request(self, method: str, params: s.JsonValue, /) -> s.JsonValue:
-        return {"asked": method, **params}
-
-
-CALLS = [
-    ("/in", 2, 1),
-    ("/out", "content"),
-    ("ls", ("-l",), [("A", "b")]),
-    ("kill", "t1"),
-    ("release", "t1"),
+REQUESTS = [
+    s.ReadTextFileRequest(session_id="s1", path="/in", line=2, limit=1),
+    s.WriteTextFileRequest(session_id="s1", path="/out", content="/in"),
+    s.CreateTerminalRequest(
+        session_id="s1", command="ls", args=("-l",), env=(s.EnvVariable(name="A", value="b"),)
+    ),
+    s.WaitForTerminalExitRequest(session_id="s1", terminal_id="ls"),
+    s.TerminalOutputRequest(session_id="s1", terminal_id="ls"),
+    s.KillTerminalRequest(session_id="s1", terminal_id="ls"),
+    s.ReleaseTerminalRequest(session_id="s1", terminal_id="ls"),
 ]
 
 
@@ -119,10 +91,10 @@ async def test_our_client_uses_every_method_of_an_agent(name: str) -> None:
             services.batches.clear()
 
             assert (await client.prompt(prompt("all"))).stop_reason == "end_turn"
-            assert services.texts == ["yes", "listing 0"]
-            assert services.calls == CALLS
+            assert services.texts == ["yes", "o 3"]
+            assert services.requests == REQUESTS
             await services.wait_until(lambda: bool(services.extensions))
-            assert services.extensions == [("_note", {"answer": {"asked": "_ask", "a": 1}})]
+            assert services.extensions == [("_note", {"answer": ["_ask", {"a": 1}]})]
             services.batches.clear()
 
             await client.prompt(prompt("many"))
