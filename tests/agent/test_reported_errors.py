@@ -271,6 +271,7 @@ async def test_a_message_that_stood_before_is_no_part_of_the_failure() -> None:
 
 async def test_a_failure_without_a_message_is_a_failure() -> None:
     error = await error_of(script.updates(status("systemError")), find_agent("codex"))
+    assert type(error) is AgentReported
     assert "the turn failed without a reason" in str(error)
 
 

@@ -153,7 +153,7 @@ async def test_what_a_tool_raises_is_told_and_ends_nothing() -> None:
         for number, (_, message) in enumerate(RAISED):
             for name in ("fail", "fail_in_thread"):
                 result = await turn.call(name, {"number": number})
-                assert (result["isError"], text(result)) == (True, message)
+                assert (result["isError"], text(result)) == (True, message), name
 
     async with scripted(script) as agent:
         await agent.think().text("Go").tool(fail).tool(fail_in_thread).run()
