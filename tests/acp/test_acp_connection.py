@@ -214,7 +214,7 @@ async def test_a_listener_that_raises_costs_its_message_only(
     assert "fails" in caplog.text
 
 
-async def test_a_settle_that_raises_harms_nobody_else() -> None:
+async def test_a_settle_that_raises_harms_no_other() -> None:
     outcomes: list[Outcome] = []
 
     def fail(outcome: Outcome) -> None:

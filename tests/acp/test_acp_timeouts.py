@@ -33,7 +33,7 @@ async def test_a_peer_that_reads_no_more_has_a_while_to_say_why(error: Exception
     assert anyio.current_time() - start == pytest.approx(WRITE_FAILURE_GRACE)
 
 
-async def test_a_writer_that_has_failed_holds_up_nobody() -> None:
+async def test_a_writer_that_has_failed_holds_nothing_up() -> None:
     start = anyio.current_time()
     async with open_connection(Faulty(on_send=OSError("gone")), Log()) as ours:
         for _ in range(10):

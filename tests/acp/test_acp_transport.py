@@ -54,7 +54,7 @@ async def test_the_end_comes_after_what_was_sent() -> None:
         await two.receive()
 
 
-async def test_closing_wakes_whoever_waits() -> None:
+async def test_closing_wakes_a_waiting_reader() -> None:
     one, _two = memory_transport_pair()
 
     async def receive() -> None:
@@ -68,7 +68,7 @@ async def test_closing_wakes_whoever_waits() -> None:
             await one.aclose()
 
 
-async def test_a_waiting_sender_learns_that_nobody_reads_any_more() -> None:
+async def test_a_waiting_sender_fails_once_the_reader_has_gone() -> None:
     one, two = memory_transport_pair()
     await one.send(b"x" * MEMORY_PIPE_SIZE)
 

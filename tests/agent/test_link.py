@@ -1,4 +1,4 @@
-"""What comes from one agent reaches whom it is for, and what is for nobody is seen."""
+"""Messages of one agent reach their recipients, and those without one are reported."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def test_a_session_is_closed_where_the_agent_can() -> None:
     assert handler.sent.closed == ("session-1", "session-2")
 
 
-async def test_an_agent_that_fails_to_close_a_session_harms_nobody() -> None:
+async def test_an_agent_that_fails_to_close_a_session_harms_no_other_session() -> None:
     async def fail(_request: object, _proceed: object) -> None:
         raise LookupError("which?")
 
@@ -158,7 +158,7 @@ async def test_two_first_sessions_at_once_share_one_way() -> None:
         assert [(await stream.result).value for stream in streams] == [1, 1, 1, 1]
 
 
-async def test_a_session_that_does_not_open_leaves_nothing_and_harms_nobody() -> None:
+async def test_a_session_that_does_not_open_leaves_nothing_and_harms_no_other_session() -> None:
     asked, failed = anyio.Event(), anyio.Event()
 
     async def choose(request: s.NewSessionRequest, proceed: Proceed) -> object:

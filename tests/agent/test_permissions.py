@@ -160,7 +160,7 @@ async def test_the_result_is_known_by_its_tools_name_alone() -> None:
         assert await agent.think(int).text("Go").tool(add).run() == 1
 
 
-async def test_a_command_under_the_name_of_the_result_is_none_of_ours() -> None:
+async def test_a_command_under_the_name_of_the_result_is_not_ours() -> None:
     command = {"command": "rm -rf /"}
 
     async def script(turn: Turn) -> None:

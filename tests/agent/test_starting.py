@@ -94,7 +94,9 @@ async def test_a_current_folder_that_was_deleted(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("deleted_folder")
 @pytest.mark.parametrize("program", ["agents", "doctor"])
 def test_programs_in_a_folder_that_was_deleted(program: str) -> None:
-    ran = subprocess.run([sys.executable, "-m", f"thinkwell.{program}"], capture_output=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-m", f"thinkwell.{program}"], capture_output=True, timeout=60, check=False
+    )
     assert ran.returncode == 1
     assert b"has been deleted" in ran.stderr
 
@@ -199,7 +201,7 @@ async def test_a_line_knows_where_home_is(ends_at_once: str) -> None:
             pass
 
 
-async def test_a_line_where_nobody_is_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_line_of_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(_: int) -> None:
         raise KeyError  # as in a container with a user of a number alone
 

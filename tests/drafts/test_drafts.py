@@ -71,10 +71,9 @@ class Drafted(NamedTuple):
     drafts: list[Draft[Any]]
 
 
-async def drafted(type_: Any, told: Script | Callable[[ScriptedTurn], Awaitable[None]]) -> Drafted:
+async def drafted(type_: Any, played: Script | Callable[[ScriptedTurn], Awaitable[None]]) -> Drafted:
     """Return what the drafts of a run are of, and the drafts."""
-    played = ScriptedAgent(told if isinstance(told, Script) else script.does(told))
-    async with played.open() as agent:
+    async with ScriptedAgent(played if isinstance(played, Script) else script.does(played)).open() as agent:
         stream: ThoughtStream[Any] = agent.think(type_).text("Review").stream()
         return Drafted(stream.view.drafts, [draft async for draft in stream.drafts()])
 

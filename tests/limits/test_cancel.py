@@ -420,7 +420,7 @@ async def test_leaving_the_agent_hurries_a_run_that_is_being_cancelled(after: fl
 
 
 @pytest.mark.parametrize("_attempt", range(10))
-async def test_a_run_that_is_stopped_as_a_turn_ends_sends_no_reminder_that_nobody_cancels(
+async def test_a_run_that_is_stopped_as_a_turn_ends_leaves_no_reminder_running(
     _attempt: int,
 ) -> None:
     async def forgets_and_hangs(turn: Turn) -> None:

@@ -220,7 +220,7 @@ async def test_who_gives_up_waiting_does_not_end_the_login_of_others() -> None:
     assert not handler.abandoned.is_set()
 
 
-async def test_a_login_that_nobody_waits_for_is_given_up() -> None:
+async def test_a_login_without_a_waiting_run_is_given_up() -> None:
     handler = LoginAgent("session/new")
     handler.may_answer = anyio.Event()
     async with opened(handler, login="browser") as agent:
@@ -328,7 +328,7 @@ async def test_a_run_shows_that_a_login_is_gone_through(method: str, before: str
             assert shown["authenticating"] is not None
 
 
-async def test_a_run_that_waits_for_nobodys_login_shows_none() -> None:
+async def test_a_run_that_waits_for_no_login_shows_none() -> None:
     async with opened(LoginAgent("session/list"), login="browser") as agent:
         stream = agent.think().text("Go").stream(include={"phase"})
         await agent.list_sessions()

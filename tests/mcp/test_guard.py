@@ -52,7 +52,7 @@ def test_a_server_speaks_for_itself() -> None:
 
 
 @pytest.mark.parametrize("code", ["input()", "import time; time.sleep(3600)"])
-def test_everything_ends_when_nobody_writes_any_more(code: str) -> None:
+def test_everything_ends_when_the_writers_have_gone(code: str) -> None:
     start = f"import os, time; os.fork() or time.sleep(3600); print(1, flush=True); {code}"
     with subprocess.Popen(
         [*GUARD, *python(start)],

@@ -1,4 +1,4 @@
-"""What the agent is told of the user's MCP servers, and what is refused before it is told anything."""
+"""What the agent gets of the user's MCP servers, and what is refused before it gets anything."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def opened(*servers: object, **options: Any) -> object:
 
 
 async def told(*servers: McpServer, **options: Any) -> Sequence[s.McpServer]:
-    """What an agent that takes all of them is told of them."""
+    """Return what an agent that takes all of them gets."""
     handler = Played([talk], capabilities=REMOTE)
     async with scripted(agent=handler, mcp_servers=servers, **options) as agent, agent.session():
         pass

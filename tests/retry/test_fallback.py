@@ -442,7 +442,7 @@ async def test_a_recording_has_the_error_of_all_agents(tmp_path: Path) -> None:
         await replay(file, speed=0).result
 
 
-async def test_statistics_count_a_run_once_whoever_works_on_it() -> None:
+async def test_statistics_count_a_run_once_with_a_fallback_too() -> None:
     other = opening(played(script.asks("Look?", kind="read").says("42")), "second", permissions="ask")
     async with opening(played(BUSY + script.hangs()), fallback=[other]) as agent:
         stream = agent.think().text("Go").stream(include={"question"})

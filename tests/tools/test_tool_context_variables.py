@@ -1,4 +1,4 @@
-"""A tool sees the context variables of whoever started the run: a request's id, a trace, a user."""
+"""A tool sees the context variables of the code that started the run: a request's id, a trace, a user."""
 
 from __future__ import annotations
 

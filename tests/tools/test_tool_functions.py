@@ -1,4 +1,4 @@
-"""Which functions can be tools, what the agent is told of them, and what they are called with."""
+"""Functions as tools: which ones can be, what the agent reads about them, and their arguments."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def test_a_cancelled_run_withdraws_what_a_tool_asks() -> None:
     assert [answer.by for answer in stream.view.answers] == ["cancel"]
 
 
-async def test_outside_of_a_run_nobody_can_be_asked() -> None:
+async def test_outside_of_a_run_no_question_can_be_asked() -> None:
     context = ToolContext("s1", lambda done, total, message: None)
     with pytest.raises(ToolError, match="There is no one to ask"):
         await context.ask("Really?", ())
