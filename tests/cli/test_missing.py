@@ -16,20 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ("home",)
 
-BLOCKED = """
-import sys
-sys.modules[{name!r}] = None
-sys.argv[1:] = {arguments!r}
-import runpy
-runpy.run_module("thinkwell", run_name="__main__")
-"""
+COMMAND = "import runpy, sys; sys.argv[1:] = {!r}; runpy.run_module('thinkwell', run_name='__main__')"
 
 
-def without(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command where a module is not there."""
-    code = BLOCKED.format(name=name, arguments=arguments)
+def without(name: str, program: str) -> list[str]:
+    """Return the command line of a program for which a module is not installed."""
+    return [sys.executable, "-W", "error", "-c", f"import sys; sys.modules[{name!r}] = None\n{program}"]
+
+
+def run(name: str, program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program without a module."""
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        without(name, program),
         capture_output=True,
         text=True,
         timeout=60,
@@ -51,7 +49,7 @@ def without(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_what_is_missing_is_named_with_what_to_type(name: str, extra: str, arguments: list[str]) -> None:
-    ran = without(name, *arguments)
+    ran = run(name, COMMAND.format(arguments))
     assert (ran.returncode, ran.stdout) == (2, "")
     assert f"needs {name}, which is not installed" in ran.stderr
     assert f"-m pip install 'thinkwell[{extra}]'" in ran.stderr
@@ -70,13 +68,7 @@ def test_what_is_missing_is_named_with_what_to_type(name: str, extra: str, argum
     ],
 )
 def test_in_a_program_too(name: str, program: str, extra: str) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.modules[{name!r}] = None\n{program}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ran = run(name, program)
     assert (ran.returncode, ran.stdout) == (1, "")
     told = f"thinkwell.{extra} needs {name}, which is not installed; pip install 'thinkwell[{extra}]'"
     assert f"ImportError: {told}" in ran.stderr
@@ -92,14 +84,13 @@ def test_in_a_program_too(name: str, program: str, extra: str) -> None:
     ],
 )
 def test_what_else_is_missing_is_a_bug(name: str, arguments: list[str]) -> None:
-    ran = without(name, *arguments)
+    ran = run(name, COMMAND.format(arguments))
     assert ran.returncode == 1
     assert "ModuleNotFoundError" in ran.stderr
 
 
 def test_a_chat_in_a_terminal_needs_its_prompt(tmp_path: Path) -> None:
-    code = BLOCKED.format(name="prompt_toolkit", arguments=["chat", "--agent", "builtin"])
-    command = [sys.executable, "-c", code]
+    command = without("prompt_toolkit", COMMAND.format(["chat", "--agent", "builtin"]))
     with terminal(*command, env={"TERM": "xterm"}, cwd=tmp_path) as shown:
         shown.expect("`thinkwell chat` needs prompt_toolkit", 40.0)
         shown.expect(r"pip install 'thinkwell\[cli\]'")

@@ -52,7 +52,9 @@ def test_one_run(recording: Path) -> None:
     done = run_command("replay", str(recording), "--run", runs[1], "--quiet")
     assert (done.code, json.loads(done.out), done.err) == (0, {"a": 1}, "")
     one = run_command("replay", str(recording), "--speed", "0", "--json", "--run", runs[0])
-    assert all("run" not in json.loads(line) for line in one.out.splitlines())
+    lines = [json.loads(line) for line in one.out.splitlines()]
+    assert [line["value"] for line in lines if line["type"] == "result"] == ["hello"]
+    assert not any("run" in line for line in lines)
     none = run_command("replay", str(recording), "--run", "run-none")
     assert none.code == 2
     assert f"holds no 'run-none', but {', '.join(runs)}" in none.err

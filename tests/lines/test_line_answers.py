@@ -10,7 +10,7 @@ import anyio
 import pytest
 from lines.program import Program, played
 
-from thinkwell.listen import Handlers
+from thinkwell.listen import Handlers, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -45,15 +45,20 @@ async def nothing_more(agent: Agent, program: Program) -> None:
 VALUES: dict[str, object] = {
     '"text"': "text",
     '"\u00e4 \u2028\\n"': "\u00e4 \u2028\n",
+    '""': "",
+    '"allow"': "allow",
     "true": True,
+    "false": False,
     "0": 0,
     "2.0": 2.0,
     '[1,{"a":null}]': [1, {"a": None}],
+    '{"allow":true}': {"allow": True},
 }
 
 
 async def test_a_value_is_written_as_it_is() -> None:
-    handlers = Handlers()
+    transcript = Transcript()
+    handlers = Handlers(transcript=transcript)
 
     async def answer(message: dict[str, object]) -> object:
         return VALUES[str(message["text"])]
@@ -71,6 +76,10 @@ async def test_a_value_is_written_as_it_is() -> None:
             await program.say(kind, text=written, id=None)
             assert await program.hear() == start + ',"id":null}'
         await nothing_more(agent, program)
+    asked = product(("question", "approval"), VALUES.values(), range(3))
+    assert [(record.kind, record.answer) for record in transcript] == [
+        (kind, value) for kind, value, _ in asked
+    ]
 
 
 @pytest.mark.parametrize("kind", ["question", "approval", "progress"])

@@ -250,7 +250,7 @@ IDS = [
 
 async def test_an_id_comes_back() -> None:
     async with played(permissions="allow") as (agent, program):
-        await begun(agent, program)
+        stream = await begun(agent, program)
         for id_, written in IDS:
             await program.write(b'{"id":%b,"type":"approval","description":"d"}\n' % id_)
             start = '{"type":"response","in_reply_to":"approval","value":true,"id":'
@@ -258,6 +258,7 @@ async def test_an_id_comes_back() -> None:
         await program.write(b'{"id":1,"type":"approval","id":2}\n')
         assert await program.hear() == response("approval", True, id=2)  # the last one counts
         await program.say("result")
+        await stream.result
 
 
 async def test_answers_without_an_id_go_out_in_the_order_of_the_questions() -> None:

@@ -112,10 +112,6 @@ class Turn(ABC):
         """Say a piece of a message."""
 
     @abstractmethod
-    async def raw(self, data: bytes) -> None:
-        """Write bytes as they are."""
-
-    @abstractmethod
     async def end(self, result: str | Json | None) -> None:
         """End the turn with a result."""
 
@@ -280,9 +276,6 @@ class LineTurn(Turn):
     async def partial(self, text: str) -> None:
         await self._talker.send({"type": "partial", "text": text})
 
-    async def raw(self, data: bytes) -> None:
-        await self._talker.write(data)
-
     async def end(self, result: str | Json | None) -> None:
         fields = {"text": result} if isinstance(result, str) else result or {}
         await self._talker.send({"type": "result", **fields})
@@ -437,9 +430,6 @@ class AcpTurn(Turn):
         """Send a session update."""
         await self._talker.notify("session/update", {"sessionId": self.session_id, "update": update})
 
-    async def raw(self, data: bytes) -> None:
-        await self._talker.write(data)
-
     async def end(self, result: str | Json | None) -> None:
         await self._close_step("completed")
         if isinstance(result, dict):
@@ -476,6 +466,15 @@ def _said(message: Json) -> Any:
         option = result["outcome"].get("optionId")
         return _ALLOWED.get(option, option)
     return result
+
+
+async def hanging(began: anyio.Event, log: list[str], word: str = "cancelled") -> None:
+    """Do what a handler does that never ends: set an event at once, and log this when it is cancelled."""
+    began.set()
+    try:
+        await anyio.sleep_forever()
+    finally:
+        log.append(word)
 
 
 TALKERS: dict[Protocol, Callable[[Transport, Sequence[Scene]], Talker]] = {

@@ -27,7 +27,6 @@ from thinkwell import events as ev
 from thinkwell.listen import (
     AgentApproval,
     AgentFailure,
-    AgentPartial,
     AgentProgress,
     AgentQuestion,
     AgentResult,
@@ -67,15 +66,15 @@ async def asks_and_waits(program: Program) -> None:
     await anyio.sleep_forever()
 
 
-def slowly(seconds: float) -> tuple[Handlers, list[object]]:
-    """Return handlers that take so long for each progress, and what they have handled."""
+def slowly(seconds: float, type_: str = "progress", field: str = "message") -> tuple[Handlers, list[object]]:
+    """Return handlers that take so long for each message of a type, and the texts that they have handled."""
     handlers = Handlers()
     seen: list[object] = []
 
-    @handlers.on("progress")
-    async def note(progress: AgentProgress) -> None:
+    @handlers.on(type_)
+    async def note(fields: dict[str, Any]) -> None:
         await anyio.sleep(seconds)
-        seen.append(progress.message)
+        seen.append(fields[field])
 
     return handlers, seen
 
@@ -272,13 +271,16 @@ async def test_a_handler_that_fails_while_another_has_failed_is_logged(
     assert isinstance(record.exc_info[1], LookupError)
 
 
-async def test_a_failure_after_the_end_is_raised_too() -> None:
-    handlers = Handlers()
-
-    @handlers.on("result")
-    async def fail(fields: object) -> None:
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_a_failure_after_the_end_is_raised_too(in_thread: bool) -> None:
+    def fail(fields: object) -> None:
         raise KeyError("late")
 
+    async def fail_later(fields: object) -> None:
+        fail(fields)
+
+    handlers = Handlers()
+    handlers.on("result")(fail if in_thread else fail_later)
     async with program(says()) as agent:
         with anyio.fail_after(SOON):
             stream = agent.think().text("Go").stream()
@@ -689,23 +691,17 @@ async def test_a_recording_may_take_too_long(tmp_path: Path) -> None:
 DONE = script.returns({"summary": "Done"})
 
 
-async def test_a_last_word_is_heard() -> None:
-    handlers = Handlers()
-    heard: list[str] = []
-
-    @handlers.on("partial")
-    async def listen(partial: AgentPartial) -> None:
-        heard.append(partial.text)
-
+async def test_what_the_agent_says_after_the_result_is_handled() -> None:
+    handlers, heard = slowly(0, "partial", "text")
     async with ScriptedAgent(DONE.says("That was all.")).open() as agent:
         with anyio.fail_after(SOON):
             report = await agent.think(Report).text("Go").listen(handlers)
     assert report.summary == "Done"
-    assert "".join(heard) == "That was all."
+    assert heard == ["That was all."]
 
 
 @VIRTUAL
-async def test_a_turn_that_goes_on_without_end_keeps_no_result_back() -> None:
+async def test_the_rest_of_a_turn_delays_its_result_by_ten_seconds_at_most() -> None:
     async with ScriptedAgent(DONE.hangs()).open() as agent:
         begun = anyio.current_time()
 
@@ -716,7 +712,7 @@ async def test_a_turn_that_goes_on_without_end_keeps_no_result_back() -> None:
 
 
 @VIRTUAL
-async def test_what_is_asked_behind_that_is_nobodys() -> None:
+async def test_a_question_after_the_listener_has_left_is_declined() -> None:
     handlers = Handlers()
 
     @handlers.on("approval")
@@ -731,7 +727,7 @@ async def test_what_is_asked_behind_that_is_nobodys() -> None:
 
 
 @VIRTUAL
-async def test_what_is_asked_when_the_listener_leaves_goes_to_the_next() -> None:
+async def test_a_question_that_is_open_when_the_listener_leaves_goes_to_the_next_handler() -> None:
     handlers = Handlers()
 
     @handlers.on("approval", timeout=None)
@@ -757,35 +753,32 @@ class Broken(BaseModel):
         raise KeyError("no price")
 
 
-async def test_a_result_that_cannot_be_written_is_told_plainly() -> None:
+async def test_a_result_without_a_form_in_json_is_an_error_only_where_it_has_a_handler() -> None:
     handlers = Handlers()
     handlers.on("result")(hears)
-    async with ScriptedAgent(script.returns({"score": 1})).open() as agent:
-        with anyio.fail_after(SOON), pytest.raises(TypeError, match="cannot be written as JSON"):
-            await agent.think(Broken).text("Go").listen(handlers)
+    returning = script.returns({"score": 1}).stops().returns({"score": 2})
+    async with ScriptedAgent(returning).open() as agent:
+        task = agent.think(Broken).text("Go")
+        with anyio.fail_after(SOON):
+            with pytest.raises(TypeError, match="the agent returned what cannot be written as JSON"):
+                await task.listen(handlers)
+            assert (await task.listen(Handlers())).score == 2
 
 
 @VIRTUAL
-async def test_an_agent_that_goes_on_talking_keeps_nobody() -> None:
-    handlers = Handlers()
-    heard: list[str] = []
-
-    @handlers.on("partial")
-    async def slow(partial: AgentPartial) -> None:
-        await anyio.sleep(1)
-        heard.append(partial.text)
-
-    told = DONE
+async def test_an_agent_that_goes_on_talking_does_not_hold_its_listener() -> None:
+    handlers, heard = slowly(1, "partial", "text")
+    talking = DONE
     for number in range(100):
-        told = told.pauses(0.5).says(f"{number}")
-    async with ScriptedAgent(told).open() as agent:
+        talking = talking.pauses(0.5).says(f"{number}")
+    async with ScriptedAgent(talking).open() as agent:
         begun = anyio.current_time()
         await agent.think(Report).text("Go").listen(handlers)
         assert anyio.current_time() - begun < 30
         assert 10 <= len(heard) <= 20
 
 
-async def test_a_handler_that_fails_when_it_is_no_more_asked_keeps_no_result_back(
+async def test_a_handler_that_fails_after_its_question_has_ended_is_logged_and_the_result_returned(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     handlers = Handlers()

@@ -131,11 +131,14 @@ async def test_none_tells_the_program_nothing(type_: str, value: object) -> None
 
     async def play(program: Program) -> None:
         await program.say(type_, question="?")
-        assert await program.ask(type_, question="?", again=True) == "yes"
+        assert await program.ask(type_, question="?", again=True, id=7) == "yes"
         assert len(program.heard) == 2
 
     await run(play, handlers)
-    assert [record.answer for record in transcript] == [None, "yes"]
+    assert [(record.answer, record.details) for record in transcript] == [
+        (None, {"question": "?"}),
+        ("yes", {"question": "?", "again": True, "id": 7}),
+    ]
 
 
 @pytest.mark.parametrize("value", [None, Reply(None, "not mine")])

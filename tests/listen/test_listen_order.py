@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from lines.program import Program
+    from listen.line_programs import Play
     from listen.talkers import Asked, Protocol
     from listen.talkers import Turn as TalkersTurn
 
@@ -33,20 +34,8 @@ pytestmark = pytest.mark.anyio
 request: ContextVar[str] = ContextVar("request", default="nobody's")
 
 
-async def run(play: Callable[[Program], Awaitable[object]], handlers: Handlers, **options: Any) -> list[str]:
-    """Return what the program was told."""
-    got: list[str] = []
-
-    async def whole(program: Program) -> None:
-        try:
-            await play(program)
-        finally:
-            got.extend(program.heard[1:])
-
-    async with program(whole) as agent:
-        with anyio.fail_after(SOON):
-            assert await agent.think().text("Go").listen(handlers, **options) == "Done"
-    return got
+async def run(play: Play, handlers: Handlers) -> None:
+    assert await listened(play, handlers) == "Done"
 
 
 class Gauge:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from listen.talkers import LIMIT, ON_PATH, Protocol
+from listen.talkers import LIMIT, ON_PATH, Protocol, hanging
 
 from thinkwell import AgentExited, open_agent
 from thinkwell import events as ev
@@ -64,11 +64,9 @@ async def test_the_process_ends_while_handlers_run(
     handlers = Handlers(transcript=(transcript := Transcript()))
 
     async def think(event: anyio.Event, what: str) -> None:
-        event.set()
         try:
-            await anyio.sleep_forever()
+            await hanging(event, log, f"{what} cancelled")
         finally:
-            log.append(f"{what} cancelled")
             if len(log) == 2:
                 release.set()
 
@@ -125,11 +123,7 @@ async def test_the_callers_task_is_cancelled_while_a_handler_runs(protocol: Prot
 
     @handlers.on("question")
     async def _(_question: object) -> None:
-        thinking.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.append("handler")
+        await hanging(thinking, ended)
 
     @quick.on("question")
     async def _(_question: object) -> str:
@@ -144,7 +138,7 @@ async def test_the_callers_task_is_cancelled_while_a_handler_runs(protocol: Prot
                 assert pids
                 assert not gone(pids[0])
                 tasks.cancel_scope.cancel()
-            assert ended == ["handler"]
+            assert ended == ["cancelled"]
             assert isinstance(stream.result.exception(), ThoughtCancelled)
             answers = [event.by async for event in stream if isinstance(event, ev.QuestionAnswered)]
             assert answers == ["cancel"]

@@ -10,7 +10,18 @@ import anyio
 import anyio.lowlevel
 import pytest
 from limits.virtual import Stopwatch, virtual_backend
-from listen.talkers import LIMIT, AcpTurn, HangUp, LineTurn, Protocol, Reported, Turn, answering, talking
+from listen.talkers import (
+    LIMIT,
+    AcpTurn,
+    HangUp,
+    LineTurn,
+    Protocol,
+    Reported,
+    Turn,
+    answering,
+    hanging,
+    talking,
+)
 
 from thinkwell import AgentExited, wait_for_answer
 from thinkwell import events as ev
@@ -321,14 +332,11 @@ async def test_the_connection_ends_while_a_handler_runs(protocol: Protocol) -> N
     handlers = Handlers(transcript=(transcript := Transcript()))
 
     @handlers.on("question")
-    async def _(_question: object) -> str:
-        thinking.set()
+    async def _(_question: object) -> None:
         try:
-            await anyio.sleep_forever()
+            await hanging(thinking, log)
         finally:
-            log.append("cancelled")
             release.set()
-        return "never"
 
     @handlers.on("progress", concurrency=1)
     async def _(progress: dict[str, Any]) -> None:
@@ -359,11 +367,7 @@ async def test_an_error_while_a_handler_runs(protocol: Protocol) -> None:
 
     @handlers.on("question")
     async def _(_question: object) -> None:
-        thinking.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            log.append("cancelled")
+        await hanging(thinking, log)
 
     @handlers.on("error")
     async def _(error: dict[str, Any]) -> None:

@@ -208,7 +208,9 @@ SUPERVISED = {
     ),
     "by the next in the chain": Supervision(leaves_all, *BY_RULES),
     "without handlers": Supervision(hears_nothing, *BY_RULES),
-    "by nobody at all": Supervision(hears_nothing, (None, None, False, None, False), ("policy",) * 5, silent),
+    "without any answer": Supervision(
+        hears_nothing, (None, None, False, None, False), ("policy",) * 5, silent
+    ),
 }
 
 
