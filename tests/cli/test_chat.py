@@ -87,7 +87,7 @@ def test_an_agent_that_dies(tmp_path: Path) -> None:
     assert "open it again" in err
 
 
-def test_an_error_ends_it_where_nobody_sits() -> None:
+def test_an_error_ends_a_chat_without_a_terminal() -> None:
     code, out, err = chat("refuse\nNot this.\n")
     assert (code, out) == (3, "")
     assert "no model" in err
@@ -99,7 +99,7 @@ def test_commands_of_the_agent_are_prompts() -> None:
     assert out == "You said: '/review it'\nYou said: '/help'\nYou said: '/usr/bin is a folder'\n"
 
 
-def test_a_command_that_nobody_has() -> None:
+def test_an_unknown_command() -> None:
     code, out, err = chat("/revew it\nNot this.\n")
     assert (code, out) == (2, "")
     assert "There is no command /revew: see /help. //revew is sent as it is" in err
@@ -231,7 +231,7 @@ def test_loading_and_resuming_at_once() -> None:
     assert "not both" in err
 
 
-def test_a_question_that_nobody_can_be_asked(scripted_agent: ScriptedAgentFactory) -> None:
+def test_an_unanswerable_question(scripted_agent: ScriptedAgentFactory) -> None:
     told = script.asks("Delete it", expect="reject_once").says("Then not.")
     agent = shlex.join(scripted_agent(told).program())
     code, out, _ = chat("Clean up.\n", "--permissions", "ask", agent=agent)

@@ -117,7 +117,7 @@ def test_a_reader_that_goes_away_ends_the_run(home: Path) -> None:
     assert processes_with(str(home)) == []
 
 
-def test_a_result_that_nobody_reads(home: Path) -> None:
+def test_a_result_without_a_reader(home: Path) -> None:
     command = scripted(home, script.says("a" * 1_000_000))
     line = 'set -o pipefail; "$@" | head -c 1'
     ran = subprocess.run(

@@ -84,7 +84,7 @@ def test_a_question_is_answered_by_a_key(home: Path) -> None:
 
 
 @pytest.mark.parametrize("permissions", ["ask", "rules.toml"])
-def test_what_nobody_can_answer_is_denied_at_once(permissions: str, home: Path) -> None:
+def test_unanswerable_questions_are_denied_at_once(permissions: str, home: Path) -> None:
     (home / "rules.toml").write_text('otherwise = "ask"\n', "utf-8")
     command = scripted(home, script.asks("May I?").says("went on"))
     ran = subprocess.run(

@@ -132,7 +132,7 @@ def test_what_is_too_long_is_not_taken(home: Path) -> None:
 # How it ends
 
 
-def test_whoever_watches_is_let_go_at_the_end(home: Path) -> None:
+def test_watchers_are_released_at_the_end(home: Path) -> None:
     with serving_web(*play(home, script.says("So far, so good").hangs())) as web, ExitStack() as stack:
         client = stack.enter_context(web.client(limits=httpx.Limits(max_connections=None)))
         run_id = started(client)
@@ -169,7 +169,7 @@ def test_a_second_signal_ends_it_at_once(home: Path) -> None:
 
 
 @pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)], ids=str)
-def test_somebody_who_never_ends_what_he_sends(signals: Sequence[signal.Signals], home: Path) -> None:
+def test_a_client_that_never_ends_its_request(signals: Sequence[signal.Signals], home: Path) -> None:
     with serving_web("--journal", "memory") as web:
         head = f"POST /api/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {web.secret}\r\n"
         with socket.create_connection(("127.0.0.1", web.port), LIMIT) as connection:
@@ -263,7 +263,7 @@ def agent_pid(home: Path) -> int:
     return pid
 
 
-def test_nobody_reads_standard_error(home: Path) -> None:
+def test_standard_error_without_a_reader(home: Path) -> None:
     with serving_web("--agent", "builtin", "--verbose") as web, web.client() as client:
         assert web.process.stderr is not None
         web.process.stderr.close()
@@ -420,7 +420,7 @@ def test_an_address_of_ipv6(home: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_run_that_nobody_watches_is_cancelled_where_that_is_wanted(home: Path) -> None:
+def test_a_run_without_watchers_is_cancelled_where_that_is_wanted(home: Path) -> None:
     config = 'abandoned_after = 3\njournal = "memory"\n'
     with serving_web(*play(home, script.says("Hm").hangs()), config=config) as web, web.client() as client:
         run_id = started(client)
@@ -459,7 +459,7 @@ def test_a_journal_that_is_taken(home: Path) -> None:
         ("a" * 70, "there is no host aaa"),
     ],
 )
-def test_a_host_that_is_somebody_elses(host: str, told: str, home: Path) -> None:
+def test_a_host_of_another_machine(host: str, told: str, home: Path) -> None:
     env = {"THINKWELL_SERVE_TOKEN": ADA}
     with serving_web("--host", host, "--journal", "memory", env=env, ready=False) as web:
         assert web.end() in (1, 2)

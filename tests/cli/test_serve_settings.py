@@ -181,7 +181,7 @@ def test_agents_of_the_file_have_their_own(option: str, wrong: Callable[..., str
     )
 
 
-def test_an_agent_that_nobody_knows(wrong: Callable[..., str]) -> None:
+def test_an_unknown_agent(wrong: Callable[..., str]) -> None:
     assert "was not found" in wrong("--agent", "nobody", code=3)
 
 

@@ -203,7 +203,7 @@ def test_exit_codes(arguments: list[str], code: int, home: Path) -> None:
     assert (done.code, done.out) == (code, "")
 
 
-def test_an_agent_of_the_file_that_nobody_knows(home: Path) -> None:
+def test_an_unknown_agent_in_the_file(home: Path) -> None:
     Path("serve.toml").write_text("[agents.nobody]\n", "utf-8")
     done = run_command("serve", "--config", "serve.toml")
     assert (done.code, done.out) == (3, "")

@@ -189,7 +189,7 @@ def test_a_question_has_buttons(home: Path) -> None:
         assert bot.texts[-1] == "Done."
 
 
-def test_nobody_is_allowed(home: Path) -> None:
+def test_no_users_are_allowed(home: Path) -> None:
     with running() as bot:
         assert bot.told[0].startswith("Ready as @test_bot. No user is allowed yet.")
         bot.until_told("--allow NUMBER")
@@ -338,7 +338,7 @@ def test_another_program_gets_the_messages(home: Path) -> None:
 
 
 @pytest.mark.long
-def test_nobody_reads_standard_error(home: Path) -> None:
+def test_standard_error_without_a_reader(home: Path) -> None:
     with running("--allow", "7") as bot:
         assert bot.process.stderr is not None
         bot.process.stderr.close()
@@ -452,7 +452,7 @@ def test_options_that_cannot_be_used(arguments: list[str], told: str, wrong: Cal
     assert told in wrong(*arguments)
 
 
-def test_an_agent_that_nobody_knows(wrong: Callable[..., str]) -> None:
+def test_an_unknown_agent(wrong: Callable[..., str]) -> None:
     assert "was not found" in wrong("--agent", "nobody", code=3)
     assert "was not found" in wrong(config='agent = "nobody"', code=3)
 

@@ -235,7 +235,7 @@ async def test_a_cancelled_turn_hears_nothing_more_of_its_program(caplog: pytest
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
 
-async def test_a_program_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
+async def test_a_program_that_does_not_read_delays_nothing(tmp_path: Path) -> None:
     source = """
 import select
 end = select.poll()

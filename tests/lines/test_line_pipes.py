@@ -97,7 +97,7 @@ async def test_its_end_says_more_where_it_comes_in_that_while() -> None:
         assert caught.value.reason == ""
 
 
-async def test_answers_that_nobody_reads_end_nothing() -> None:
+async def test_unread_answers_end_nothing() -> None:
     async with odd() as (agent, program, pipe):
         stream = agent.think().text("one").stream(include="all")
         await program.hear()

@@ -158,7 +158,7 @@ async def test_what_a_question_says(fields: dict[str, object], title: str) -> No
     assert question.title == title
 
 
-async def test_nobody_who_could_answer_is_an_answer() -> None:
+async def test_a_question_without_a_handler_is_answered() -> None:
     async with played() as (agent, program):
         stream = agent.think().text("Go").stream()
         await program.hear()

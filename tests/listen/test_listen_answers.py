@@ -312,7 +312,7 @@ async def test_lines_get_models_as_json() -> None:
 
 
 @pytest.mark.parametrize("value", ["hs", "HS", "free"])
-async def test_options_of_a_line_bind_nobody(value: str) -> None:
+async def test_an_answer_need_not_be_an_option_of_a_line(value: str) -> None:
     got, (record,) = await by_lines("question", value, question="Which?", options=["hs", "rs"])
     assert (got, record.by) == (value, "handler")
 

@@ -51,7 +51,9 @@ def unhandled(events: list[ThoughtEvent]) -> list[tuple[str, dict[str, Any]]]:
 # What nobody handles
 
 
-async def test_what_nobody_handles_is_an_event_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_message_without_a_handler_is_an_event_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.DEBUG, "thinkwell")
 
     async def play(program: Program) -> None:

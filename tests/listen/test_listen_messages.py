@@ -184,7 +184,7 @@ async def test_a_line_of_standard_error_is_a_log(tmp_path: Path) -> None:
     assert heard[0].message == "." * 79
 
 
-async def test_what_nobody_wants_is_not_made() -> None:
+async def test_messages_without_a_handler_are_not_made() -> None:
     handlers = Handlers()
     seen: list[object] = []
     handlers.on("result")(seen.append)

@@ -83,7 +83,7 @@ async def asks_often(turn: ScriptedTurn) -> None:
     turn.say("Done")
 
 
-async def test_what_the_policy_allows_is_asked_of_nobody_and_counts_for_nothing() -> None:
+async def test_what_the_policy_allows_does_not_count() -> None:
     handlers = Handlers()
     handlers.on("progress")(hears)
     async with scripted(asks_often, permissions="allow") as agent:

@@ -116,7 +116,7 @@ async def leave(question: object) -> None:
     """Leave it open."""
 
 
-async def test_what_nobody_answers_is_written_down_too() -> None:
+async def test_unanswered_questions_are_recorded_too() -> None:
     transcript = Transcript()
     await over_acp(Handlers(transcript=transcript), on_question=leave, permissions="ask")
     assert [(record.kind, record.answer, record.by) for record in transcript] == [

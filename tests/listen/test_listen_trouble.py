@@ -311,7 +311,7 @@ async def test_a_handler_that_never_answers_makes_room_for_the_next(protocol: Pr
     ]
 
 
-async def test_where_nobody_is_left_it_is_declined(protocol: Protocol) -> None:
+async def test_a_question_without_a_further_handler_is_declined(protocol: Protocol) -> None:
     handlers = Handlers()
     handlers.on("question", timeout=20)(never)
     handlers.on("approval", timeout=30)(never)

@@ -26,7 +26,7 @@ async def _talk(turn: Turn) -> None:
         await turn.client.drain()
 
 
-async def test_a_turn_goes_on_though_nobody_reads() -> None:
+async def test_a_turn_goes_on_without_a_reader() -> None:
     said = anyio.Event()
 
     async def work(turn: Turn) -> None:

@@ -118,7 +118,7 @@ async def test_answers_without_an_id_go_to_the_oldest_of_their_type() -> None:
 
 
 @pytest.mark.parametrize("by_id", [True, False])
-async def test_an_answer_to_what_was_withdrawn_is_nobody_elses(
+async def test_an_answer_to_a_withdrawn_question_goes_to_no_other(
     by_id: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = Worker()
@@ -234,7 +234,7 @@ async def test_a_broken_line_is_no_prompt_while_an_answer_is_awaited(line: str) 
     assert prompts == ["go"]
 
 
-async def test_a_question_that_nobody_answers_in_time() -> None:
+async def test_a_question_without_an_answer_in_time() -> None:
     worker = Worker()
 
     async def work(turn: Turn) -> None:

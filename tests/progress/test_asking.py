@@ -250,7 +250,7 @@ async def test_settings_are_given_back_when_the_block_fails(pty: Pty) -> None:
     assert pty.settings() == before
 
 
-async def test_a_replay_asks_nobody(pty: Pty, tmp_path: Path) -> None:
+async def test_a_replay_asks_nothing(pty: Pty, tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     async with scripted(asks(permission), permissions="ask", question_timeout=0.5, record=file) as agent:
         await agent.think().text("Go").run()

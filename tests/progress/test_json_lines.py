@@ -108,7 +108,7 @@ def test_values_that_json_has_not() -> None:
     assert "\x9b" not in out.getvalue()
 
 
-async def test_nobody_reads(tmp_path: Path) -> None:
+async def test_without_a_reader(tmp_path: Path) -> None:
     class Broken(StringIO):
         def write(self, _text: str, /) -> int:
             raise BrokenPipeError

@@ -139,7 +139,7 @@ async def test_what_is_typed_is_hidden_while_it_is_muted(pty: Pty) -> None:
     assert pty.settings() == before
 
 
-async def test_what_was_typed_for_us_is_for_nobody_else(pty: Pty) -> None:
+async def test_what_was_typed_for_the_display_is_dropped_at_its_end(pty: Pty) -> None:
     assert pty.keyboard.take()
     pty.type("y")
     pty.keyboard.release()

@@ -311,7 +311,7 @@ def test_very_much_at_once() -> None:
     assert told[-1] == "[tool]   ✔ run 299  0.0s"
 
 
-def test_turns_are_told_of_once() -> None:
+def test_turns_have_no_rows() -> None:
     first, second = (ev.Message(text=name, message_id=name) for name in "ab")
     told = rows(ev.TurnStarted(number=1), first, ev.TurnStarted(number=2), second)
     assert told == ["[say]    a", "[say]    b"]
@@ -342,7 +342,7 @@ def test_a_tool_that_fails_without_a_word() -> None:
     assert told == ["[tool]   ✘ run go  failed  0.0s"]
 
 
-def test_an_encoding_that_nobody_knows() -> None:
+def test_an_unknown_encoding() -> None:
     class Odd(StringIO):
         encoding = "klingon"
 

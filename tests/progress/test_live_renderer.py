@@ -326,7 +326,7 @@ def test_of_the_calls_of_a_sub_agent_those_that_failed_are_shown() -> None:
     assert len(settled(story, verbose=True)) == 21
 
 
-def test_short_thoughts_are_not_told_of() -> None:
+def test_short_thoughts_are_not_mentioned() -> None:
     live = Live(lines=3)
     story = Story().think("Hm.")
     live.draw(story.now)
@@ -696,7 +696,7 @@ def test_long_choices_are_shortened(live: Live) -> None:
     assert "".join(row.strip() for row in live.zone[3:-1]) == "x" * 59 + "…"
 
 
-def test_questions_that_somebody_else_answers(live: Live) -> None:
+def test_questions_that_are_answered_elsewhere(live: Live) -> None:
     story = (
         Story().begin("a", input={"command": "ls"}).ask(tool_id="a").ask("r", title="And this?", timeout=None)
     )
@@ -827,7 +827,7 @@ def test_a_result_that_was_said_is_not_repeated() -> None:
 # Driving it
 
 
-def test_somebody_else_can_have_the_terminal_meanwhile(live: Live) -> None:
+def test_the_terminal_can_be_lent_meanwhile(live: Live) -> None:
     story = Story().begin("a").end("a").begin("b")
     live.draw(story.now)
     live.leave()

@@ -238,9 +238,7 @@ def test_what_print_and_logging_write_stands_above(shown: Shown, monkeypatch: py
     logger.removeHandler(handler)
 
 
-def test_streams_that_somebody_has_taken_meanwhile_stay_his(
-    shown: Shown, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streams_that_were_replaced_meanwhile_stay_so(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", shown.terminal.file)
     handler = logging.StreamHandler(shown.terminal.file)
     logger = logging.getLogger("thinkwell.test.taken")
