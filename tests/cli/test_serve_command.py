@@ -65,7 +65,9 @@ def test_from_the_first_run_to_the_end(home: Path) -> None:
     assert len(web.told) == 2, "nothing is said of what went well"
     assert processes_with(str(home)) == []
     (file,) = home.parent.rglob("runs.db")
-    assert (file.stat().st_mode | file.parent.stat().st_mode) & 0o077 == 0, "the runs are their owner's alone"
+    assert (file.stat().st_mode | file.parent.stat().st_mode) & 0o077 == 0, (
+        "only their owner may read the runs"
+    )
 
 
 def test_a_browser_gives_the_printed_secret(home: Path) -> None:

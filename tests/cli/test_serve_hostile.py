@@ -222,7 +222,7 @@ def test_an_agent_does_not_find_the_token(home: Path) -> None:
     seen = json.loads(Path("seen.json").read_text("utf-8"))
     assert not {*env.values()} & {*seen["own"].values()}
     assert "PATH" in seen["own"]
-    assert seen["of"] == 0, "nobody but root may look there"
+    assert seen["of"] == 0, "only root may look there"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a call of Linux")

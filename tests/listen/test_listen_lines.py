@@ -1,4 +1,4 @@
-"""What goes for agents that speak lines: types that nobody handles, silence, programs."""
+"""NDJSON agents: types without a handler, silence, programs."""
 
 from __future__ import annotations
 

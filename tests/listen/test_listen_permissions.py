@@ -152,8 +152,8 @@ async def test_what_a_policy_denies_no_handler_allows(
         async with talking(protocol, writes, permissions=policy) as (agent, _talker):
             for answer in (True, "allow_always", ChooseOption("allow"), Reply(True, "", by="me")):
                 doorman = Doorman(answer)
-                assert await agent.think().text("one").listen(doorman.handlers) == told
-                assert len(doorman.asked) == asked
+                assert await agent.think().text("one").listen(doorman.handlers) == told, answer
+                assert len(doorman.asked) == asked, answer
                 by = {record.by for record in doorman.transcript}
                 assert by == ({"me" if isinstance(answer, Reply) else "doorman"} if asked else {"policy"})
 

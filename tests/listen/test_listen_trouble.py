@@ -1,4 +1,4 @@
-"""What goes wrong while somebody listens: the same over ACP and in lines, unless a test says otherwise."""
+"""What goes wrong while handlers listen: the same over ACP and in lines, unless a test says otherwise."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def form(*options: str) -> dict[str, Any]:
 
 
 def over_acp(kind: str, told: JsonValue) -> Any:
-    """Return what the agent is told over ACP where a program is told this: a form, or an option."""
+    """Return the form or option that answers over ACP what this value answers in lines."""
     if kind == "question":
         return "decline" if told is None else {"answer": f"{told}"}
     return "allow_once" if told in (True, "yes") else "reject_once"
@@ -113,7 +113,7 @@ async def opened(
 
 
 class Supervision(NamedTuple):
-    """Who answers, and what comes of it, for each of the five questions."""
+    """The handlers, and the answer to each of the five questions and its source."""
 
     handlers: Callable[[Handlers], None]
     told: Sequence[JsonValue]

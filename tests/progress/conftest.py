@@ -1,4 +1,4 @@
-"""Agents of programs in terminals are run by a Python that is warm, the programs by the true one."""
+"""Agents of programs in terminals run on the warm Python, the programs on the real one."""
 
 from __future__ import annotations
 
