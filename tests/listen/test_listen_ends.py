@@ -430,8 +430,11 @@ async def test_the_timeout_covers_the_run() -> None:
 
     async with program(asks_and_waits) as agent:
         began = anyio.current_time()
+        stream = agent.think().text("Go").stream()
         with pytest.raises(ThoughtTimeout) as failed:
-            await agent.think().text("Go").listen(handlers, timeout=30)
+            await listen(stream, handlers, timeout=30)
+        with pytest.raises(ThoughtTimeout):  # it was not just cancelled
+            await stream.result
     assert (failed.value.seconds, failed.value.idle) == (30, False)
     assert [time - began for time in cancelled] == pytest.approx([30], abs=0.1)
 
