@@ -265,7 +265,7 @@ def contents(box: ToolBox) -> list[str]:
 
 
 async def test_nothing_outside_of_the_folder_is_reached(tmp_path: Path) -> None:
-    make(tmp_path, "in/a.py", "out.py", "in/.git/config")
+    make(tmp_path, "in/a.py", "in/README.md", "out.py", "in/.git/config")
     folder = tmp_path / "in"
     (folder / "up").symlink_to(tmp_path)
     (folder / "loop").symlink_to(folder / "loop")

@@ -255,7 +255,7 @@ async def test_a_bare_number_answers_the_question(builtin: OpenBuiltin) -> None:
             ("How many lines has shapes.py?", 15),
             ("Count the files.", 2),
         ):
-            assert await agent.think(int).text(question).run() == answer
+            assert await agent.think(int).text(question).run() == answer, question
 
 
 async def test_a_session_remembers_what_was_read(builtin: OpenBuiltin) -> None:

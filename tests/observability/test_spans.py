@@ -123,6 +123,7 @@ def test_the_docs_name_every_attribute() -> None:
     for module in ("spans", "span_tree", "metrics"):
         source = (folder / f"{module}.py").read_text("utf-8")
         attributes = re.findall(r'"((?:gen_ai|thinkwell|error)\.[a-z_.]+)"', source)
+        assert attributes, module
         assert [name for name in attributes if f"`{name}`" not in page] == []
 
 

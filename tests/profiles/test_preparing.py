@@ -198,6 +198,7 @@ async def test_each_version_is_installed(machine: Machine) -> None:
     assert await machine.starts(MINE) == COLD
     assert await machine.starts(MINE.at("1.2.4")) == COLD
     assert await machine.starts(MINE) == WARM
+    assert await machine.starts(MINE.at("1.2.4")) == WARM
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,8 @@ async def test_the_registry_knows_newer_versions(tmp_path: Path, user: Path) -> 
     profile = find_agent("claude")
     assert profile.npx == replace(shipped.npx, version="99.0.0")
     assert profile.env.set == {"MORE": "theirs", **shipped.env.set}
-    assert profile.files == (*shipped.files, copy)
+    assert (profile.files, profile.quirks) == ((*shipped.files, copy), shipped.quirks)
+    assert profile.quirks
     assert find_agent("claude-acp") == profile
     assert [known.name for known in known_agents()].count("claude") == 1
     assert "claude-acp" not in [known.name for known in known_agents()]
@@ -320,8 +321,9 @@ async def test_the_registry_undoes_nothing_that_was_tried(tmp_path: Path) -> Non
     ways += [{"npx": {"package": "another-agent@99.0.0"}}, {"uvx": {"package": "claude-agent-acp@99.0.0"}}]
     ways += [{"binary": {"linux-x86_64": target}}]
     for way in ways:
-        await update(tmp_path, {**listed("claude-acp", "x"), "distribution": way}, listed("other", "x"))
-        assert find_agent("claude") == shipped
+        entry = {**listed("claude-acp", "x", "99.0.0"), "distribution": way}
+        await update(tmp_path, entry, listed("other", "x"))
+        assert find_agent("claude") == shipped, way
 
 
 async def test_agents_that_only_the_registry_knows(tmp_path: Path, project: Path) -> None:

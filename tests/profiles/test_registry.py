@@ -125,7 +125,7 @@ WAYS: tuple[tuple[dict[str, object], object], ...] = (
 async def test_how_it_is_started() -> None:
     for way, expected in WAYS:
         profile = await one(distribution=way)
-        assert profile.launch == expected
+        assert profile.launch == expected, way
         assert profile.env.set == {}  # those of a binary stay with it
 
 
@@ -192,7 +192,7 @@ async def test_what_is_no_registry(tmp_path: Path) -> None:
         (tmp_path / "none.json").write_bytes(data)
         with pytest.raises(RegistryError, match=r"it is not a registry of agents: .") as caught:
             await update_agents(tmp_path / "none.json")
-        assert "it has no usable agent" not in caught.value.reason
+        assert "it has no usable agent" not in caught.value.reason, data[:20]
 
 
 async def test_an_entry_of_great_depth_is_no_registry(tmp_path: Path) -> None:
@@ -234,8 +234,10 @@ async def test_the_names_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = AgentProfile(name="odd", binary=Binary(version="1", archives={}))
     for system, machine, expected in (
         ("Linux", "x86_64", "linux-x86_64"),
+        ("Linux", "aarch64", "linux-aarch64"),
         ("Darwin", "arm64", "darwin-aarch64"),
         ("Windows", "AMD64", "windows-x86_64"),
+        ("Windows", "ARM64", "windows-aarch64"),
         ("FreeBSD", "riscv64", "freebsd-riscv64"),
     ):
         monkeypatch.setattr(platform, "system", lambda name=system: name)

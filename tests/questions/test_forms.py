@@ -330,6 +330,7 @@ BAD = {
 
 
 async def test_texts_of_a_format_and_others() -> None:
+    assert BAD.keys() <= GOOD.keys()
     for name, good in GOOD.items():
         field = await field_of({"type": "string", "format": name})
         for text in good:
@@ -341,7 +342,7 @@ async def test_texts_of_a_format_and_others() -> None:
             began = time.perf_counter()
             check_form([field], {"f": f"https://{unit * 200_000}"})
             check_form([field], {"f": unit * 200_000})
-            assert time.perf_counter() - began < 5, "it takes time in proportion"
+            assert time.perf_counter() - began < 5, (name, unit)
 
 
 # Patterns: they come from the agent
@@ -352,7 +353,7 @@ async def test_no_pattern_hangs() -> None:
         field = await field_of({"type": "string", "pattern": pattern})
         began = time.perf_counter()
         _, errors = check_form([field], {"f": "a" * 50_000 + "!"})
-        assert time.perf_counter() - began < 5
+        assert time.perf_counter() - began < 5, pattern
         assert "pattern" in errors["f"]
 
 
@@ -374,8 +375,8 @@ async def test_patterns_that_are_costly_or_unknown_are_left_to_the_agent() -> No
     for pattern, text in COSTLY:
         field = await field_of({"type": "string", "pattern": pattern})
         began = time.perf_counter()
-        assert check_form([field], {"f": text}) == ({"f": text}, {})
-        assert time.perf_counter() - began < 5
+        assert check_form([field], {"f": text}) == ({"f": text}, {}), pattern
+        assert time.perf_counter() - began < 5, pattern
 
 
 async def test_a_pattern_matches_anywhere_and_ends_where_the_text_ends() -> None:

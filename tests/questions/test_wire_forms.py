@@ -246,4 +246,5 @@ UNCERTAIN = [
 
 async def test_the_host_of_a_url() -> None:
     pages = await asked(*({"mode": "url", "elicitationId": "e", "url": url} for url in [*UNCERTAIN, *HOSTS]))
+    assert len(pages) == len(HOSTS)
     assert {page.url: page.host for page in pages if isinstance(page, UrlQuestion)} == HOSTS

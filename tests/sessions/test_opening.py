@@ -404,6 +404,11 @@ async def test_an_agent_that_hangs_is_given_up(how: str) -> None:
         given_up = await wire.expect("$/cancel_request")
         assert given_up["params"]["requestId"] == request["id"]
         await wire.write(say("late", "old"), answer(request, {"sessionId": "late"}))
+        with anyio.move_on_after(0.2):
+            async with agent.session(**source):
+                raise AssertionError("it opened")
+        again = await wire.expect(f"session/{how}")
+        assert (await wire.expect("$/cancel_request"))["params"]["requestId"] == again["id"]
         assert wire.unread == []
 
 

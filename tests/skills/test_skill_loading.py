@@ -101,13 +101,13 @@ TOOLS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def test_allowed_tools(tmp_path: Path) -> None:
     for value, tools in TOOLS:
         front = FRONT.replace("---\n", f"---\nallowed-tools: {value}\n", 1)
-        assert load_skill(write_skill(tmp_path, front)).allowed_tools == tools
+        assert load_skill(write_skill(tmp_path, front)).allowed_tools == tools, value
 
 
 def test_metadata_without_texts(tmp_path: Path) -> None:
     for value in ("", "text", "{a: b}", "\n  # nothing"):
         front = FRONT.replace("---\n", f"---\nmetadata: {value}\n", 1)
-        assert load_skill(write_skill(tmp_path, front)).metadata == {}
+        assert load_skill(write_skill(tmp_path, front)).metadata == {}, value
 
 
 TEXTS: tuple[tuple[str, str], ...] = (
@@ -134,7 +134,7 @@ TEXTS: tuple[tuple[str, str], ...] = (
 
 def test_texts(tmp_path: Path) -> None:
     for value, expected in TEXTS:
-        assert described(tmp_path, value) == expected
+        assert described(tmp_path, value) == expected, value
 
 
 def test_line_ends_and_a_byte_order_mark_of_windows(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ UNREADABLE: tuple[tuple[str, str], ...] = (
 
 def test_what_cannot_be_read_says_where(tmp_path: Path) -> None:
     for front, reason in UNREADABLE:
-        assert refused(tmp_path, front).startswith(reason)
+        assert refused(tmp_path, front).startswith(reason), front
 
 
 def test_names(tmp_path: Path) -> None:

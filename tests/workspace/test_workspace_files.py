@@ -35,16 +35,19 @@ def root(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def refused(why: str, words: str = "") -> Generator[None]:
-    with pytest.raises(RpcError) as caught:
+def refused(why: str, words: str = "", path: str = "it") -> Generator[None]:
+    try:
         yield
-    data = caught.value.data
-    assert isinstance(data, dict)
-    assert data["reason"] == why
+    except RpcError as exc:
+        error = exc
+    else:
+        pytest.fail(f"{path} is not refused")
+    assert isinstance(error.data, dict)
+    assert error.data["reason"] == why, path
     codes = {"missing": RESOURCE_NOT_FOUND, "system": INTERNAL_ERROR}
-    assert caught.value.code == codes.get(why, INVALID_PARAMS)
-    assert words in caught.value.message
-    assert len(caught.value.message) < 400
+    assert error.code == codes.get(why, INVALID_PARAMS)
+    assert words in error.message
+    assert len(error.message) < 400
 
 
 def serving(root: Path, **limits: Any) -> AbstractAsyncContextManager[Peer]:
@@ -133,12 +136,12 @@ async def test_what_is_no_text_is_refused(root: Path) -> None:
 
 
 PATHS = {
-    "path": (
-        *("file", "", "./file", "~/file", "file:///file", "C:\\file"),
-        *("x" * 300, "ROOT/fi\0le", "ROOT/" + "a" * 300, "ROOT/" + "a/" * 3000),
+    ("path", "is not an absolute path"): (
+        *("file", "", "./file", "~/file", "file:///file", "C:\\file", "x" * 300),
     ),
-    "missing": ("ROOT/missing", "ROOT/missing/../file"),
-    "kind": (
+    ("path", ""): ("ROOT/fi\0le", "ROOT/" + "a" * 300, "ROOT/" + "a/" * 3000),
+    ("missing", ""): ("ROOT/missing", "ROOT/missing/../file"),
+    ("kind", ""): (
         "ROOT",
         "ROOT/",
         "ROOT/.",
@@ -149,20 +152,20 @@ PATHS = {
         "ROOT/file/x",
     ),
 }
-"""Paths that name no file, by why they are refused."""
+"""Paths that name no file, by the reason and the words of the refusal."""
 
 
 async def test_what_is_no_path_of_a_file(root: Path) -> None:
     (root / "file").write_text("ours")
     (root / "sub").mkdir()
     async with serving(root) as peer:
-        for why, paths in PATHS.items():
+        for (why, words), paths in PATHS.items():
             for path in paths:
                 full = path.replace("ROOT", str(root))
-                with refused(why):
+                with refused(why, words, path):
                     await peer.read(full)
                 if why != "missing":
-                    with refused(why):
+                    with refused(why, words, path):
                         await peer.write(full, "new")
     assert sorted(path.name for path in root.iterdir()) == ["file", "sub"]
     assert not [*(root / "sub").iterdir()]
@@ -184,9 +187,9 @@ async def test_special_files_are_refused_and_not_waited_for(root: Path) -> None:
             special["device"] = "kind"
         async with serving(root) as peer:
             for name, why in special.items():
-                with refused(why):
+                with refused(why, path=name):
                     await peer.read(root / name)
-                with refused(why):
+                with refused(why, path=name):
                     await peer.write(root / name, "new")
 
 
@@ -275,12 +278,12 @@ async def test_denied_names(root: Path) -> None:
     (root / "link-to-env").symlink_to(".env")
     async with serving(root, deny=[".env*", ".git/", "/build/*", "café"]) as peer:
         for path in DENIED:
-            with refused("denied"):
+            with refused("denied", path=path):
                 await peer.read(f"{root}/{path}")
-            with refused("denied"):
+            with refused("denied", path=path):
                 await peer.write(f"{root}/{path}", "new")
         for path in ("sub/build/x", "env", "file.env"):
-            with refused("missing"):
+            with refused("missing", path=path):
                 await peer.read(root / path)
 
 
