@@ -85,7 +85,7 @@ async def test_a_list_without_an_end_is_cut_off(project: Path) -> None:
     assert box.listed == 20
 
 
-async def test_servers_that_cannot_be_reached_are_told_of(project: Path) -> None:
+async def test_unreachable_servers_are_reported(project: Path) -> None:
     box = ToolBox(lists=False)
     remote = s.McpServerHttp(name="far", url="http://127.0.0.1:1/", headers=())
     async with talking(box) as client:
@@ -105,7 +105,7 @@ async def test_servers_that_cannot_be_reached_are_told_of(project: Path) -> None
         (["what?"], "ConnectMcpResponse: Expected `object`, got `array`"),
     ],
 )
-async def test_a_client_that_cannot_connect_its_server_is_told_of(
+async def test_a_client_that_cannot_connect_its_server_is_reported(
     project: Path, answered: object, told: str
 ) -> None:
     class Deaf(ToolBox):
@@ -211,7 +211,7 @@ async def test_closing_a_session_ends_its_turns_and_its_connections(project: Pat
     assert len(box.disconnected) == 1
 
 
-async def test_what_is_no_text_and_no_file_is_told_of(project: Path) -> None:
+async def test_content_that_is_no_text_and_no_file_is_reported(project: Path) -> None:
     box = ToolBox()
     async with talking(box) as client:
         session_id = await new_session(client, project)
@@ -244,7 +244,7 @@ async def test_a_server_that_never_answers_is_given_up(project: Path) -> None:
     assert "box: it did not answer initialize within 60 seconds." in box.thoughts
 
 
-async def test_a_server_that_starts_late_holds_nobody_up(project: Path) -> None:
+async def test_a_server_that_starts_late_delays_nothing(project: Path) -> None:
     go = anyio.Event()
 
     class Late(ToolBox):

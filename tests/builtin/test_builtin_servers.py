@@ -242,7 +242,7 @@ async def test_what_a_server_asks_is_answered(builtin: OpenBuiltin, odd: Odd) ->
         ),
     ],
 )
-async def test_a_server_that_cannot_be_used_is_told_of(
+async def test_a_server_that_cannot_be_used_is_reported(
     builtin: OpenBuiltin, odd: Odd, fault: str, told: str
 ) -> None:
     view = await turn_with(builtin, odd.server(fault), double)
@@ -251,7 +251,7 @@ async def test_a_server_that_cannot_be_used_is_told_of(
     await odd.wait_gone()
 
 
-async def test_a_program_that_is_none_is_told_of(builtin: OpenBuiltin, tmp_path: Path) -> None:
+async def test_a_missing_program_is_reported(builtin: OpenBuiltin, tmp_path: Path) -> None:
     missing = s.McpServerStdio(name="missing", command=str(tmp_path / "none"), args=(), env=())
     text = tmp_path / "text"
     text.write_text("no program")
@@ -397,7 +397,7 @@ class TestTheTimeOfACall:
 # Ending
 
 
-async def test_a_server_that_dies_between_turns_is_told_of(builtin: OpenBuiltin, odd: Odd) -> None:
+async def test_a_server_that_dies_between_turns_is_reported(builtin: OpenBuiltin, odd: Odd) -> None:
     with anyio.fail_after(LIMIT):
         async with (
             builtin(mcp_servers=[odd.server("none")], permissions="allow") as agent,

@@ -79,7 +79,7 @@ async def test_npx_that_is_not_there(tools: Path) -> None:
     assert "it comes with Node.js" in check(diagnosis, "found").detail
 
 
-async def test_an_agent_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     diagnosis = await examined_process("no-such-agent")
     assert failed(diagnosis) == ["found"]
     assert check(diagnosis, "found").detail.startswith("no known agent has that name")

@@ -67,7 +67,7 @@ async def play(*scripts: Any) -> None:
         await stream.wait()
 
 
-async def test_runs_and_sessions_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+async def test_runs_and_sessions_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "thinkwell")
     await play(fail)
     async with scripted(silent) as agent:
@@ -151,7 +151,7 @@ async def test_a_session_whose_opening_is_given_up(caplog: pytest.LogCaptureFixt
     assert "A session of agent scripted was not opened (new): cancelled" in lines(caplog, logging.INFO)
 
 
-async def test_a_session_that_nobody_wanted_any_more(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_abandoned_session(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "thinkwell")
     async with scripted(silent) as agent:
         stream = agent.think().text("Go").stream()

@@ -303,7 +303,7 @@ async def test_nothing_that_was_said_gets_into_spans(spans: Collected) -> None:
 # What the agent is told of them
 
 
-async def test_the_agent_is_told_of_the_trace(spans: Collected) -> None:
+async def test_the_agent_receives_the_trace(spans: Collected) -> None:
     handler = Played([busy])
     async with scripted(agent=handler) as agent:
         token = context.attach(baggage.set_baggage("tenant", "acme"))
@@ -329,7 +329,7 @@ async def test_what_the_user_sends_comes_first(spans: Collected) -> None:
 
 
 @pytest.mark.parametrize("how", ["load", "resume", "fork"])
-async def test_old_sessions_are_told_of_too(spans: Collected, how: str) -> None:
+async def test_old_sessions_receive_the_trace_too(spans: Collected, how: str) -> None:
     handler = Played([busy], capabilities=EVERY_SESSION_CALL)
     handler.replay = [
         s.ToolCallStart(tool_call_id="old", title="long ago"),
@@ -344,7 +344,7 @@ async def test_old_sessions_are_told_of_too(spans: Collected, how: str) -> None:
     assert spans.names == [span.name]  # what is repeated makes no spans
 
 
-async def test_spans_that_are_not_sampled_are_told_of_as_such(spans: Collected) -> None:
+async def test_the_agent_learns_that_spans_are_not_sampled(spans: Collected) -> None:
     handler = Played([busy])
     spans.switch.decision = Decision.DROP
     async with scripted(agent=handler) as agent:

@@ -51,7 +51,7 @@ def test_it_is_not_imported(anyio_backend: str) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
-def test_where_nobody_collects_anything_the_agent_is_told_of_nothing(anyio_backend: str) -> None:
+def test_without_a_collector_the_agent_receives_no_trace(anyio_backend: str) -> None:
     """A library of the program's may have imported the API."""
     result = run("import opentelemetry.trace, opentelemetry.metrics", "print(*meta)", anyio_backend)
     assert (result.returncode, result.stdout, result.stderr) == (0, "None None\n", "")

@@ -43,7 +43,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("arguments", [(), ("list",)])
-def test_everybody_is_listed_with_the_command(
+def test_all_agents_are_listed_with_the_command(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = said(capsys, *arguments).splitlines()

@@ -142,7 +142,7 @@ async def test_answers_of_failure(server: FileServer, tmp_path: Path) -> None:
         assert text in await fails(url, tmp_path / "file")
 
 
-async def test_nobody_listens(tmp_path: Path) -> None:
+async def test_a_refused_connection(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     reason = await fails(f"http://127.0.0.1:{port}/", tmp_path / "file")
@@ -220,7 +220,7 @@ async def test_https(tls_server: FileServer, server: FileServer, tmp_path: Path)
     assert server.asked == ["/up"]
 
 
-async def test_a_certificate_that_nobody_knows(
+async def test_an_untrusted_certificate(
     tls_server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = tls_server.file("/file", DATA)

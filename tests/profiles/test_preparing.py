@@ -329,7 +329,7 @@ async def test_a_look_whether_it_is_there_has_half_a_minute(machine: Machine) ->
 @pytest.mark.parametrize(
     ("profile", "mode"), [(MINE, "hangs"), (FROM_PYPI, "hangs"), (FROM_PYPI, "hangs offline")]
 )
-async def test_nothing_runs_on_where_nobody_waits_for_it(
+async def test_an_abandoned_installation_is_ended(
     machine: Machine, profile: AgentProfile, mode: str, line: Line
 ) -> None:
     env = {"FETCHER": mode, "FETCHER_PORT": line.port}

@@ -121,7 +121,7 @@ def test_what_is_no_name() -> None:
         assert str(caught.value).isprintable()
 
 
-def test_nobody_is_called_so() -> None:
+def test_an_unknown_name_has_a_suggestion() -> None:
     for name in ("cloude", "cloude@latest"):
         with pytest.raises(AgentNotFound, match=r"did you mean 'claude'\? For another"):
             find_agent(name)
@@ -144,7 +144,7 @@ def test_a_version_is_no_address() -> None:
         assert f"version = {version!r}: give a version" in str(wrong(f"claude@{version}"))
 
 
-def test_a_version_that_nobody_can_choose(user: Path) -> None:
+def test_a_version_that_cannot_be_chosen(user: Path) -> None:
     (user / "mine.toml").write_text('[program]\ncommand = ["mine"]\n', "utf-8-sig")
     assert find_agent("mine").version is None
     assert "@1.2.3 works for agents that npx or uvx download; this one you install yourself" in str(
@@ -451,7 +451,7 @@ def test_a_project_that_makes_no_sense(project: Path) -> None:
             find_agent("A B")
 
 
-def test_a_profile_that_makes_no_sense_is_in_nobodys_way_and_shows(
+def test_a_broken_profile_is_logged_and_others_work(
     user: Path, project: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (user / "other.toml").write_text("title = ")
@@ -539,7 +539,7 @@ def test_types_are_checked_in_python_too() -> None:
             AgentProfile(**{**good, **fields})
 
 
-def test_what_is_said_of_nobody_is_passed_over_aloud(
+def test_settings_of_unknown_agents_are_ignored_and_logged(
     user: Path, project: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (user / "Our Agent.toml").write_text("", "utf-8")

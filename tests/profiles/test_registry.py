@@ -333,7 +333,7 @@ async def test_a_copy_that_cannot_be_written(tmp_path: Path, cache: Path) -> Non
     assert [path.name for path in cache.iterdir()] == ["registry.json"]
 
 
-async def test_a_damaged_copy_is_told_of_and_replaced(
+async def test_a_damaged_copy_is_reported_and_replaced(
     tmp_path: Path, cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache.mkdir(parents=True)
@@ -369,6 +369,6 @@ async def test_readers_see_the_one_copy_or_the_other(tmp_path: Path) -> None:
     assert seen <= {1, 300}
 
 
-def test_what_is_told_of_an_update_is_data() -> None:
+def test_the_result_of_an_update_is_data() -> None:
     skipped = SkippedEntry(id="odd", reason="no")
     assert msgspec.json.decode(msgspec.json.encode(skipped), type=SkippedEntry) == skipped

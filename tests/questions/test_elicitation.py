@@ -77,7 +77,7 @@ def handler_of(answer: Any, seen: list[Question] | None = None) -> Any:
         ({"permissions": PermissionPolicy(otherwise="deny"), "on_question": [handler_of(None)]}, True),
     ],
 )
-async def test_forms_are_offered_where_somebody_can_answer(
+async def test_forms_are_offered_where_they_can_be_answered(
     settings: Mapping[str, Any], offered: bool
 ) -> None:
     handler = Played([])
@@ -184,7 +184,7 @@ async def test_a_program_fills_in_a_form_after_a_mistake() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_form_that_nobody_fills_in_is_cancelled() -> None:
+async def test_an_unanswered_form_is_cancelled_at_its_deadline() -> None:
     asked = await ask(form, permissions="ask", question_timeout=20)
     assert (asked.told[0].action, asked.answer.choice, asked.answer.by) == ("cancel", "cancel", "deadline")
 

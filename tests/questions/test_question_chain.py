@@ -93,7 +93,7 @@ async def test_a_denial_without_an_option_for_it_cancels_the_question() -> None:
     assert asked.answer.by == "policy"
 
 
-async def test_what_a_policy_denies_nobody_is_asked_about() -> None:
+async def test_handlers_are_not_asked_about_what_a_policy_denies() -> None:
     asked = await ask(permissions=PermissionPolicy(otherwise="deny"), on_question=says("allow"))
     assert (asked.choice, asked.answer.by) == ("x", "policy")
     assert not asked.verdicts
@@ -205,7 +205,7 @@ async def test_the_first_handler_with_an_answer_decides() -> None:
     ]
 
 
-async def test_who_is_given_alone_is_asked() -> None:
+async def test_a_handler_without_permissions_is_asked() -> None:
     """A handler without a word on permissions is there to be asked."""
     asked = await ask(on_question=says(True))
     assert (asked.choice, asked.answer.by) == ("y", "handler")
@@ -223,7 +223,7 @@ async def test_what_an_agent_of_the_protocol_says_of_itself_is_no_message() -> N
     assert seen[0].message is None
 
 
-async def test_what_everybody_leaves_open_is_denied() -> None:
+async def test_what_all_handlers_leave_open_is_denied() -> None:
     asked = await ask(permissions="ask", on_question=says(None))
     assert (asked.choice, asked.answer.by) == ("x", "policy")
     assert asked.answer.why == "everybody who was asked left it open"
@@ -409,7 +409,7 @@ async def test_a_question_between_the_turns_is_the_sessions_own() -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("on_question", [None, wait_for_answer])
-async def test_what_nobody_answers_in_time_is_denied(on_question: Any) -> None:
+async def test_an_unanswered_question_is_denied_at_its_deadline(on_question: Any) -> None:
     asked = await ask(permissions="ask", on_question=on_question, question_timeout=20)
     assert (asked.choice, asked.answer.by) == ("x", "deadline")
     assert asked.answer.why == "no answer within 20 seconds"
@@ -437,7 +437,7 @@ async def test_a_cancelled_turn_answers_for_the_handler() -> None:
 
 
 @pytest.mark.parametrize("by_handler", [True, False])
-async def test_whoever_is_asked_can_end_the_run(by_handler: bool) -> None:
+async def test_answers_can_end_the_run(by_handler: bool) -> None:
     streams: list[ThoughtStream[Any]] = []
     asks = anyio.Event()
 

@@ -190,7 +190,7 @@ async def test_what_is_allowed_for_the_session_is_not_allowed_for_good() -> None
 
 
 @pytest.mark.parametrize("by", ["policy", "cancel", "deadline"])
-async def test_what_somebody_calls_himself_changes_nothing(by: str) -> None:
+async def test_the_name_in_a_reply_changes_nothing(by: str) -> None:
     async def meanwhile(stream: ThoughtStream[Any]) -> None:
         question = await opened(stream)
         stream.answer(question.id, "allow", by=by)

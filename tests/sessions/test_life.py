@@ -269,7 +269,7 @@ async def test_runs_that_wait_for_a_stuck_session_do_not_keep_the_agent() -> Non
             await agent.think().text("3").run()
 
 
-async def test_nobody_is_asked_in_a_session_that_is_being_closed() -> None:
+async def test_a_session_that_is_being_closed_asks_no_questions() -> None:
     outcomes: list[object] = []
 
     async def ask(request: s.CloseSessionRequest, proceed: Proceed) -> object:

@@ -209,13 +209,13 @@ async def test_what_is_no_system_prompt_is_refused(
 
 
 @pytest.mark.parametrize(("text", "words"), [("", "system prompt is empty"), ("\ud800", "lone surrogate")])
-async def test_what_is_none_of_a_task_is_refused(text: str, words: str) -> None:
+async def test_wrong_system_prompts_of_a_task_are_refused(text: str, words: str) -> None:
     async with played().open() as agent:
         with pytest.raises(ValueError, match=rf"system\(\).*{words}"):
             agent.think().system(text)
 
 
-async def test_a_turn_has_none_of_its_own() -> None:
+async def test_a_turn_of_a_session_takes_no_system_prompt() -> None:
     async with played().open() as agent, agent.session() as session:
         with pytest.raises(ValueError, match=r"give it to agent\.session\(system=…\)"):
             session.think().system(RHYME)

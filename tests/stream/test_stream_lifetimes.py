@@ -93,7 +93,7 @@ async def _fail_unseen() -> str:
         return stream.id
 
 
-async def test_iterate_never_await__an_error_nobody_looked_at_is_logged_once_at_warning(
+async def test_iterate_never_await__an_unseen_error_is_logged_once_at_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.DEBUG, "thinkwell"):

@@ -207,7 +207,7 @@ async def test_include__all_tells_a_run_from_its_start_to_its_end() -> None:
 
 
 @pytest.mark.long
-async def test_unread__many_events_wait_for_whoever_comes() -> None:
+async def test_unread__many_events_are_kept_for_later_readers() -> None:
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Hi").stream()
         prompt = await wire.begin()
@@ -233,7 +233,7 @@ def test_buffer__wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
         Buffer(**wrong)
 
 
-def test_coalesce__text_nobody_has_read_becomes_few_events() -> None:
+def test_coalesce__unread_text_becomes_few_events() -> None:
     log = RunLog(buffer=Buffer(max_events=10))
     for number in range(1000):
         add_text(log, str(number))
@@ -509,7 +509,7 @@ def test_there_is_no_clock_without_an_event_loop() -> None:
         running_clock()
 
 
-# Long runs that nobody reads
+# Long runs without readers
 
 Mix = Literal["one message", "many messages", "two in turn", "tools between"]
 
@@ -667,7 +667,7 @@ def test_lazy_view__of_a_recorded_run_is_that_of_a_reducer_after_every_event(
         assert log.last_message() == eager.last_message()
 
 
-def test_lazy_view__nothing_is_reduced_before_somebody_looks() -> None:
+def test_lazy_view__nothing_is_reduced_before_it_is_used() -> None:
     log = RunLog(frozenset({"message"}))
     log.add(ev.TurnStarted, number=1)
     for number in range(200):

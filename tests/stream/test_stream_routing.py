@@ -63,7 +63,7 @@ async def test_a_failure_costs_the_updates_of_its_session_only() -> None:
             async with wire_agent() as (agent, wire):
                 stream = agent.think().text("Hi").stream()
                 prompt = await wire.begin("s")
-                await wire.write(say("1"), say("for nobody", "a"), say("2"), end_turn(prompt))
+                await wire.write(say("1"), say("for no run", "a"), say("2"), end_turn(prompt))
                 assert [event.text async for event in stream if isinstance(event, Message)] == ["1", "2"]
     finally:
         logger.removeFilter(trap)

@@ -372,7 +372,7 @@ def test_cost__grows_with_the_events_and_not_with_their_square(every: int) -> No
 
 
 @pytest.mark.long
-def test_cost__a_long_run_that_nobody_looks_at_is_reduced_in_a_call_or_two_per_event() -> None:
+def test_cost__a_long_unread_run_is_reduced_in_a_call_or_two_per_event() -> None:
     reducer = ViewReducer()
     events = [says("word") for _ in range(20_000)]
 

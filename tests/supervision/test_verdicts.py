@@ -121,7 +121,7 @@ async def test_who_is_unsure_leaves_it_to_the_next() -> None:
     ]
 
 
-async def test_what_nobody_is_sure_of_is_denied() -> None:
+async def test_unsure_verdicts_deny() -> None:
     asked, _ = await judged(rules("unsure", ""))
     assert (asked.choice, asked.answer.by) == ("x", "policy")
     assert asked.verdicts == [(None, "supervisor", "the supervisor is unsure")]

@@ -157,7 +157,7 @@ def test_an_agent_without_a_block() -> None:
     again.close()
 
 
-def test_an_agent_that_nobody_has_closed() -> None:
+def test_an_agent_that_is_never_closed() -> None:
     agent = playing(script.says("a")).start()
     stream = agent.think().text("Go.").stream()
     del agent  # the stream can still be used
@@ -369,7 +369,7 @@ def test_nothing_warns() -> None:
     assert caught == []
 
 
-def test_a_failed_run_whose_result_nobody_waits_for_does_not_hold_anybody_up() -> None:
+def test_a_failed_run_without_a_reader_delays_nothing() -> None:
     with playing(script.crashes(3)) as agent:
         stream = agent.think().text("Go.").stream()
         stream.wait(30)

@@ -175,7 +175,7 @@ async def test_point_22_release_ends_the_command_and_forgets_the_id(tmp_path: Pa
         assert caught.value.code == RESOURCE_NOT_FOUND
 
 
-async def test_point_22_another_sessions_terminal_is_none_of_its_business(tmp_path: Path) -> None:
+async def test_point_22_a_session_cannot_use_the_terminal_of_another(tmp_path: Path) -> None:
     async with agent(tmp_path) as side:
         terminal = await create(side, "-c", "pass")
         with pytest.raises(RpcError) as caught:

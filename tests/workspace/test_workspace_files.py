@@ -355,7 +355,7 @@ async def test_a_full_disk_changes_nothing(root: Path) -> None:
     assert (root / "file").read_text() == "old"
 
 
-async def test_a_folder_made_by_somebody_else_at_the_same_time(root: Path) -> None:
+async def test_a_folder_that_another_program_makes_at_the_same_time(root: Path) -> None:
     """As two writes into one new folder do."""
     armed = True
 
