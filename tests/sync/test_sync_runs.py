@@ -75,6 +75,7 @@ def test_events_and_then_the_result() -> None:
         assert stream.exception() is None
         assert stream.session_id
         assert "completed" in repr(stream)
+        assert agent.think(Review).text("Again.").run() == Review(7)
 
 
 def test_each_loop_sees_all_events_and_a_break_loses_none() -> None:
