@@ -65,6 +65,11 @@ def texts(stream: ThoughtStream[Any]) -> list[str]:
     return [event.text for event in stream if isinstance(event, Message)]
 
 
+def test_a_typed_result_in_one_line() -> None:
+    with playing(script.returns({"score": 7})) as agent:
+        assert agent.think(Review).text("Go.").run() == Review(7)
+
+
 def test_events_and_then_the_result() -> None:
     with playing(script.says("Let me ").says("see.").returns({"score": 7})) as agent:
         stream = agent.think(Review).text("Go.").stream()
@@ -75,7 +80,6 @@ def test_events_and_then_the_result() -> None:
         assert stream.exception() is None
         assert stream.session_id
         assert "completed" in repr(stream)
-        assert agent.think(Review).text("Again.").run() == Review(7)
 
 
 def test_each_loop_sees_all_events_and_a_break_loses_none() -> None:
