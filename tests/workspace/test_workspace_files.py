@@ -42,8 +42,9 @@ def refused(why: str, words: str = "", path: str = "it") -> Generator[None]:
         error = exc
     else:
         pytest.fail(f"{path} is not refused")
-    assert isinstance(error.data, dict)
-    assert error.data["reason"] == why, path
+    data = error.data
+    assert isinstance(data, dict)
+    assert data["reason"] == why, path
     codes = {"missing": RESOURCE_NOT_FOUND, "system": INTERNAL_ERROR}
     assert error.code == codes.get(why, INVALID_PARAMS)
     assert words in error.message
