@@ -27,8 +27,6 @@ BOTH_LOOPS: Final = frozenset(
     {
         "acp",
         "agent",
-        "limits",
-        "sessions",
         "simulation",
         "stream",
         "sync",
@@ -42,9 +40,6 @@ LOOPS: Final = ("asyncio", "trio")
 
 FEW: Final = 25
 """Examples of a property in `make test`; in percent, the share of rows, and of examples a test asks for."""
-
-ROWS: Final = 2
-"""Rows of each table that `make test` runs at least."""
 
 REFREEZE: Final = 100
 """Cases after which what is still there is taken to stay."""
@@ -111,7 +106,7 @@ def _draw_rows(items: list[pytest.Item]) -> None:
             tables[item.nodeid.partition("[")[0]][_without_loop(item.nodeid)].append(item)
     for rows in tables.values():
         drawn = sorted(rows, key=lambda row: crc32(row.encode()))
-        for row in drawn[max(ROWS, -(-len(rows) * FEW // 100)) :]:
+        for row in drawn[-(-len(rows) * FEW // 100) :]:
             for item in rows[row]:
                 item.add_marker(pytest.mark.long)
 
