@@ -367,7 +367,7 @@ UNHEARD = (
 )
 
 
-async def test_questions_that_nobody_hears_are_logged_once(
+async def test_questions_without_a_listener_are_logged_once(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.jsonl"
@@ -443,7 +443,7 @@ class Broken(io.StringIO):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
-async def test_a_pipe_that_nobody_reads_any_more_is_not_tried_again() -> None:
+async def test_a_pipe_without_a_reader_is_not_tried_again() -> None:
     with pytest.raises(DeliveryFailed, match=r"in 1 attempt: .*Broken pipe") as failed:
         await delivered(script.says("a"), TerminalChannel(Broken()))
     assert isinstance(failed.value.__cause__, BrokenPipeError)

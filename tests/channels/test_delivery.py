@@ -129,7 +129,7 @@ async def test_pieces_add_up_to_the_text_where_nothing_can_be_edited() -> None:
 @pytest.mark.parametrize(
     "title", ["mcp__thinkwell__return_result", "thinkwellc1b50d97ab12_return_result", "return_result"]
 )
-async def test_nobody_is_told_that_a_result_is_given(title: str) -> None:
+async def test_giving_the_result_is_not_reported(title: str) -> None:
     channel = Streamed()
     await delivered(script.uses(title).says("Done."), channel)
     assert channel.statuses == []

@@ -77,7 +77,7 @@ async def test_a_run_that_falls_silent_while_a_slow_channel_writes_is_given_up()
     assert channel.outcomes == ["accepted by human: it was filled in"]
 
 
-async def test_a_run_that_ends_before_anybody_looks_is_over(tmp_path: Path) -> None:
+async def test_a_run_that_ends_before_the_first_look_is_over(tmp_path: Path) -> None:
     path = tmp_path / "run.ndjson"
     async with ScriptedAgent(script.says("a").pauses(10).says("b")).open(record=path) as agent:
         await agent.think().text("Go.").run()

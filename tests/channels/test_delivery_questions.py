@@ -148,7 +148,7 @@ async def test_after_a_question_that_was_denied_late_the_agent_has_time_to_go_on
     assert (delivery.status, delivery.text) == ("completed", "Done.")
 
 
-async def test_a_question_that_nobody_can_answer_here_is_told_of_and_ends_with_its_deadline() -> None:
+async def test_a_question_that_cannot_be_answered_here_is_shown_and_ends_with_its_deadline() -> None:
     channel = Streamed()
     settings = DeliverySettings(stalled_after=10)
     delivery = await delivered(ASKS, channel, settings, seconds=600)
@@ -188,7 +188,7 @@ async def test_a_run_that_is_cancelled_withdraws_its_question() -> None:
     assert channel.outcomes[0][1].startswith("withdrawn")
 
 
-async def test_somebody_else_may_be_faster() -> None:
+async def test_another_answer_may_be_faster() -> None:
     class Slow(Asked):
         async def ask(self, user_id: str, question: Any) -> str | None:
             answer = await super().ask(user_id, question)
@@ -304,7 +304,7 @@ async def test_a_web_page_is_shown_with_where_it_leads() -> None:
     assert channel.outcomes[0][1].startswith("accepted by human")
 
 
-async def test_a_replay_asks_nobody(tmp_path: Path) -> None:
+async def test_a_replay_asks_no_questions(tmp_path: Path) -> None:
     channel = Asked("y")
     async with ScriptedAgent(ASKS).open(permissions="ask", record=tmp_path / "run.ndjson") as agent:
         await deliver(agent.think().text("Go.").stream(), Asked("y"), "ann")

@@ -221,7 +221,7 @@ async def test_what_the_block_raises_ends_the_run() -> None:
 # Busy
 
 
-async def test_a_busy_conversation_is_an_error_where_nobody_is_to_wait() -> None:
+async def test_a_busy_conversation_is_an_error_where_waiting_is_off() -> None:
     echo = Echo()
     async with echo.open() as agent, MessageRouter(agent, busy="refuse") as router:
         async with router.streaming("one", user_id="ada") as stream:

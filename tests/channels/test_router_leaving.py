@@ -117,7 +117,7 @@ class Staged:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-async def test_whoever_is_cancelled_passes_the_turn_on(stage: Stage) -> None:
+async def test_a_cancelled_message_passes_the_turn_on(stage: Stage) -> None:
     staged = Staged(stage)
     async with staged.router() as router, anyio.create_task_group() as tasks:
         if stage == "waiting":
@@ -136,7 +136,7 @@ async def test_whoever_is_cancelled_passes_the_turn_on(stage: Stage) -> None:
     assert staged.echo.most == 1
 
 
-async def test_whoever_gives_up_waiting_makes_room() -> None:
+async def test_a_message_that_gives_up_waiting_makes_room() -> None:
     echo = Echo(seconds=10)
     async with MessageRouter(echo.open, max_waiting=1) as router, anyio.create_task_group() as tasks:
         tasks.start_soon(router.invoke, "one")
@@ -190,7 +190,7 @@ async def test_what_has_ended_cannot_be_stopped() -> None:
     assert not router.cancel("ada")
 
 
-async def test_nobody_runs_in_an_idle_conversation() -> None:
+async def test_an_idle_conversation_has_nothing_to_cancel() -> None:
     async with MessageRouter(Echo().open) as router:
         await router.invoke("one", user_id="ada")
         assert not router.cancel("ada")
@@ -268,7 +268,7 @@ async def test_turns_without_a_channel_learn_that_the_router_was_left() -> None:
     assert sorted(str(type(error.__cause__).__name__) for error in raised) == ["NoneType", "ThoughtCancelled"]
 
 
-async def test_whoever_waits_learns_at_once_that_the_router_is_left() -> None:
+async def test_waiting_messages_learn_at_once_that_the_router_is_left() -> None:
     echo = Echo(seconds=100)
     at: list[float] = []
     left = 0.0
@@ -409,7 +409,7 @@ async def test_a_refusal_that_cannot_be_told_is_a_failed_delivery() -> None:
             await router.handle_user_message("two", "ada", chat)
 
 
-async def test_what_is_no_channel_harms_nobody_else() -> None:
+async def test_what_is_no_channel_harms_no_other() -> None:
     async with MessageRouter(Echo().open) as router:
         with pytest.raises(TypeError, match="a channel has a method"):
             await router.handle_user_message("one", "ada", object())  # type: ignore[arg-type]

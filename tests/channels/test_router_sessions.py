@@ -200,7 +200,7 @@ async def test_a_conversation_that_begins_with_a_dead_agent_notices_nothing() ->
     assert (echo.opened_times, echo.closed_times) == (2, 2)
 
 
-async def test_an_agent_that_has_died_is_closed_though_nobody_writes() -> None:
+async def test_a_dead_agent_is_closed_without_a_new_message() -> None:
     echo, chat = Echo(seconds=10), Whole()
     async with MessageRouter(echo.open) as router:
         await router.handle_user_message("one", "grace", chat)
@@ -212,7 +212,7 @@ async def test_an_agent_that_has_died_is_closed_though_nobody_writes() -> None:
         assert (echo.opened_times, echo.closed_times) == (1, 1)
 
 
-async def test_a_dead_agent_that_nobody_had_a_session_of_is_closed() -> None:
+async def test_a_dead_agent_without_sessions_is_closed() -> None:
     echo = Echo()
     async with MessageRouter(echo.open, idle_after=10) as router:
         await router.invoke("one")
@@ -440,7 +440,7 @@ async def test_a_session_that_does_not_open_is_told_in_words_and_raised_without_
 
 
 @pytest.mark.parametrize("had_one", [False, True], ids=["never", "no more"])
-async def test_the_next_one_has_his_turn_when_it_was_told_that_there_is_no_session(had_one: bool) -> None:
+async def test_the_next_message_has_its_turn_after_a_dead_session_was_reported(had_one: bool) -> None:
     echo, slow, quick = Echo(), Whole(), Whole()
     slow.hangs = {"send"}
     async with echo.open() as agent, MessageRouter(agent) as router, anyio.create_task_group() as tasks:

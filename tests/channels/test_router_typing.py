@@ -55,7 +55,7 @@ async def test_a_person_sees_that_an_answer_is_on_its_way() -> None:
     assert channel.at[1] - channel.at[0] == pytest.approx(20, abs=1)
 
 
-async def test_whoever_waits_for_his_turn_sees_it_too() -> None:
+async def test_a_message_that_waits_for_its_turn_shows_typing_too() -> None:
     channel, other = Typed(), Typed()
     async with MessageRouter(slow_agent) as router, anyio.create_task_group() as tasks:
         tasks.start_soon(router.handle_user_message, "One", "ada", channel)

@@ -232,7 +232,7 @@ async def test_sending_ends_the_answer_that_is_written(out: io.StringIO) -> None
     assert out.getvalue() == "Once and for all.\nOnce\n"
 
 
-async def test_an_answer_that_nobody_has_ended(out: io.StringIO) -> None:
+async def test_an_answer_without_an_end(out: io.StringIO) -> None:
     channel = TerminalChannel(out)
     await channel.on_stream_start("me")
     await channel.on_stream_chunk("me", "Half")
@@ -356,7 +356,7 @@ async def test_what_a_file_cannot_encode_is_written_as_an_escape(encoding: str, 
     assert path.read_text(encoding) == "| Hm...\n10 \\u20ac \\U0001f469 ! it failed\n"
 
 
-async def test_an_encoding_that_nobody_knows() -> None:
+async def test_an_encoding_that_python_does_not_know() -> None:
     class Odd(io.StringIO):
         encoding = "klingon"
 
@@ -514,7 +514,7 @@ async def test_a_question_that_nothing_answers(out: io.StringIO, typist: Typist)
     assert out.getvalue() == "? Well?\n"
 
 
-async def test_nobody_answers(out: io.StringIO, typist: Typist) -> None:
+async def test_a_question_without_an_answer(out: io.StringIO, typist: Typist) -> None:
     channel = TerminalChannel(out, read_line=typist.read_line)
     typist.leave()
     assert await channel.ask("me", ALLOW) is None
@@ -652,7 +652,7 @@ async def test_a_file_that_was_closed(tmp_path: Path) -> None:
         await TerminalChannel(file).send("me", "More.")
 
 
-async def test_a_pipe_that_nobody_reads_any_more() -> None:
+async def test_a_pipe_without_a_reader() -> None:
     reader, writer = os.pipe()
     with os.fdopen(writer, "w", encoding="utf-8") as out:
         out.write("# ")

@@ -1392,7 +1392,7 @@ def test_a_call_without_arguments_names_its_places() -> None:
     assert about({"path": "a"}, "delete", locations=places).about == ask(tool_id=None).about == ()
 
 
-def test_a_call_that_nobody_knows() -> None:
+def test_an_unknown_call() -> None:
     put = ask(tool_id=None)
     assert (put.call, put.command, put.arguments, put.changes) == (None, None, "", ())
     assert ask(tool_id="elsewhere").call is None

@@ -168,7 +168,7 @@ async def test_a_browser_that_comes_back_goes_on_where_it_was(browser: Browser) 
     assert whole[0][0] == seen
 
 
-async def test_cancelling_is_told_to_those_who_follow(browser: Browser) -> None:
+async def test_watchers_see_a_cancellation(browser: Browser) -> None:
     path = await begin(browser, "What is in this folder?")
     async with browser.open("DELETE", path) as answer:
         assert answer.status == 202
@@ -176,7 +176,7 @@ async def test_cancelling_is_told_to_those_who_follow(browser: Browser) -> None:
         assert sent(await answer.text())[-1] == ("end", "ThoughtCancelled")
 
 
-async def test_a_run_that_nobody_has_started(browser: Browser) -> None:
+async def test_a_run_that_was_not_started(browser: Browser) -> None:
     async with browser.open("GET", "/runs/none") as answer:
         assert answer.status == 404
 

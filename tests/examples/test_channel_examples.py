@@ -64,7 +64,7 @@ def test_two_conversations_at_once(backend: str, project: Path, run: Callable[..
     ), said
 
 
-async def test_a_telegram_bot_answers_whom_it_may(
+async def test_a_telegram_bot_answers_only_allowed_people(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project)

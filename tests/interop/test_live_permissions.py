@@ -57,7 +57,7 @@ async def test_commands_are_denied_by_default_even_with_our_name_in_them(
 
 
 @pytest.mark.scenario("permission allowed", "permission cancelled")
-async def test_somebody_is_asked_of_commands_and_never_of_our_own_tools(
+async def test_questions_are_asked_about_commands_but_not_about_our_own_tools(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:
     questions: list[PermissionQuestion] = []

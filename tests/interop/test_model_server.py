@@ -278,7 +278,7 @@ def test_ends_every_turn_once_the_steps_have_run_out(api: Api) -> None:
 
 
 @every_api
-def test_steps_that_nobody_took_can_be_dropped(api: Api) -> None:
+def test_steps_that_were_not_taken_can_be_dropped(api: Api) -> None:
     with ModelServer(Say("never"), CallTool("lookup")) as server:
         server.skip()
         server.play(Say("instead"))

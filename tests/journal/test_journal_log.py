@@ -271,7 +271,7 @@ async def until(journal: Journal, run_id: str, after: int, done: Callable[[], Aw
         await journal.wait(run_id, after)
 
 
-async def test_nobody_waits_for_what_is_there(journal: Journal) -> None:
+async def test_a_reader_does_not_wait_for_what_is_there(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
     await journal.append("run-1", entries(1, 3))
     with anyio.fail_after(30):
@@ -280,7 +280,7 @@ async def test_nobody_waits_for_what_is_there(journal: Journal) -> None:
         await journal.wait("run-1", -1)
 
 
-async def test_nobody_waits_for_a_run_that_has_ended_or_is_nowhere(journal: Journal) -> None:
+async def test_a_reader_does_not_wait_for_a_run_that_has_ended_or_is_unknown(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
     await journal.finish("run-1", Entry(1, b"end"), "completed", 1.0)
     with anyio.fail_after(30):
@@ -351,7 +351,7 @@ async def test_who_waits_is_woken_by_the_end_of_the_journal(journal: Journal) ->
             await journal.close()
 
 
-async def test_who_gives_up_waiting_disturbs_nobody(journal: Journal) -> None:
+async def test_a_reader_that_gives_up_waiting_disturbs_no_other(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
 
     async def there() -> bool:
@@ -427,7 +427,7 @@ async def test_what_is_cancelled_before_is_not_begun(journal: Journal) -> None:
     assert await journal.read("run-1") == []
 
 
-async def test_who_stops_reading_disturbs_nobody(journal: Journal) -> None:
+async def test_a_reader_that_stops_disturbs_no_other(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
     await journal.append("run-1", entries(1, 5))
     for steps in range(6):

@@ -170,7 +170,7 @@ async def test_one_in_memory_can_be_used_before_and_after() -> None:
 # Runs without a process
 
 
-async def test_runs_of_one_s_own_are_nobody_s_orphans(journal: Journal) -> None:
+async def test_own_runs_are_not_orphans(journal: Journal) -> None:
     await journal.create(run_record("run-1"))
     assert await journal.orphans() == []
 
@@ -215,7 +215,7 @@ async def test_an_orphan_that_was_taken_and_not_ended_is_one_again(place: Place)
         assert seqs(await journal.read("run-1")) == [1, 2, 3, 4]
 
 
-async def test_an_orphan_that_has_ended_meanwhile_is_given_to_nobody(place: Place) -> None:
+async def test_an_orphan_that_has_ended_meanwhile_is_not_taken(place: Place) -> None:
     async with place.journal() as journal:
         await journal.create(run_record("run-1"))
         await journal.create(run_record("run-2"))
@@ -271,7 +271,7 @@ async def test_many_ask_at_once(journal: Journal) -> None:
     assert got == {b"%d" % number: b"run-%d: %d" % (number % 3, number) for number in range(30)}
 
 
-async def test_nobody_answers_for_a_run_that_has_ended_or_is_nowhere(journal: Journal) -> None:
+async def test_a_call_for_a_run_that_has_ended_or_is_unknown_is_a_conflict(journal: Journal) -> None:
     journal.serve(answer)
     await journal.create(run_record("run-1"))
     await journal.finish("run-1", Entry(1, b"end"), "completed", 1.0)
@@ -325,7 +325,7 @@ async def test_who_asks_may_give_up(journal: Journal) -> None:
         assert await journal.call("run-1", b"Quickly") == b"Yes"
 
 
-async def test_an_orphan_s_process_answers_when_somebody_has_taken_it(place: Place) -> None:
+async def test_an_orphan_answers_once_a_process_has_taken_it(place: Place) -> None:
     async with place.journal() as journal:
         journal.serve(answer)
         await journal.create(run_record("run-1"))

@@ -51,7 +51,7 @@ async def test_an_answer_that_is_lost_is_sent_again(
     assert "What was asked of run run-1 could not be answered: Redis at" in caplog.text
 
 
-async def test_who_is_asked_while_his_line_is_cut(
+async def test_a_call_to_a_process_whose_connection_is_cut(
     redis_server: RedisServer, prefix: str, other: RedisJournal
 ) -> None:
     with redis_line(redis_server) as line:

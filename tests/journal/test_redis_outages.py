@@ -189,7 +189,7 @@ async def test_who_is_cancelled_while_a_change_is_tried_again_gets_to_know_what_
         assert seqs(await journal.read("run-1")) == [1]
 
 
-async def test_who_is_cancelled_while_he_reads_does_not_wait_for_redis(durable: RedisServer) -> None:
+async def test_a_cancelled_reader_does_not_wait_for_redis(durable: RedisServer) -> None:
     async with redis_journal(durable.url, patience=3600) as journal:
         durable.kill()
         with anyio.fail_after(PATIENCE):
@@ -220,7 +220,7 @@ async def test_a_journal_that_could_not_be_opened_can_be_opened_later(line: Redi
 
 
 @pytest.mark.long
-async def test_after_redis_was_away_nobody_takes_the_runs_of_others(
+async def test_after_an_outage_no_process_takes_the_runs_of_another(
     redis_server: RedisServer, prefix: str
 ) -> None:
     """All leases have ended by then; who comes back first may not think that the others are dead."""
@@ -328,7 +328,7 @@ async def test_a_request_that_comes_after_it_was_tried_again(
         assert [entry.data for entry in await journal.read("run-1")] == [b"chunk 1", b"chunk 2", b"the end"]
 
 
-async def test_a_run_whose_beginning_nobody_knows_of_is_an_orphan(
+async def test_a_run_without_a_known_beginning_is_an_orphan(
     line: RedisLine, behind: Callable[..., RedisJournal]
 ) -> None:
     async with behind(patience=1.0) as journal:
@@ -398,7 +398,7 @@ async def test_a_slow_line(line: RedisLine, behind: Callable[..., RedisJournal])
         assert seqs(await other.read("run-1")) == list(range(1, 21))
 
 
-async def test_who_waits_sees_what_was_told_while_his_line_was_cut(
+async def test_a_waiting_reader_sees_what_came_while_its_connection_was_cut(
     line: RedisLine,
     behind: Callable[..., RedisJournal],
     direct: RedisJournal,
@@ -427,7 +427,7 @@ async def test_who_waits_sees_what_was_told_while_his_line_was_cut(
     ]
 
 
-async def test_who_waits_looks_where_another_who_looked_for_both_has_failed(
+async def test_a_waiting_reader_looks_itself_when_a_shared_look_has_failed(
     line: RedisLine, behind: Callable[..., RedisJournal], direct: RedisJournal
 ) -> None:
     outcomes: list[str] = []
@@ -458,7 +458,7 @@ async def test_who_waits_looks_where_another_who_looked_for_both_has_failed(
     assert sorted(outcomes) == ["failed", "told"]
 
 
-async def test_who_waits_finds_out_that_his_line_is_dead(
+async def test_a_waiting_reader_notices_a_dead_connection(
     line: RedisLine, behind: Callable[..., RedisJournal], direct: RedisJournal
 ) -> None:
     """Nothing comes any more, and nobody says so."""

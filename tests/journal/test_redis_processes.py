@@ -132,7 +132,7 @@ async def test_a_call_goes_to_the_process_that_has_the_run(
                 tasks.start_soon(journal.call, "run-1", str(number).encode())
 
 
-async def test_a_call_that_nobody_answers_in_time(new: Callable[..., RedisJournal]) -> None:
+async def test_a_call_without_an_answer_in_time(new: Callable[..., RedisJournal]) -> None:
     async with new() as one, new() as other:
         await one.create(run_record("run-1"))
         asked = 0

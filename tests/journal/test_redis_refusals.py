@@ -95,7 +95,7 @@ def test_arguments_that_mean_nothing(arguments: dict[str, Any], error: type[Exce
         redis_journal(**given)
 
 
-def test_the_package_is_loaded_by_nobody_else_and_may_be_missing() -> None:
+def test_only_this_journal_loads_the_package_which_may_be_missing() -> None:
     code = (
         "import sys, thinkwell, thinkwell.journal; print('redis' in sys.modules); "
         "sys.modules['redis'] = None; import thinkwell.journal.redis"
@@ -214,7 +214,7 @@ async def test_redis_is_a_cluster(prefix: str) -> None:
         await redis_journal(server.url, prefix=prefix).open()
 
 
-async def test_redis_is_held_up_by_somebody(server: RedisServer, prefix: str) -> None:
+async def test_redis_is_held_up_by_another_client(server: RedisServer, prefix: str) -> None:
     server.ask("CONFIG", "SET", "lua-time-limit", "1")
     async with redis_journal(server.url, prefix=prefix) as journal, anyio.create_task_group() as tasks:
         tasks.start_soon(anyio.to_thread.run_sync, hold_up, server)

@@ -89,7 +89,7 @@ async def test_redis_ends_the_connection_of_those_who_listen(
                     await one.append("run-1", entries(seq, seq))
 
 
-def test_runs_that_nobody_waits_for_are_not_listened_for(
+def test_only_runs_with_a_waiting_reader_are_listened_for(
     redis_server: RedisServer, prefix: str, one: RedisJournal, other: RedisJournal, clock: Clock
 ) -> None:
     returned: set[str] = set()

@@ -100,7 +100,7 @@ async def test_what_waits_together_is_one_transaction(file: SqliteJournal) -> No
         assert seqs(await file.read(f"run-{number}")) == list(range(1, number + 2))
 
 
-async def test_what_one_has_done_wrong_is_nobody_else_s_trouble(file: SqliteJournal) -> None:
+async def test_a_failed_write_fails_no_other(file: SqliteJournal) -> None:
     """Where a transaction fails, each of its parts is tried by itself."""
     await file.create(run_record("run-1"))
     failed: list[Exception] = []
@@ -193,7 +193,7 @@ async def test_much_that_waits_together_is_more_than_one_transaction(file: Sqlit
     assert [len(data) for _, data in await file.pick_all("kind")] == [0, *[9_000_000] * 4]
 
 
-async def test_others_read_while_somebody_waits_to_store(file: SqliteJournal) -> None:
+async def test_reads_go_on_while_a_write_waits(file: SqliteJournal) -> None:
     await file.create(run_record("run-1"))
     await file.append("run-1", entries(1, 3))
     with anyio.fail_after(30):
@@ -220,7 +220,7 @@ async def test_a_program_that_writes_to_the_file_for_too_long(
         assert seqs(await journal.read("run-1")) == [1]
 
 
-async def test_those_who_wait_for_such_a_program_wait_together(
+async def test_all_writes_that_wait_for_such_a_program_wait_together(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient(monkeypatch, 0.3)

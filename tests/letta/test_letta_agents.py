@@ -305,7 +305,7 @@ async def test_conversations_are_listed() -> None:
         assert await listed(f"after={ids[0]}") == [ids[2]]
 
 
-async def test_conversations_with_nobody() -> None:
+async def test_conversations_with_an_unknown_agent() -> None:
     async with letta_served(hello) as stage:
         await stage.post("/v1/conversations/", {}, 422)
         await stage.post("/v1/conversations/?agent_id=agent-none", {}, 404)

@@ -257,7 +257,7 @@ async def test_decisions_about_nothing(approvals: list[dict[str, Any]], word: st
         assert (await stage.decide(agent, yes())).text == "They said yes"
 
 
-async def test_somebody_else_has_answered_meanwhile() -> None:
+async def test_another_caller_has_answered_meanwhile() -> None:
     async with letta_served(asking) as stage:
         agent = await stage.agent()
         streamed = await stage.stream(agent, background=True)
@@ -289,7 +289,7 @@ async def test_what_a_program_answers_at_once_ends_nothing() -> None:
         assert len(streamed.of("approval_request_message")) == 1
 
 
-async def test_a_question_of_a_server_that_has_died_waits_for_nobody() -> None:
+async def test_a_question_of_a_dead_server_does_not_wait() -> None:
     async def waiting(turn: Turn) -> None:
         await allowed(turn)
 
@@ -348,7 +348,7 @@ async def test_an_answer_that_comes_too_late() -> None:
         assert "it was just decided elsewhere" in refusals[0]["detail"]
 
 
-async def test_nobody_decides_in_time() -> None:
+async def test_no_decision_in_time() -> None:
     async with letta_served(asking) as stage:
         agent = await stage.agent()
         streamed = await stage.stream(agent, background=True)

@@ -86,7 +86,7 @@ async def test_another_message_of_the_agents_is_another_one() -> None:
     assert [message["content"] for message in messages] == ["one and", "two", "three"]
 
 
-async def test_news_that_nobody_sees_do_not_break_a_message() -> None:
+async def test_updates_that_are_not_shown_do_not_break_a_message() -> None:
     between = (
         ev.UsageUpdate(used=1, size=2),
         ev.ModeUpdate(mode_id="x"),

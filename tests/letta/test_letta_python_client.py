@@ -284,7 +284,7 @@ async def test_a_conflict_is_not_tried_again(kind: ServerKind, letta: Any) -> No
                 await client.agents.messages.create(agent.id, messages=[])
 
 
-async def test_who_has_no_token_is_nobody(kind: ServerKind, letta: Any) -> None:
+async def test_an_unknown_token_is_refused(kind: ServerKind, letta: Any) -> None:
     async with (
         serving(kind, hello) as (url, _, _),
         asynchronous(url, token="a-token-of-nobody-000000") as client,

@@ -231,7 +231,7 @@ async def test_one_run_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("limit", [2, 16])
-async def test_a_message_behind_a_decision_again_where_the_caller_has_all_runs_that_he_may(
+async def test_a_repeated_message_behind_a_decision_of_a_caller_at_the_limit_of_runs(
     limit: int,
 ) -> None:
     async def script(turn: Turn) -> None:
@@ -256,7 +256,7 @@ async def test_a_message_behind_a_decision_again_where_the_caller_has_all_runs_t
         assert len(await stage.server.runs(caller="", thread=agent)) == 2
 
 
-async def test_a_message_again_after_many_others_where_the_caller_has_all_runs_that_he_may() -> None:
+async def test_a_repeated_message_after_many_others_of_a_caller_at_the_limit_of_runs() -> None:
     async def script(turn: Turn) -> None:
         if "Wait." in turn.text:
             await anyio.sleep_forever()

@@ -144,7 +144,7 @@ async def test_what_is_not_yes_is_no(value: object, why: str) -> None:
     assert (asked.choice, asked.answer.by, asked.answer.why) == ("x", "listener", why)
 
 
-async def test_a_reply_says_why_and_by_whom() -> None:
+async def test_a_reply_says_why_and_by_which_handler() -> None:
     asked = await told(permission, Reply("allow", "it is harmless", by="Ann"))
     assert (asked.choice, asked.answer.by, asked.answer.why) == ("y", "Ann", "it is harmless")
     asked = await told(permission, Reply("Yes!", "it is harmless"))

@@ -400,7 +400,7 @@ async def test_handlers_go_by_the_order(concurrency: int | None, protocol: Proto
     assert asked == both, "as they came"
 
 
-async def test_so_does_who_is_asked_without_handlers(protocol: Protocol) -> None:
+async def test_questions_without_handlers_keep_their_order_too(protocol: Protocol) -> None:
     begun: list[str] = []
 
     async def rules(question: Question) -> Any:

@@ -233,7 +233,7 @@ async def test_a_login_without_a_waiting_run_is_given_up() -> None:
     assert handler.calls.count("browser") == 2
 
 
-async def test_a_login_that_fails_fails_for_all_who_wait() -> None:
+async def test_a_failed_login_fails_for_all_that_wait() -> None:
     handler = LoginAgent("session/new")
     handler.may_answer = anyio.Event()
     handler.error = RpcError(-32603, "The window was closed")

@@ -39,7 +39,7 @@ async def raw(host: HttpToolHost) -> AsyncGenerator[RawHttp]:
         yield connection
 
 
-async def test_listens_before_anybody_is_told(raw: RawHttp) -> None:
+async def test_it_listens_before_its_address_is_known(raw: RawHttp) -> None:
     assert (await raw.ask(body=PING)).json == PONG
 
 

@@ -212,7 +212,7 @@ def test_a_wrong_token_of_an_address_is_said_to_be_wrong(browser: Browser) -> No
         tab.miss("#notice")
 
 
-def test_a_token_is_as_good_when_nobody_needs_one(browser: Browser) -> None:
+def test_a_token_works_where_none_is_needed(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 

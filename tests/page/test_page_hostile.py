@@ -176,7 +176,7 @@ def test_json_nested_too_deep_breaks_nothing(browser: Browser) -> None:
         tab.see(".card:has-text('Deep')")
 
 
-def test_the_page_says_what_it_may_and_to_whom(browser: Browser) -> None:
+def test_a_script_in_the_page_may_do_no_more_than_the_page(browser: Browser) -> None:
     async def ends(turn: Turn) -> None:
         turn.say("Yes.")
 

@@ -193,7 +193,7 @@ def test_after_a_reload_one_is_where_one_was(browser: Browser) -> None:
         tab.until("document.querySelector('#latest').hidden")
 
 
-def test_who_is_at_the_end_stays_there_and_who_has_scrolled_up_too(browser: Browser) -> None:
+def test_growth_moves_neither_a_reader_at_the_end_nor_one_further_up(browser: Browser) -> None:
     gate = Gate()
 
     async def talks(turn: Turn) -> None:

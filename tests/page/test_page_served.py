@@ -54,7 +54,7 @@ async def clients(*, page: bool = True, guarded: bool = False) -> AsyncGenerator
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-async def test_everybody_gets_the_page(guarded: bool) -> None:
+async def test_the_page_needs_no_token(guarded: bool) -> None:
     async with clients(guarded=guarded) as client:
         for path, (name, kind) in FILES.items():
             answered = await client.get(path)

@@ -91,7 +91,7 @@ def test_thoughts_take_until_something_else_begins(run: Looking) -> None:
     assert run.thinking == ""
 
 
-def test_what_was_there_before_anybody_looked() -> None:
+def test_what_was_there_before_the_first_look() -> None:
     story = Story().think("One.").after(3).begin("a").end("a").think("Two.").after(2)
     run = Looking(story)
     assert run.look(9) == ["thought 3.0", "calls a"]

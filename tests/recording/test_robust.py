@@ -55,7 +55,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> Backend:
     ],
     ids=["NaN", "Infinity", "1e400", "list", "object"],
 )
-async def test_lines_that_nobody_can_read(tmp_path: Path, noise: str) -> None:
+async def test_lines_that_cannot_be_read(tmp_path: Path, noise: str) -> None:
     path = tmp_path / "r.ndjson"
     played = ScriptedAgent(script.sends(noise).says("Fine."))
     async with played.open(record=path) as agent:
@@ -233,7 +233,7 @@ async def test_a_file_that_others_could_read_is_taken_from_them(tmp_path: Path) 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-async def test_a_pipe_without_a_reader_holds_up_nobody(tmp_path: Path) -> None:
+async def test_a_pipe_without_a_reader_holds_up_no_run(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="pipe"):
         async with scripted(text, record=tmp_path / "pipe"):
@@ -284,7 +284,7 @@ async def test_an_event_that_is_broken_is_an_error_at_once(tmp_path: Path) -> No
         replay(path, speed=0)
 
 
-async def test_whoever_looks_sees_what_has_happened_by_now(tmp_path: Path) -> None:
+async def test_a_look_at_any_time_sees_what_has_happened_by_then(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
 
     async def fail(turn: Turn) -> str:

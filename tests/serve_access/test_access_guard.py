@@ -37,7 +37,7 @@ async def test_how_a_token_is_said(scheme: str) -> None:
     assert reply.json()["caller"] == "ada"
 
 
-async def test_nobody_is_told_how_to_be_known() -> None:
+async def test_a_refusal_does_not_say_how_to_be_known() -> None:
     guarded = Guarded()
     reply = await guarded.ask()
     assert (reply.status, reply.code) == (401, "unauthorized")
@@ -74,7 +74,7 @@ async def test_two_tokens_are_none() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/page.js", "/server.js", "/healthz"])
-async def test_what_everybody_may_get(path: str) -> None:
+async def test_what_is_served_without_a_token(path: str) -> None:
     guarded = Guarded()
     for method in ("GET", "HEAD"):
         assert (await guarded.ask(method, path, token="wrong")).status == 200
@@ -92,7 +92,7 @@ async def test_what_everybody_may_get(path: str) -> None:
         *("/healthz/x", "/api/../healthz", "/v1/runs", "/docs"),
     ],
 )
-async def test_what_nobody_else_may_get(path: str) -> None:
+async def test_what_is_served_only_to_known_callers(path: str) -> None:
     assert (await Guarded().ask(path=path)).status in (400, 401)
 
 
@@ -376,7 +376,7 @@ async def test_options_that_no_browser_asks_for() -> None:
 FORWARDED = [("x-forwarded-for", "10.9.9.9"), ("x-forwarded-proto", "https")]
 
 
-async def test_what_is_forwarded_by_nobody_is_not_believed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_forwarding_headers_from_no_proxy_are_not_believed(caplog: pytest.LogCaptureFixture) -> None:
     guarded = Guarded()
     for _ in range(2):
         await guarded.ask(token=ADA, headers=FORWARDED)
@@ -554,7 +554,7 @@ async def test_streams_of_events_are_counted() -> None:
     assert (await guarded.ask(token=ADA)).status == 200, "they have left"
 
 
-async def test_whoever_is_turned_away_sends_nothing_more() -> None:
+async def test_a_refused_caller_sends_nothing_more() -> None:
     failed: list[Exception] = []
 
     async def stubborn(scope: Scope, receive: Receive, send: Send) -> None:

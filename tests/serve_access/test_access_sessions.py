@@ -47,7 +47,7 @@ async def test_each_browser_has_a_value_of_its_own() -> None:
         assert (await guarded.ask(cookie=cookie)).status == 200
 
 
-async def test_a_value_that_somebody_else_has_chosen_is_never_known() -> None:
+async def test_a_value_that_the_server_has_not_chosen_is_never_known() -> None:
     guarded = Guarded()
     theirs = f"thinkwell-8283={'a' * 43}"
     begun = await guarded.log_in(cookie=theirs)
@@ -278,7 +278,7 @@ async def test_a_secret_is_not_long() -> None:
 # Who guesses
 
 
-async def test_who_guesses_is_told_to_wait_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_a_caller_that_guesses_has_to_wait(caplog: pytest.LogCaptureFixture) -> None:
     guarded = Guarded()
     cookie = (await guarded.log_in()).cookie
     replies = [await guarded.log_in("not the secret") for _ in range(5)]

@@ -364,7 +364,7 @@ async def test_what_the_policy_denies_is_never_put_to_the_judge() -> None:
     assert (prompts, asked.verdicts) == ([], [])
 
 
-async def test_what_the_policy_allows_is_put_only_to_who_reviews_all() -> None:
+async def test_what_the_policy_allows_is_put_only_to_a_reviewer_of_everything() -> None:
     asked, prompts = await judged(rules("deny"), permissions="allow")
     assert (asked.choice, asked.answer.by, prompts) == ("y", "policy", [])
 

@@ -320,7 +320,7 @@ async def test_the_privacy_mode_of_a_bot() -> None:
         ]
 
 
-async def test_whom_a_bot_cannot_write() -> None:
+async def test_people_that_a_bot_cannot_write_to() -> None:
     api = BotApi()
     ada, eve = api.user(7, "Ada"), api.user(9, "Eve", started=False)
     small, large = api.group(-5), api.group(SUPERGROUP)

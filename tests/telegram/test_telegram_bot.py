@@ -416,7 +416,7 @@ async def test_everything_is_cancelled_at_once() -> None:
         assert stage.chat.texts == ["session-1: \n\n⏹ Stopped."]
 
 
-async def test_a_token_that_nobody_knows() -> None:
+async def test_an_unknown_token() -> None:
     def prepare(stage: Stage) -> None:
         stage.api.token = "42:another-token-of-the-tests-and-so-on"
 

@@ -74,7 +74,7 @@ async def test_telegram_says_how_long_to_wait() -> None:
     assert stage.api.throttled == 1
 
 
-async def test_an_answer_goes_on_in_a_new_message_where_somebody_has_deleted_it() -> None:
+async def test_an_answer_whose_message_was_deleted_goes_on_in_a_new_one() -> None:
     async with staged() as stage, anyio.create_task_group() as tasks:
         tasks.start_soon(delivered, stage, SLOWLY)
         await stage.until(lambda: stage.chat.texts == [f"One.{CURSOR}"])
@@ -83,7 +83,7 @@ async def test_an_answer_goes_on_in_a_new_message_where_somebody_has_deleted_it(
         await stage.until(lambda: stage.chat.texts == ["One. Two. Three."])
 
 
-async def test_the_last_message_is_sent_anew_where_somebody_has_deleted_it() -> None:
+async def test_a_deleted_last_message_is_sent_again() -> None:
     async with staged() as stage, anyio.create_task_group() as tasks:
         tasks.start_soon(delivered, stage, script.says("One.").pauses(5).says(LONG))
         await stage.until(lambda: bool(stage.chat.texts))
@@ -119,7 +119,7 @@ async def test_a_person_who_has_blocked_the_bot_is_sent_nothing_twice(pause: flo
         assert len(stage.api.calls_of("sendMessage")) == 1
 
 
-async def test_whoever_tries_again_may_have_luck() -> None:
+async def test_another_try_may_succeed() -> None:
     async with staged() as stage:
         stage.ada.blocks()
         await stage.channel.on_stream_start("7")
@@ -370,7 +370,7 @@ async def test_a_delivery_can_be_cancelled_at_any_time_and_tried_again(slow: flo
         assert stage.api.throttled == 0
 
 
-async def test_whoever_waits_behind_somebody_who_is_cancelled_has_his_turn() -> None:
+async def test_a_delivery_behind_a_cancelled_one_has_its_turn() -> None:
     async with staged() as stage, anyio.create_task_group() as tasks:
         stage.api.trouble("sendMessage", Trouble.slow(10))
 
@@ -392,7 +392,7 @@ async def test_texts_of_several_messages_do_not_get_mixed_up() -> None:
     assert texts in (["a", "a", "b", "b"], ["b", "b", "a", "a"])
 
 
-async def test_a_stream_that_nobody_has_ended_is_tidied_up_when_the_next_begins() -> None:
+async def test_a_stream_without_an_end_is_tidied_up_when_the_next_begins() -> None:
     async with staged() as stage:
         await stage.channel.on_stream_start("7")
         await stage.channel.on_stream_chunk("7", "One.")
@@ -567,7 +567,7 @@ async def test_a_channel_works_inside_of_its_block() -> None:
     assert api.chat(7).texts == ["Hello", "Hello"]
 
 
-async def test_whoever_waits_for_a_closed_channel_is_told() -> None:
+async def test_a_delivery_that_waits_gets_an_error_when_the_channel_closes() -> None:
     api = BotApi()
     api.user(7)
     async with httpx.AsyncClient(transport=MemoryTransport(api)) as http, anyio.create_task_group() as tasks:

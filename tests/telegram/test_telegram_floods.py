@@ -89,7 +89,7 @@ async def test_strangers_of_a_group_are_told_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("text", ["Hello", "/help"])
-async def test_somebody_who_writes_too_much_gets_the_answer_all_the_same(text: str) -> None:
+async def test_a_person_who_writes_too_much_gets_the_answer_all_the_same(text: str) -> None:
     async with answering(Echo(30)) as (stage, deliveries, _):
         watch = Stopwatch()
         stage.ada.says("Hello")

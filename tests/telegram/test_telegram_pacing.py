@@ -178,7 +178,7 @@ async def test_a_wait_that_is_cancelled_takes_no_turn() -> None:
     assert meter.times[PRIVATE] == pytest.approx([1.1])
 
 
-async def test_a_turn_is_not_given_to_who_was_cancelled_before() -> None:
+async def test_a_cancelled_edit_gets_no_turn() -> None:
     pacer = Pacer()
     with anyio.CancelScope() as scope:
         scope.cancel()
@@ -236,7 +236,7 @@ async def test_two_that_wait_share_the_updates() -> None:
 # 429
 
 
-async def test_what_telegram_says_is_waited_for_by_everybody() -> None:
+async def test_all_wait_as_long_as_telegram_says() -> None:
     pacer, meter = Pacer(), Meter()
     await pacer.turn(PRIVATE)
     pacer.throttled(PRIVATE, 20)
@@ -248,7 +248,7 @@ async def test_what_telegram_says_is_waited_for_by_everybody() -> None:
     assert meter.times == {PRIVATE: [20.0], PRIVATE + 1: [20.04]}
 
 
-async def test_it_holds_for_who_waits_already() -> None:
+async def test_it_holds_for_what_waits_already() -> None:
     pacer, meter = Pacer(), Meter()
     await pacer.turn(PRIVATE)
 
@@ -263,7 +263,7 @@ async def test_it_holds_for_who_waits_already() -> None:
     assert meter.times[PRIVATE] == pytest.approx([30.2])
 
 
-async def test_it_holds_for_who_waits_for_a_place_among_all() -> None:
+async def test_it_holds_for_what_waits_for_a_place_among_all() -> None:
     pacer, meter = Pacer(overall=2.0), Meter()
     await pacer.turn(1)
 

@@ -187,7 +187,7 @@ async def test_strangers_without_end_cost_bounded_memory_and_messages() -> None:
         assert len(stage.api.sent) == 1_001
 
 
-async def test_nobody_is_allowed_unless_the_owner_says_so() -> None:
+async def test_people_are_refused_unless_the_owner_allows_them() -> None:
     async with staged(allowed=()) as stage:
         stage.listen()
         stage.ada.says("Hello?")
@@ -204,7 +204,7 @@ def test_people_are_allowed_by_number(name: Any) -> None:
         TelegramChannel(TOKEN, allowed=[name])
 
 
-async def test_a_refusal_that_cannot_be_sent_harms_nobody() -> None:
+async def test_a_refusal_that_cannot_be_sent_does_no_harm() -> None:
     async with staged() as stage:
         stage.listen()
         stage.bob.says("Hello?")

@@ -132,7 +132,7 @@ async def test_buttons_are_short_and_tell_nothing() -> None:
         assert len(token) == 16
 
 
-async def test_nobody_types_while_a_question_waits() -> None:
+async def test_no_typing_is_shown_while_a_question_waits() -> None:
     async with staged() as stage:
         await stage.channel.on_stream_start("7")
         await anyio.sleep(10)
@@ -358,7 +358,7 @@ async def test_a_form_is_filled_in() -> None:
 # Groups, and who may
 
 
-async def test_in_a_group_it_is_told_who_has_answered() -> None:
+async def test_a_group_sees_who_has_answered() -> None:
     async with staged() as stage:
         stage.listen()
         group = stage.api.group(-5)
@@ -385,7 +385,7 @@ async def test_in_a_group_only_a_reply_is_an_answer() -> None:
         assert await asking.answered() == "Ada"
 
 
-async def test_nobody_else_can_press_a_button() -> None:
+async def test_other_people_cannot_press_a_button() -> None:
     async with staged() as stage:
         stage.listen()
         group = stage.api.group(-5)
@@ -429,7 +429,7 @@ async def test_buttons_of_questions_that_are_gone_do_nothing() -> None:
 
 
 @pytest.mark.parametrize("number", ["2", "-1", "x", "", "٣"])
-async def test_nobody_makes_up_a_button(number: str) -> None:
+async def test_a_made_up_button_is_refused(number: str) -> None:
     async with staged() as stage:
         stage.listen()
         asking = await asked(stage, question())

@@ -72,7 +72,7 @@ async def test_only_the_last_message_has_the_button() -> None:
             assert all(version.markup for version in post.history[:-1])
 
 
-async def test_there_is_no_button_where_nobody_waits_for_it() -> None:
+async def test_the_stop_button_is_there_while_a_stop_is_waited_for() -> None:
     async with staged() as stage:
         await stage.channel.on_stream_start("7")
         await stage.channel.on_stream_chunk("7", "One.")
@@ -258,7 +258,7 @@ async def test_a_draft_that_fails_is_made_good_by_the_next() -> None:
         assert stage.chat.texts == ["One. Two."]
 
 
-async def test_a_draft_to_somebody_who_has_blocked_the_bot_is_the_last() -> None:
+async def test_a_draft_to_a_person_who_has_blocked_the_bot_is_the_last() -> None:
     async with staged(drafts=True) as stage:
         await stage.channel.on_stream_start("7")
         stage.ada.blocks()

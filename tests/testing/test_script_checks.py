@@ -203,7 +203,7 @@ async def test_what_fails_has_to_be_expected(makes: Callable[[Expected], Script]
         assert played.failures == ()
 
 
-async def test_a_result_that_nobody_wants() -> None:
+async def test_a_result_that_is_not_wanted() -> None:
     played = ScriptedAgent(script.returns(1).stops().asks_form("Who?", {}))
     async with played.connect() as transport, open_agent(transport=transport) as agent:
         for _ in range(2):

@@ -227,7 +227,7 @@ async def test_what_is_late_comes_behind_the_answer() -> None:
         assert await session.think().text("go").run() == "c"
 
 
-async def test_late_words_for_nobody() -> None:
+async def test_late_updates_without_a_run() -> None:
     many = functools.reduce(lambda told, _: told.thinks("b"), range(2000), script)
     played = ScriptedAgent(script.says("a").stops(late=many))
     async with played.open() as agent:

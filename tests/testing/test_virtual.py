@@ -130,7 +130,7 @@ def test_time_stands_still_while_a_thread_works(backend: str, native: bool) -> N
 
 
 @BACKENDS
-def test_time_goes_on_when_nobody_waits_for_a_thread_any_more(backend: str) -> None:
+def test_time_goes_on_when_no_task_waits_for_a_thread_any_more(backend: str) -> None:
     go = threading.Event()
 
     async def wait() -> float:
@@ -179,7 +179,7 @@ def test_time_goes_on_for_a_thread_that_waits_for_it_unseen(backend: str) -> Non
 
 
 @BACKENDS
-def test_threads_of_other_event_loops_hold_up_nobody(backend: str) -> None:
+def test_threads_of_other_event_loops_hold_up_no_clock(backend: str) -> None:
     virtual_backend(backend)
 
     def work() -> float:

@@ -175,7 +175,7 @@ async def for_ever(turn: Turn) -> None:
 
 
 @pytest.mark.long
-async def test_who_reads_slowly_holds_up_nobody_and_misses_nothing(kind: ServerKind) -> None:
+async def test_a_slow_reader_holds_up_no_other_and_misses_nothing(kind: ServerKind) -> None:
     go = anyio.Event()
 
     async def talk(turn: Turn) -> None:

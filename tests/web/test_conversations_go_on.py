@@ -72,7 +72,7 @@ async def test_it_goes_on_after_the_server_was_closed() -> None:
     ]
 
 
-async def test_an_agent_that_can_only_load_repeats_what_was_said_to_nobody() -> None:
+async def test_what_an_agent_repeats_on_loading_is_not_shown_again() -> None:
     journal = MemoryJournal()
     capabilities = s.AgentCapabilities(load_session=True, mcp_capabilities=s.McpCapabilities(acp=True))
     handler = Played([hello], capabilities=capabilities)

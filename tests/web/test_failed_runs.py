@@ -102,7 +102,7 @@ async def test_an_agent_that_is_no_agent() -> None:
     )
 
 
-async def test_an_agent_that_nobody_has_logged_in() -> None:
+async def test_an_agent_that_needs_a_login() -> None:
     async def offer(_request: object, _proceed: object) -> s.InitializeResponse:
         browser = s.AuthMethodAgent(id="browser", name="In the browser")
         return s.InitializeResponse(protocol_version=1, auth_methods=(browser,))

@@ -233,7 +233,7 @@ async def test_a_run_that_cannot_be_kept_is_not_started() -> None:
         assert not stage.handler.sent.prompts
 
 
-async def test_a_run_that_somebody_else_has_ended_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_run_that_has_been_ended_elsewhere_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
     class Taken(MemoryJournal):
         async def orphans(self) -> list[RunRecord]:
             return [RunRecord(id="run-1", agent="a", created=0.0)]

@@ -77,7 +77,7 @@ async def test_a_run_elsewhere_is_told_of_watchers_in_time_and_delays_none(
     assert len(journal.called) >= 6
 
 
-async def test_a_run_elsewhere_is_told_of_nobody_who_has_left() -> None:
+async def test_only_watchers_that_are_there_are_reported_elsewhere() -> None:
     journal = Elsewhere(0.0)
     agent, _ = scripted_agent(nothing)
     async with RunServer({"a": agent}, journal=journal, abandoned_after=30) as server:
@@ -133,7 +133,7 @@ async def test_a_run_elsewhere_that_ends_while_it_is_to_be_cancelled() -> None:
         assert (await server.get(record.id, caller=ADA)).status == "completed"
 
 
-async def test_one_who_waits_and_is_woken_for_nothing() -> None:
+async def test_a_watcher_that_is_woken_for_nothing_waits_on() -> None:
     class Restless(MemoryJournal):
         async def wait(self, run_id: str, after: int) -> None:
             with anyio.move_on_after(1):

@@ -744,7 +744,7 @@ async def test_how_long_a_text_was_when_is_told_with_it() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_who_comes_late_sees_the_same_as_who_was_there() -> None:
+async def test_a_late_watcher_sees_the_same_as_an_early_one() -> None:
     async def talks(turn: Turn) -> None:
         for number in range(30):
             turn.say(f"- item {number}, which is *long*\n")
@@ -846,7 +846,7 @@ async def test_a_stream_says_its_format_first() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_many_who_watch_are_sent_the_same_and_one_that_leaves_takes_nothing_with_it() -> None:
+async def test_many_watchers_get_the_same_also_when_one_leaves() -> None:
     async def talks(turn: Turn) -> None:
         for number in range(10):
             turn.say(f"{number}\n\n")

@@ -245,7 +245,7 @@ async def test_a_prompt_of_parts_and_a_typed_result() -> None:
         assert end["result"] == {"lines": 3}
 
 
-async def test_a_schema_of_a_caller_holds_nobody_up() -> None:
+async def test_a_schema_of_a_caller_holds_up_no_other() -> None:
     async def evil(turn: Turn) -> None:
         await turn.returns(result="a" * 40 + "!")
 
@@ -376,7 +376,7 @@ async def test_the_list_says_which_run_waits_for_an_answer() -> None:
         assert await waits(client, other) == [False, False]
 
 
-async def test_a_run_that_a_policy_answers_for_waits_for_nobody() -> None:
+async def test_a_run_whose_questions_a_policy_answers_does_not_wait() -> None:
     go = anyio.Event()
 
     async def ask(turn: Turn) -> None:

@@ -33,7 +33,7 @@ async def hello(turn: Turn) -> None:
     turn.say("Ada.")
 
 
-async def test_a_run_goes_on_though_nobody_watches() -> None:
+async def test_a_run_goes_on_without_watchers() -> None:
     done = anyio.Event()
 
     async def work(turn: Turn) -> None:

@@ -22,7 +22,7 @@ async def wait(turn: Turn) -> None:
     await anyio.sleep_forever()
 
 
-async def test_it_starts_no_more_runs_and_keeps_nobody_who_watches() -> None:
+async def test_it_starts_no_more_runs_and_lets_watchers_go() -> None:
     async with served(wait) as stage:
         run = await stage.start()
         with anyio.fail_after(LIMIT):

@@ -295,7 +295,7 @@ async def test_a_journal_that_fails_for_a_while_is_asked_again(caplog: pytest.Lo
             await stage.server.get(run.id, caller=ADA)
 
 
-async def test_who_has_as_many_runs_as_he_may_can_ask_for_one_again() -> None:
+async def test_a_caller_at_the_limit_of_runs_can_repeat_a_request() -> None:
     async with served(wait, limits=Limits(max_runs_per_caller=1)) as stage:
         request = StartRun(prompt="Once.")
         first = await stage.server.start(request, caller=ADA, key="k")
@@ -304,7 +304,7 @@ async def test_who_has_as_many_runs_as_he_may_can_ask_for_one_again() -> None:
             await stage.server.start(request, caller=ADA, key="other")
 
 
-async def test_conversations_that_nobody_goes_on_with_do_not_pile_up() -> None:
+async def test_abandoned_conversations_do_not_pile_up() -> None:
     async with served(slow, limits=Limits(max_conversations=2)) as stage:
         assert stage.handler is not None
         stage.handler.capabilities = EVERY_SESSION_CALL

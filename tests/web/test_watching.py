@@ -73,7 +73,7 @@ async def test_from_every_number(*, ended: bool) -> None:
 
 
 @pytest.mark.long
-async def test_who_falls_behind_the_window_gets_everything_and_nobody_waits_for_him() -> None:
+async def test_a_slow_watcher_gets_everything_and_delays_no_other() -> None:
     going, size, journal = anyio.Event(), 100_000, CountedJournal()
 
     async def pour(turn: Turn) -> None:

@@ -178,7 +178,7 @@ async def test_the_end_of_a_long_run_can_be_had_alone() -> None:
     assert [frame.id for frame in frames] == [str(last)]
 
 
-async def test_whoever_watches_sees_questions_and_answers_as_they_come() -> None:
+async def test_watchers_see_questions_and_answers_as_they_come() -> None:
     async with asking(careful) as (stage, client):
         record = await stage.start(caller="")
         url = f"/api/runs/{record.id}/events?format=ai-sdk"
@@ -413,7 +413,7 @@ async def test_metadata_that_was_changed_is_refused() -> None:
             assert (status, "metadata.after" in why) == (422, True), after
 
 
-async def test_nobody_goes_on_with_what_is_not_of_the_chat() -> None:
+async def test_what_is_not_of_the_chat_is_not_continued() -> None:
     async with asking(careful) as (stage, client):
         first = await posted(client, "/ai-sdk/scripted", chat(user()))
         answered = approval(first)
@@ -481,7 +481,7 @@ async def test_a_form_is_left_when_the_user_moves_on() -> None:
     assert said(rest) == "Hello."
 
 
-async def test_a_form_that_has_its_answer_is_not_the_last_step_for_who_comes_back() -> None:
+async def test_an_answered_form_is_not_the_last_step_on_coming_back() -> None:
     go_on = anyio.Event()
 
     async def asking_form(turn: Turn) -> None:

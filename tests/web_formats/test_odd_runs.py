@@ -354,7 +354,7 @@ def test_turns_are_steps_and_tokens_are_counted(read: Any) -> None:
     assert {"thinkwell.notice", "thinkwell.stalled", "thinkwell.unknown"} <= set(names)
 
 
-def test_what_nobody_was_asked_waits_for_nobody(read: Any) -> None:
+def test_what_was_not_asked_waits_for_no_answer(read: Any) -> None:
     name = "questions to nobody"
     assert states(read, name)["a"] == "output-available"
     asked = {part["id"]: part["data"] for part in parts(read, name, "data-question")}
