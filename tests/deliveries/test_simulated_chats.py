@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from deliveries.chats import ChatType
 
 
-pytestmark = pytest.mark.virtual_time
+pytestmark = [pytest.mark.virtual_time, pytest.mark.long]
 
 
 @pytest.mark.parametrize("kind", ["private", "group"])

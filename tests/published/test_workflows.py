@@ -20,6 +20,7 @@ def jobs(name: str) -> dict[str, Any]:
     return dict(table["jobs"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_forge_can_read_them(file: Any) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", file]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from suite.tiers import BOTH_LOOPS
+
 TESTS = Path(__file__).parents[1]
 
 CASES = """
@@ -127,6 +129,10 @@ def test_a_run_that_costs_more_than_it_may_fails(tmp_path: Path) -> None:
     assert dear.returncode == 1
     assert "1 passed" in dear.stdout
     assert "more than 0 s of processor time" in dear.stdout
+
+
+def test_what_runs_on_both_loops_is_there() -> None:
+    assert [place for place in BOTH_LOOPS if not list(TESTS.parent.glob(f"{place}*"))] == []
 
 
 def test_each_case_of_a_wing_runs_on_one_loop_and_long_files_are_not_even_imported(tmp_path: Path) -> None:

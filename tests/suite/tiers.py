@@ -23,18 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from pathlib import Path
 
-BOTH_LOOPS: Final = frozenset(
-    {
-        "acp",
-        "agent",
-        "simulation",
-        "stream",
-        "sync",
-        "terminals",
-        "testing",
-    }
+BOTH_LOOPS: Final = (
+    "tests/acp/test_acp_daemons",
+    "tests/acp/test_acp_own_stdio",
+    "tests/acp/test_acp_stdio",
+    "tests/acp/test_acp_tasks",
+    "tests/agent/test_event_loops",
+    "tests/agent/test_forks",
+    "tests/agent/test_leaving_elsewhere",
+    "tests/stream/",
+    "tests/sync/",
+    "tests/terminals/",
+    "tests/testing/test_invariants",
+    "tests/testing/test_virtual",
 )
-"""The folders of what differs by the loop: tasks, cancellation, processes, threads, time."""
+"""Where the tests are of code that differs by the loop: processes, threads, time, and the log of a run."""
 
 LOOPS: Final = ("asyncio", "trio")
 
@@ -93,7 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             continue
         values: Iterable[object] = item.callspec.params.values()
         loop = next((name for name in map(_name_of, values) if name in LOOPS), "")
-        if loop and item.nodeid.split("/")[1] not in BOTH_LOOPS:
+        if loop and not item.nodeid.startswith(BOTH_LOOPS):
             other = LOOPS[1 - LOOPS.index(loop)]
             if loop != _drawn(item.nodeid) and item.nodeid.replace(loop, other) in names:
                 item.add_marker(pytest.mark.long)
