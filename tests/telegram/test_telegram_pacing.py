@@ -178,7 +178,7 @@ async def test_a_wait_that_is_cancelled_takes_no_turn() -> None:
     assert meter.times[PRIVATE] == pytest.approx([1.1])
 
 
-async def test_a_cancelled_edit_gets_no_turn() -> None:
+async def test_a_cancelled_edit_takes_no_turn() -> None:
     pacer = Pacer()
     with anyio.CancelScope() as scope:
         scope.cancel()
