@@ -11,7 +11,7 @@ import anyio
 import pytest
 from cli.command import run_command
 from msgspec.structs import replace
-from trials.repositories import ON_POSIX, Repository
+from trials.repositories import ON_POSIX, Repository, use_git_settings
 
 from thinkwell.trials import Spent, read_plan
 
@@ -219,7 +219,10 @@ def test_a_plan_that_cannot_be_used(plan: Path, text: str, why: str) -> None:
     assert "secret" not in done.err
 
 
-def test_a_plan_for_a_repository_with_changes(plan: Path, tmp_path: Path) -> None:
+def test_a_plan_for_a_repository_with_changes(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_git_settings(monkeypatch, tmp_path)
     repository = Repository.make(tmp_path / "api")
     repository.write({"app.py": "changed\n"})
     plan.write_text(f"{PLAN}workspace = {str(repository.path)!r}")
