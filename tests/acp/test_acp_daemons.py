@@ -241,7 +241,7 @@ def server_of(tmux: list[str]) -> int:
 
 async def opens_a_window(tmux: list[str]) -> int:
     """Open a window of tmux by way of an agent that ends then, and return the server's process."""
-    window = [*tmux, "new-session", "-d", "sleep 60"]
+    window = [*tmux, "new-session", "-d", "sleep", "60"]
     async with running(f"subprocess.run({window!r}); tell(os.getpid())") as transport:
         await started(transport)
         return server_of(tmux)
@@ -252,7 +252,7 @@ async def test_a_server_that_an_agent_started_ends(tmux: list[str]) -> None:
 
 
 async def test_a_server_that_was_there_before_stays(tmux: list[str]) -> None:
-    subprocess.run([*tmux, "new-session", "-d", "sleep 60"], check=True)
+    subprocess.run([*tmux, "new-session", "-d", "sleep", "60"], check=True)
     server = server_of(tmux)
     assert await opens_a_window(tmux) == server
     assert is_alive(server)

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,9 @@ ELSEWHERE = ("docs/howto/mcp-servers.md",)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A folder for the agent to look at."""
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for the agent to look at; ``python`` is on the PATH, as in an active environment."""
+    monkeypatch.setenv("PATH", sysconfig.get_path("scripts"), prepend=os.pathsep)
     (tmp_path / "parser.py").write_text("def parse(text):\n    return text.split()\n", "utf-8")
     (tmp_path / "report.py").write_text("# TODO: totals\ndef report():\n    print('report')\n", "utf-8")
     (tmp_path / "README.md").write_text("# A project\n\nIt parses.\n", "utf-8")

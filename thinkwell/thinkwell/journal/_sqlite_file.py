@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import stat
 import sys
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -252,12 +251,14 @@ def _take(path: Path, where: str, stack: ExitStack, refused: ExitStack) -> Path:
         path = path.resolve()
         for missing in reversed([folder for folder in path.parents if not folder.exists()]):
             missing.mkdir(0o700, exist_ok=True)
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise JournalError(where, "it is a device, not a file; give the journal a file of its own")
         lock, is_new = _open_lock(path)
         stack.callback(os.close, lock)
         _lock(lock, path, where)
         if is_new:
             refused.callback(_remove_lock, path)
-        _make(path, where)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files that SQLite adds get its mode
     except (OSError, RuntimeError, ValueError) as exc:  # a circle of links, or an invalid name
         reason = getattr(exc, "strerror", None) or exc
         raise JournalError(
@@ -279,15 +280,6 @@ def _remove_lock(path: Path) -> None:
     """Leave nothing beside a file that is not a journal. Only for the holder of the lock."""
     with suppress(OSError):
         os.unlink(f"{path}-lock")  # noqa: PTH108 - the path as it was opened
-
-
-def _make(path: Path, where: str) -> None:
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # the files that SQLite adds get its mode
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise JournalError(where, "it is a device, not a file; give the journal a file of its own")
-    finally:
-        os.close(file)
 
 
 def _lock(lock: int, path: Path, where: str) -> None:
