@@ -31,13 +31,14 @@ BOTH_LOOPS: Final = (
     "tests/agent/test_event_loops",
     "tests/agent/test_forks",
     "tests/agent/test_leaving_elsewhere",
+    "tests/progress/test_interrupt",
     "tests/stream/",
     "tests/sync/",
     "tests/terminals/",
-    "tests/testing/test_invariants",
+    "tests/testing/test_simulate",
     "tests/testing/test_virtual",
 )
-"""Where the tests are of code that differs by the loop: processes, threads, time, and the log of a run."""
+"""Where the tests are of what differs by the loop: processes, threads, signals, time, the log of a run."""
 
 LOOPS: Final = ("asyncio", "trio")
 
