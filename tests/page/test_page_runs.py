@@ -408,7 +408,7 @@ def test_a_conversation_of_a_program_goes_on(browser: Browser, tmp_path: Path, s
         assert len(handler.sent.sessions) == 1
         tab.click("#conversation a:text-is('1')")
         tab.see(".text:has-text('You said: One.')")
-        assert tab.do("getAttribute", "#more", "placeholder") == "Continue this conversation, after turn 3"
+        tab.see("#more[placeholder='Continue this conversation, after turn 3']")
         assert faults(tab) == []
 
 
