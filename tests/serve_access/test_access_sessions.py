@@ -408,3 +408,5 @@ async def test_a_client_that_goes_has_no_body_any_more() -> None:
 
     await guarded.guard(scope, receive, send)
     assert received == ["http.disconnect"] * 2
+    headers.append((b"content-type", b"application/json"))
+    await guarded.guard({**scope, "path": "/api/session"}, receive, send)  # in the middle of its login

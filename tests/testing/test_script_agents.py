@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio.lowlevel
@@ -177,6 +178,22 @@ async def test_a_client_that_chooses_no_option_and_one_that_answers_nonsense() -
     assert "the client chose 'mine', which is not one of the options" in one
     assert "ReadTextFileResponse" in other
     assert [(given.choice, given.option_id) for given in played.sent.answers] == [("selected", "mine")]
+
+
+@pytest.mark.parametrize("steering", [False, True])
+async def test_a_message_for_a_turn_that_is_not_running(steering: bool) -> None:
+    played = ScriptedAgent(script, steering=steering, complete=False)
+    async with played.connect() as transport, open_connection(transport, OddClient()) as connection:
+        await connection.request("initialize", {"protocolVersion": 1})
+        opened = await connection.request("session/new", {"cwd": "/", "mcpServers": []})
+        prompt = [{"type": "text", "text": "More"}]
+        params = {"sessionId": s.decode(s.NewSessionResponse, opened).session_id, "prompt": prompt}
+        asked = partial(connection.request, "_session/steering", params)
+        if steering:
+            assert s.decode(dict[str, str], await asked())["reason"] == "noRunningTurn"
+        else:
+            with pytest.raises(RpcError, match="Method not found"):
+                await asked()
 
 
 async def test_a_client_whose_tools_make_no_sense() -> None:

@@ -216,6 +216,16 @@ async def test_a_result_that_is_not_wanted() -> None:
     assert no_form.endswith("(it takes forms where it has an on_question=)")
 
 
+async def test_a_message_that_is_not_the_one_to_be_heard() -> None:
+    played = ScriptedAgent(script.says("Looking.").hears("auth"), steering=True)
+    async with played.connect() as transport, open_agent(transport=transport) as agent:
+        stream = agent.think().text("go").stream()
+        await stream.steer("And the login")
+        with pytest.raises(AgentReported):
+            await stream.result
+    assert played.failures == ("turn 1, step 2, hears('auth'): the client says something else: 'And the login'",)
+
+
 async def test_an_error_that_was_never_asked_for(tmp_path: Path) -> None:
     error = RpcError(1, "x")
     played = ScriptedAgent(script.says("a"), fails_at={"session/load": error, "session/close": error})

@@ -197,12 +197,13 @@ async def test_changes_are_shown_as_git_has_made_them(tmp_path: Path, repository
     [
         ("no patch at all", "Changes"),
         ("no patch\ndiff --git a/x b/x\n@@ -0,0 +1 @@\n+y\n", "x+1−0   1 + y"),
+        ("diff --git nothing\ndiff --git a/x b/x\n@@ -?\n+z\n@@ -0,0 +1 @@\n+y\n", "x+1−0   1 + y"),
         (
             "diff --git a/x b/x\n@@ -0,0 +1,900000 @@\n" + "+y\n" * 200_000,
             "… the rest is too long to be shown",
         ),
     ],
-    ids=["none", "some", "long"],
+    ids=["none", "some", "malformed", "long"],
 )
 def test_malformed_and_long_patches(tmp_path: Path, patch: str, told: str) -> None:
     trial = Trial(input="a", agent="b", repeat=1, status="passed", changes=changes(patch))

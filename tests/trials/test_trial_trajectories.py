@@ -115,6 +115,15 @@ async def test_what_was_told_to_the_agent_meanwhile_is_a_step(tmp_path: Path) ->
     ]
 
 
+async def test_a_prompt_with_more_than_text_has_its_text(tmp_path: Path) -> None:
+    async with ScriptedAgent(script.says("I see.")).open(record=tmp_path / "run.ndjson") as agent:
+        await agent.think().text("Look.").resource("https://example.org/plan").text("Well?").run()
+    trial = Trial(input="a", agent="b", repeat=1, recording=str(tmp_path / "run.ndjson"))
+    await Report([trial]).save_trajectories(tmp_path)
+    told = json.loads((tmp_path / "1.json").read_text("utf-8"))
+    assert [step["message"].split() for step in told["steps"]] == [["Look.", "Well?"], ["I", "see."]]
+
+
 async def test_every_end_of_a_run_is_a_trajectory(tmp_path: Path) -> None:
     told = await trajectories(
         tmp_path, script.crashes(), script.says("No.").fails(message="Oh."), script.refuses()

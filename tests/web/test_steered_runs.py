@@ -155,3 +155,12 @@ async def test_the_run_ends_while_the_message_is_on_its_way() -> None:
             await wire.expect("_session/steering")
             await wire.write(end_turn(prompt))
             await stage.ended(run.id)
+
+
+@pytest.mark.virtual_time
+async def test_a_run_that_is_being_cancelled_takes_no_message() -> None:
+    async with serving(script.says("I read it. ").hangs(deaf=True)) as stage:
+        run = await begun(stage)
+        await stage.server.cancel(run, caller=ADA)
+        with pytest.raises(MessageNotTaken, match="the run has ended; start another one"):
+            await stage.server.steer(run, "Also the login", caller=ADA)

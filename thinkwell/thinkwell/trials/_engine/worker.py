@@ -375,5 +375,5 @@ def main() -> None:
     _end(exit_code)  # Python would wait for the threads of DBOS
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # pragma: no branch - it is a program
     main()
