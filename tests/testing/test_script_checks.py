@@ -223,7 +223,9 @@ async def test_a_message_that_is_not_the_one_to_be_heard() -> None:
         await stream.steer("And the login")
         with pytest.raises(AgentReported):
             await stream.result
-    assert played.failures == ("turn 1, step 2, hears('auth'): the client says something else: 'And the login'",)
+    assert played.failures == (
+        "turn 1, step 2, hears('auth'): the client says something else: 'And the login'",
+    )
 
 
 async def test_an_error_that_was_never_asked_for(tmp_path: Path) -> None:

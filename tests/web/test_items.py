@@ -22,7 +22,7 @@ from tales import tale
 from web_stage import Client, Stage, served, written
 
 from thinkwell import events as ev
-from thinkwell.journal import MemoryJournal, RunRecord
+from thinkwell.journal import Entry, MemoryJournal, RunRecord
 from thinkwell.web import RunEnded, ShownError, web_app
 from thinkwell_acp import schema as s
 
@@ -843,6 +843,16 @@ async def test_a_stream_says_its_format_first() -> None:
         assert (last.event, last.json()) == ("end", {})
         answered = await client.get("/api/runs/other/items")
         assert answered.status == 404
+
+
+async def test_an_entry_of_another_version_is_named() -> None:
+    journal = MemoryJournal()
+    failure = pytest.RaisesExc(msgspec.ValidationError, match=r"^Expected `str`, got `int` - at `\$\.text`$")
+    with pytest.RaisesGroup(failure, allow_unwrapped=True, flatten_subgroups=True):
+        async with browser(journal=journal) as (client, _):
+            await journal.create(RunRecord(id="kept", agent="scripted", created=1.0, caller="", title=""))
+            await journal.append("kept", [Entry(1, b'{"type":"message","text":3,"seq":1,"at":0.0}')])
+            await client.get("/api/runs/kept/items")
 
 
 @pytest.mark.virtual_time

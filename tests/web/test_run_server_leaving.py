@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from web_stage import ADA, hello, scripted_agent, served, started, watched
+from web_stage import ADA, hello, read_entry, scripted_agent, served, started, watched
 
+from thinkwell import Message
 from thinkwell.journal import JournalError, MemoryJournal, RunRecord
 from thinkwell.web import RunEnded, RunServer, ServerUnavailable
 
@@ -42,6 +43,22 @@ async def test_it_can_be_opened_again() -> None:
         stage.server.begin_leaving()
     async with stage.server as server:
         assert isinstance((await watched(server, (await started(server)).id))[-1], RunEnded)
+
+
+async def test_the_task_of_the_server_is_cancelled() -> None:
+    journal = MemoryJournal()
+    with anyio.CancelScope() as scope:
+        async with served(wait, journal=journal) as stage:
+            begun, waiting = await stage.start(thread="t"), await stage.start(thread="t")
+            async with stage.server.watch(begun.id, caller=ADA) as watcher:
+                while (batch := await watcher.next()) is not None and b"Hello" not in batch.entries[-1].data:
+                    pass
+            scope.cancel()
+            await anyio.sleep_forever()
+    kept = [await journal.get(run.id) for run in (begun, waiting)]
+    assert [run and run.status for run in kept] == ["interrupted"] * 2
+    log = map(read_entry, await journal.read(begun.id))
+    assert [entry.text for entry in log if isinstance(entry, Message)] == ["Hello"]
 
 
 class Slow(MemoryJournal):

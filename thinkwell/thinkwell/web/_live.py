@@ -160,10 +160,9 @@ class LiveRun:
             ) from None
         except ThinkwellError as exc:  # it has ended, or the agent has
             raise MessageNotTaken(OVER) from exc
-        if isinstance(came_to, Refused) and came_to.unclear:
-            raise ServerUnavailable(UNCLEAR)
         if isinstance(came_to, Refused):
-            raise MessageNotTaken(f"the agent has not taken it: {line(came_to.reason, LOGGED)}")
+            why = f"the agent has not taken it: {line(came_to.reason, LOGGED)}"
+            raise ServerUnavailable(UNCLEAR) if came_to.unclear else MessageNotTaken(why)
 
     def cancel(self) -> None:
         """Cancel it."""
@@ -328,9 +327,7 @@ class LiveRun:
         at, stop_reason, result = anyio.current_time() - self._began, None, None
         stream = self._stream
         if stream is not None and self._reader is not None:
-            rest = self._reader.batch_nowait()
-            if rest:  # it was stopped from outside
-                await self._store(journal, rest)
+            await self._copy(journal)  # the rest, if it was stopped from outside
             at, stop_reason = self._offset + stream.elapsed, stream.view.stop_reason
             error = stream.result.exception()
             if error is None:
