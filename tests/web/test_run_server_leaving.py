@@ -61,6 +61,24 @@ async def test_the_task_of_the_server_is_cancelled() -> None:
     assert [entry.text for entry in log if isinstance(entry, Message)] == ["Hello"]
 
 
+def test_the_event_loop_ends_before_the_server_is_left(anyio_backend_name: str) -> None:
+    journal = MemoryJournal()
+    agent, _ = scripted_agent(wait)
+
+    async def forgotten() -> str:
+        server = await RunServer({"scripted": agent}, journal=journal).__aenter__()
+        run = await started(server)
+        async with server.watch(run.id, caller=ADA) as watcher:
+            while (batch := await watcher.next()) is not None and b"Hello" not in batch.entries[-1].data:
+                pass
+        return run.id
+
+    run_id = anyio.run(forgotten, backend=anyio_backend_name)
+    kept = anyio.run(journal.get, run_id)
+    assert kept is not None
+    assert kept.status == "interrupted"
+
+
 class Slow(MemoryJournal):
     """A journal that answers one call only when its server has left."""
 
