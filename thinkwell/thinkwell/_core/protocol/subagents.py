@@ -20,17 +20,15 @@ DEEPEST: Final = 8
 """How deep sub-agents may stand in each other."""
 
 
-def named_parent(meta: Mapping[str, JsonValue] | None) -> str | None:
+def named_parent(meta: Mapping[str, JsonValue]) -> str | None:
     """Return the id of the tool call that an update says to be part of. The protocol has no field for it."""
-    if meta is None:
-        return None
     vendor = meta.get("claudeCode")
     parent = vendor.get("parentToolUseId") if is_object(vendor) else None
     return parent if isinstance(parent, str) else None
 
 
 def known_parent(
-    meta: Mapping[str, JsonValue] | None, calls: ToolCalls, log: RunLog, of: str | None = None
+    meta: Mapping[str, JsonValue], calls: ToolCalls, log: RunLog, of: str | None = None
 ) -> str | None:
     """Return the id of the call that is the sub-agent of an update, where that makes a tree.
 

@@ -112,7 +112,7 @@ class Mapper:
                 log.plain.append(event)
         log.publish()
 
-    def _parent(self, meta: Mapping[str, ev.JsonValue] | None, of: str | None = None) -> str | None:
+    def _parent(self, meta: Mapping[str, ev.JsonValue], of: str | None = None) -> str | None:
         return known_parent(meta, self._calls, self.log, of)
 
     def _hear(self, agent: str, update: s.AgentMessageChunk | s.AgentThoughtChunk) -> None:

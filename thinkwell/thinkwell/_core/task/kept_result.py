@@ -89,18 +89,20 @@ class KeptResult(Generic[T]):
         Raises:
             ResultStoreError: It is neither ours nor new.
         """
-        if _number(file, "application_id") == APPLICATION:
+        mark = _number(file, "application_id")
+        if mark == APPLICATION:
             if _number(file, "user_version") > VERSION:
                 raise self._error("a newer version of thinkwell has written it; use that version")
-            return
-        file.execute("BEGIN IMMEDIATE")  # of several that find it new, one makes the table
-        if (mark := _number(file, "application_id")) != APPLICATION:
-            if mark or file.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-                raise self._error("it is another program's database; name another file")
+        elif not file.in_transaction:
+            file.execute("BEGIN IMMEDIATE")  # of several that find it new, one makes the table
+            self._prepare(file)
+            file.commit()
+        elif mark or file.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+            raise self._error("it is another program's database; name another file")
+        else:
             file.execute("CREATE TABLE results (key TEXT PRIMARY KEY, type TEXT, result BLOB)")
             file.execute(f"PRAGMA user_version = {VERSION}")
             file.execute(f"PRAGMA application_id = {APPLICATION}")
-        file.commit()
 
     def _read(self, result: bytes) -> T:
         output = self._output

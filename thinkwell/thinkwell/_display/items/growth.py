@@ -9,7 +9,7 @@ same in the end.
 from __future__ import annotations
 
 import re
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -278,10 +278,10 @@ def _parts_of(
         case "fence":
             yield _Part((number,), md.code(block, SLOT))
             code = _code_lines(block)
-            for place in count(first):
-                if not (part := "".join(islice(code, CODE))):
-                    break
+            place = first
+            while part := "".join(islice(code, CODE)):
                 yield _Part((number, place), part)
+                place += 1
         case _:
             yield _Part((number,), md.draw(block, references), "\n".join(lines[begin:end]))
 
