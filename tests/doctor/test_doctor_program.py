@@ -96,6 +96,21 @@ def test_a_fault_of_ours_is_no_wrong_usage(home: Path, monkeypatch: pytest.Monke
         main(["--command", "no-such-program"])
 
 
+def test_a_current_folder_that_was_deleted(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main([]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert "current folder" in told.err
+    with pytest.raises(NotADirectoryError, match="current folder"):  # the command has its own words
+        main([], prog="thinkwell doctor")
+
+
 def test_limits_are_called_by_their_option(home: Path) -> None:
     ran = doctor("--timeout", "0.5", "--command", shlex.join([sys.executable, ODD, "silent"]))
     assert ran.returncode == 1

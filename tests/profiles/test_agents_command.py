@@ -122,6 +122,18 @@ def test_what_does_not_work_is_one_line_and_an_exit_code(
     assert told.out == ""
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="deletes the current folder")
+def test_a_current_folder_that_was_deleted_is_one_line_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert command.main([]) == 1
+    assert capsys.readouterr() == ("", "the current folder has been deleted; change to one that exists\n")
+
+
 def test_as_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     run = [sys.executable, "-W", "error", "-m", "thinkwell.agents"]
     listed = subprocess.run(run, env=os.environ, capture_output=True, text=True, check=True, timeout=60)

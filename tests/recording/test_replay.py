@@ -22,6 +22,7 @@ from thinkwell import (
     RecordingError,
     ResultInvalid,
     ResultMissing,
+    RunEnded,
     ThoughtCancelled,
     ThoughtStream,
     replay,
@@ -206,6 +207,14 @@ async def test_cancelling_between_the_result_and_the_end_keeps_the_result(tmp_pa
     again.cancel()
     assert (await again.result).verdict == "good"
     assert isinstance(again.view.error, ThoughtCancelled)
+
+
+async def test_a_replayed_run_cannot_be_told_anything(tmp_path: Path) -> None:
+    await recorded(tmp_path / "r.ndjson", review)
+    again = replay(tmp_path / "r.ndjson")
+    with pytest.raises(RunEnded):
+        await again.steer("Also check auth", otherwise="queue")
+    again.cancel()
 
 
 async def test_a_full_buffer_fails_the_replay(tmp_path: Path) -> None:

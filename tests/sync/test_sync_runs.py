@@ -24,8 +24,10 @@ from thinkwell import (
     AgentClosed,
     AgentNotFound,
     AgentReported,
+    Injected,
     JsonSchema,
     Message,
+    Queued,
     RecordingError,
     ResultMissing,
     Retry,
@@ -137,6 +139,36 @@ def test_a_run_that_is_cancelled() -> None:
         assert isinstance(stream.exception(), ThoughtCancelled)
         assert stream.view.phase == "cancelled"
         assert stream.late == ()
+
+
+def test_cancelling_from_within_a_loop_over_the_events() -> None:
+    with playing(script.says("a").hangs()) as agent:
+        stream = agent.think().text("Go.").stream()
+        for _ in stream:
+            assert len(agent.statistics().runs) == 1
+            stream.cancel()
+        with pytest.raises(ThoughtCancelled):
+            stream.result()
+
+
+def test_what_a_run_is_told_is_queued_behind_it() -> None:
+    gate = Gate()
+    told = script.expects("A").calls("gate").says("one").stops() + script.expects("B").says("two")
+    with playing(told) as agent:
+        stream = agent.think().text("A").tool(gate.gate).stream()
+        queued = stream.steer("B", otherwise="queue")
+        gate.open.set()
+        assert isinstance(queued, Queued)
+        assert (stream.result(), queued.stream.result()) == ("one", "two")
+
+
+def test_what_a_run_is_told_interrupts_it() -> None:
+    told = script.says("Looking.").hangs().stops("cancelled") + script.expects("auth only").says("Fine.")
+    with playing(told) as agent:
+        stream = agent.think().text("Review").stream()
+        next(iter(stream))
+        assert stream.steer("auth only", otherwise="interrupt") == Injected(interrupted=True)
+        assert stream.result() == "Fine."
 
 
 def test_leaving_the_agent_cancels_its_runs() -> None:
