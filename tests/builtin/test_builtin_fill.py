@@ -212,6 +212,7 @@ FACTS: list[tuple[str, dict[str, Any], object]] = [
     ("is_clean", {"type": "boolean"}, False),
     ("fully_documented", {"type": "boolean"}, False),
     ("functions", {"type": "array", "items": {"type": "string"}}, ["run"]),
+    ("functions", {"items": {"type": "string"}}, ["run"]),
     ("headings", {"type": "array", "items": {"type": "string"}}, ["Tool", "Use"]),
     ("imports", {"type": "array", "items": {"type": "string"}}, ["os"]),
     ("classes", {"type": "array", "items": {"type": "string"}}, []),
