@@ -1556,6 +1556,17 @@ def test_a_question_without_a_tool_call() -> None:
     assert "shows no tool call" in explained(None)
 
 
+def test_a_tool_call_without_input_and_choices_without_names() -> None:
+    options = (ev.QuestionOption(id="1", name="Go on", kind="allow_once"), ev.QuestionOption(id="2", name=""))
+    text = explained(ToolView(id="t", kind="edit"), options=options)
+    assert text == "do it\nTool call, of kind edit\nInput:\nthe agent does not show it\n[y] Go on"
+
+
+def test_a_page_to_open_is_its_address_and_nothing_else() -> None:
+    text = explained(ToolView(id="t", input={"a": 1}), asks="url", url="https://e.x/\u202e")
+    assert text == "do it\nhttps://e.x/\\u202e"
+
+
 def test_what_is_too_long_says_so() -> None:
     text = explained(ToolView(id="t", input={"text": "x" * 300_000}))
     assert len(text) < EXPLAINED + 200
