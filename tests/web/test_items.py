@@ -413,6 +413,94 @@ async def test_calls_of_a_sub_agent_stand_in_its_place() -> None:
     assert [item[2] for item in items.inside("c2.calls")] == ["c3"]
 
 
+async def test_what_a_sub_agent_says_stands_in_its_place_and_what_it_thinks_does_not() -> None:
+    items = await told(
+        ev.ToolStart(id="a", title="Look", kind="think"),
+        ev.SubagentText(agent="a", text="Hm.", thinks=True),
+        ev.SubagentText(agent="a", text="I look."),
+    )
+    assert [item[2] for item in items.inside("c1.calls")] == ["c1.said"]
+    assert items.text("c1.calls") == "I look."
+
+
+async def test_what_happens_beside_texts_and_calls_is_a_note() -> None:
+    items = await told(
+        ev.ReplayStarted(),
+        message("Hi."),
+        ev.ReplayEnded(),
+        ev.Compaction(id="1", raw={"status": "started"}),
+        ev.Compaction(id="1", raw={"status": "done"}),
+        ev.Notice(severity="warning", title="Slow", description="very"),
+        ev.Report(kind="limits", body={"left": 3}),
+    )
+    assert items.text().split("\n")[:-1] == [
+        "what follows was said before",
+        "Hi.",
+        "that was the history of the session",
+        "the agent shortens its context",
+        "Slow: very",
+        "limits: {",
+        '  "left": 3',
+        "}",
+    ]
+
+
+async def test_what_is_no_text_is_shown_as_far_as_it_can_be() -> None:
+    def sent(content: ev.ContentBlock) -> ev.Message:
+        return ev.Message(text="", content=content)
+
+    png = {"type": "image/png", "data": "AAAA", "label": "Picture that the agent has sent"}
+    address = {"href": "https://example.org/a"}
+    items = await told(
+        sent(ev.ImageContent(data="AAAA", mime_type="image/png")),
+        sent(ev.ImageContent(data="?", mime_type="image/png")),
+        sent(ev.ResourceLink(name="A", uri="https://example.org/a")),
+        sent(ev.ResourceLink(name="B", uri="javascript:alert(1)")),
+        sent(ev.EmbeddedResource(uri="file:///c", text="Three")),
+        sent(ev.EmbeddedResource(uri="file:///d", blob="AAAA")),
+    )
+    nodes = [item[6][2] for item in items.inside("timeline")[:-1]]
+    assert nodes[0] == ["img", "sent", png]
+    assert address in nodes[2][2]
+    assert nodes[3][1:] == ["", "B ", ["code", "mono dim", "javascript:alert(1)"]]
+    assert [nodes[1][2], nodes[4][2], nodes[5][2]] == ["[image/png]", "Three", "[data: file:///d]"]
+
+
+async def test_of_a_long_output_the_end_is_shown() -> None:
+    content = ev.BlockContent(content=ev.TextContent(text="x" * 99 + "\n" + ("y" * 99 + "\n") * 400))
+    items = await told(ev.ToolDone(id="1", status="completed", content=(content,)))
+    parts = items.inside("c1.o")
+    assert [item[2] for item in parts] == [f"c1.o.{number}" for number in range(6, 11)]
+    assert "x" not in str(parts)
+
+
+async def test_of_a_large_change_it_says_what_is_not_shown() -> None:
+    old = [f"{number}\n" for number in range(5_100)]
+    new = [f"new\n{line}" if number % 10 == 0 else line for number, line in enumerate(old)]
+    many = ev.DiffContent(path="/a", old_text="".join(old), new_text="".join(new))
+    other = ev.DiffContent(path="/b", old_text="a\n" * 300_000, new_text="b\n" * 300_000)
+    items = await told(ev.ToolStart(id="1", title="Edit", kind="edit", content=(many, other)))
+    assert "… 10 more places" in items.text()
+    assert "too long or too different to be compared line by line" in items.text()
+
+
+async def test_changes_without_the_extra_that_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygments", None)
+    diff = ev.DiffContent(path="/a.py", old_text="return 1\n", new_text="return 23\n")
+    items = await told(ev.ToolStart(id="1", title="Edit", kind="edit", content=(diff,)))
+    assert items.inside("c1.d0")[0][6][2]["runs"][1::2] == [
+        "removed",
+        "removed marked",
+        "added",
+        "added marked",
+    ]
+
+
+async def test_a_plan_without_steps() -> None:
+    items = await told(ev.PlanUpdate(entries=(), id="later"))
+    assert items.text("plan") == "later"
+
+
 async def test_changes_of_files_come_by_hunks_and_by_files() -> None:
     old, new = "\n".join(map(str, range(40))), "\n".join(["x", *map(str, range(1, 39)), "y"])
     diff = ev.DiffContent(path="/w/a.py", old_text=f"{old}\n", new_text=f"{new}\n")
@@ -644,7 +732,7 @@ async def test_who_has_answered_is_told_as_people_call_it(
             [3, "t-bold t-f1", 7, "", 5, "t-f2", 5, "", 1, "t-under t-b4", 2, ""],
         ),
         (
-            "10%\r50%\r100%\r\ndone\r\n\x1b[2;3;93mx\x1b[22;23my",
+            "10%\r50%\r100%\r\ndone\r\n\x1b[2;3;93;10mx\x1b[22;23my",
             "100%\ndone\nxy",
             [10, "", 1, "t-dim t-italic t-f11", 1, "t-f11"],
         ),
@@ -756,6 +844,41 @@ async def test_a_late_watcher_sees_the_same_as_an_early_one() -> None:
         late = await items_of(client, run.id)
     assert early.now() == late.now()
     assert len(late.seen) < len(early.seen)
+
+
+@pytest.mark.virtual_time
+async def test_a_text_that_grows_more_than_a_thousand_times() -> None:
+    async def talks(turn: Turn) -> None:
+        for _ in range(1_200):
+            turn.say("word ")
+            await anyio.sleep(0.2)
+
+    async with browser(talks) as (client, stage):
+        run = await stage.start(caller="")
+        early = await items_of(client, run.id)
+        late = await items_of(client, run.id)
+    assert early.now() == late.now()
+    assert len(early.seen) > 1_200
+
+
+@pytest.mark.virtual_time
+async def test_a_server_that_closes_ends_the_stream_before_the_run() -> None:
+    async def waits(turn: Turn) -> None:
+        turn.say("Hello.")
+        await anyio.sleep_forever()
+
+    async with browser(waits) as (client, stage):
+        run = await stage.start(caller="")
+        marks: list[str | None] = []
+        async with frames_of(client, run.id) as frames:
+            async for frame in frames:
+                marks.append(frame.event)
+                if "Hello." in frame.data:
+                    stage.server.begin_leaving()
+        assert marks[0] == "begin"
+        assert "end" not in marks
+        later = await client.events(f"/api/runs/{run.id}/items")
+        assert "end" not in [frame.event for frame in later]
 
 
 @pytest.mark.virtual_time
