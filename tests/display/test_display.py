@@ -1557,7 +1557,7 @@ def test_a_question_without_a_tool_call() -> None:
 
 
 def test_a_tool_call_without_input_and_choices_without_names() -> None:
-    options = (ev.QuestionOption(id="1", name="Go on", kind="allow_once"), ev.QuestionOption(id="2", name=""))
+    options = tuple(ev.QuestionOption(id=name, name=name, kind="allow_once") for name in ("Go on", ""))
     text = explained(ToolView(id="t", kind="edit"), options=options)
     assert text == "do it\nTool call, of kind edit\nInput:\nthe agent does not show it\n[y] Go on"
 

@@ -193,6 +193,11 @@ def test_the_conversation_in_its_order() -> None:
     assert shown.lines[1:5] == ["Do it.", "I did.", "turn 2", "Really."]
 
 
+def test_a_list_begins_where_it_says() -> None:
+    html = page(Picture(view=RunView(**DONE, **timeline("message: 3. three\n4. four")), now=1.0))
+    assert '<ol start="3">' in html
+
+
 def test_messages_with_the_commonest_marks() -> None:
     said = (
         "message: # Why\nThe **index** is `missing`: a - b\n- one\n* two\n\n"
