@@ -191,7 +191,7 @@ def media(block: ev.ContentBlock) -> Node:
             if safe_link(block.uri) and url_host(block.uri):
                 return element("span", "", *link(block.uri, name))
             return element("span", "", f"{name} ", element("code", "mono dim", line(block.uri, 500)))
-        case TextContent():
+        case TextContent():  # pragma: no cover - it is a text, which is drawn as one
             told = block.text
         case EmbeddedResource(text=str() as told):
             pass
