@@ -28,6 +28,7 @@ PATIENCE: Final = 30.0
 ENTER: Final = "\r"
 ESCAPE: Final = "\x1b"
 ALT_ENTER: Final = "\x1b\r"
+CTRL_A: Final = "\x01"
 CTRL_C: Final = "\x03"
 CTRL_D: Final = "\x04"
 UP: Final = "\x1b[A"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cli.prompting import ALT_ENTER, CTRL_C, CTRL_D, DOWN, ENTER, ESCAPE, UP, at_prompt
+from cli.prompting import ALT_ENTER, CTRL_A, CTRL_C, CTRL_D, DOWN, ENTER, ESCAPE, UP, at_prompt
 from cli.remembering import remember, remembering
 
 from thinkwell.testing import script
@@ -537,7 +537,8 @@ def test_a_question_is_answered_by_a_key(scripted_agent: ScriptedAgentFactory, s
         person.type(f"Clean up.{ENTER}")
         person.sees("rm -rf build")
         person.types_until("e", "Command:")
-        person.types_until("y", "Gone.")
+        person.type(CTRL_A + "e")
+        assert "means nothing" not in person.types_until("y", "Gone.")  # it is no answer
         leave(person)
     assert person.code == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -87,6 +88,20 @@ def test_ctrl_c_ends_the_demo(home: Path, monkeypatch: pytest.MonkeyPatch) -> No
         terminal.type(CTRL_C)
         assert terminal.end() == 130
     assert b"Go on with a real one" not in terminal.shown
+
+
+def test_ctrl_c_ends_trials(home: Path) -> None:
+    command = scripted(home, script.says("ready").hangs())
+    (home / "pyproject.toml").write_text(
+        f"[tool.thinkwell.agents.slow.program]\ncommand = {json.dumps(shlex.split(command))}\n", "utf-8"
+    )
+    (home / "plan.toml").write_text('task = "Go"\nagents = ["slow"]\ninputs = ["a"]\n', "utf-8")
+    with in_terminal("trials", "plan.toml") as terminal:
+        terminal.wait_for("running")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+    assert b"Traceback" not in terminal.shown
+    assert processes_with(str(home)) == []
 
 
 def test_ctrl_c_while_the_prompt_is_typed(home: Path) -> None:

@@ -309,7 +309,7 @@ def _as_text(history: Sequence[HistoryMessage]) -> str:
             blocks.append(clean(message.text).strip())
         elif message.role == "thought":
             blocks.append(f"  ┆ {clip(line(message.text), THOUGHT)}")
-        elif message.tool is not None:
+        elif message.tool is not None:  # pragma: no branch - the last role
             blocks.append(f"  {line(message.tool.title)} ({message.tool.status})")
     return "\n\n".join(blocks)
 
