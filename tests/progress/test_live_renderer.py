@@ -520,6 +520,9 @@ def test_a_question_shows_the_whole_change() -> None:
     story = Story().begin("a", "edit", content=(diff("x", many, changed),)).ask("r", tool_id="a")
     live.draw(story.asking("r"))
     assert any("more hunks" in row for row in live.terminal.everything)
+    longer = diff("x", "a\n" * 200_000, "b\n" * 200_000)
+    live.draw(Story().begin("a", "edit", content=(longer,)).ask("s", tool_id="a").asking("s"))
+    assert any("too long to compare" in row for row in live.terminal.everything)
 
 
 def test_nothing_of_a_change_or_a_path_is_cut(live: Live) -> None:

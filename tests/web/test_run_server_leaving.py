@@ -47,17 +47,18 @@ async def test_it_can_be_opened_again() -> None:
 
 async def test_the_task_of_the_server_is_cancelled() -> None:
     journal = MemoryJournal()
+    runs: list[RunRecord] = []
     with anyio.CancelScope() as scope:
         async with served(wait, journal=journal) as stage:
-            begun, waiting = await stage.start(thread="t"), await stage.start(thread="t")
-            async with stage.server.watch(begun.id, caller=ADA) as watcher:
+            runs += [await stage.start(thread="t"), await stage.start(thread="t")]
+            async with stage.server.watch(runs[0].id, caller=ADA) as watcher:
                 while (batch := await watcher.next()) is not None and b"Hello" not in batch.entries[-1].data:
                     pass
             scope.cancel()
             await anyio.sleep_forever()
-    kept = [await journal.get(run.id) for run in (begun, waiting)]
+    kept = [await journal.get(run.id) for run in runs]
     assert [run and run.status for run in kept] == ["interrupted"] * 2
-    log = map(read_entry, await journal.read(begun.id))
+    log = map(read_entry, await journal.read(runs[0].id))
     assert [entry.text for entry in log if isinstance(entry, Message)] == ["Hello"]
 
 
