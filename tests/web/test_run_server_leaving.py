@@ -8,7 +8,7 @@ import anyio
 import pytest
 from web_stage import ADA, hello, read_entry, scripted_agent, served, started, watched
 
-from thinkwell import Message
+from thinkwell.events import Message, PhaseChanged
 from thinkwell.journal import JournalError, MemoryJournal, RunRecord
 from thinkwell.web import RunEnded, RunServer, ServerUnavailable
 
@@ -78,6 +78,9 @@ def test_the_event_loop_ends_before_the_server_is_left(anyio_backend_name: str) 
     kept = anyio.run(journal.get, run_id)
     assert kept is not None
     assert kept.status == "interrupted"
+    last = read_entry(anyio.run(journal.read, run_id)[-2])
+    assert isinstance(last, PhaseChanged)
+    assert last.phase == "cancelled"
 
 
 class Slow(MemoryJournal):

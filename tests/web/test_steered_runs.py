@@ -164,3 +164,31 @@ async def test_a_run_that_is_being_cancelled_takes_no_message() -> None:
         await stage.server.cancel(run, caller=ADA)
         with pytest.raises(MessageNotTaken, match="the run has ended; start another one"):
             await stage.server.steer(run, "Also the login", caller=ADA)
+
+
+@pytest.mark.virtual_time
+async def test_the_run_is_cancelled_before_the_agent_says_whether_it_takes_the_message() -> None:
+    async with wire_agent(meta={"steering": {"supported": True}}) as (agent, wire):
+
+        @asynccontextmanager
+        async def opened(_: object) -> AsyncGenerator[Agent]:
+            yield agent
+
+        async with (
+            served(agents={"scripted": ServedAgent(open=opened)}) as stage,
+            anyio.create_task_group() as tasks,
+        ):
+            run = await stage.start()
+
+            async def steer() -> None:
+                with pytest.raises(ServerUnavailable, match="it is not known whether the agent has taken it"):
+                    await stage.server.steer(run.id, "Also the login", caller=ADA)
+
+            prompt = await wire.begin()
+            await wire.write(say("I read it."))
+            tasks.start_soon(steer)
+            await wire.expect("_session/steering")
+            await stage.server.cancel(run.id, caller=ADA)
+            await wire.expect("session/cancel")
+            await wire.write(end_turn(prompt, "cancelled"))
+            await stage.ended(run.id)
