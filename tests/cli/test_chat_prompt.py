@@ -284,6 +284,7 @@ def test_help_breaks_at_words(columns: int) -> None:
         seen = person.sees("Ctrl-C cancels what the agent does")
         rows = seen.split("/help\n")[-1].split("\n")
         assert all(len(row) <= columns for row in rows)
+        assert "\n  /translate into which language\n    " in seen  # what is long has a row of its own
         words = " ".join(seen.split())
         for text in (
             "or set it",

@@ -44,6 +44,11 @@ COMMANDS = (
         description="Review\x1b[2J the change",
         input=s.UnstructuredCommandInput(hint="what"),
     ),
+    s.AvailableCommand(
+        name="translate",
+        description="Translate a text",
+        input=s.UnstructuredCommandInput(hint="into which language"),
+    ),
     s.AvailableCommand(name="help", description="Its own"),
     s.AvailableCommand(name="bad\x1bname", description="Not to be typed"),
 )
