@@ -8,6 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
     from redis_servers import RedisServer
 
@@ -29,6 +30,15 @@ def anyio_backend(anyio_backend: str, request: pytest.FixtureRequest) -> str | B
 
         return fast_backend(anyio_backend, *fast.args)
     return anyio_backend
+
+
+@pytest.fixture
+def deleted_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder has been deleted."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
 
 
 @pytest.fixture(scope="session")

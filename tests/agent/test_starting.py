@@ -64,15 +64,6 @@ async def opened(mode: str, *args: str, **options: Any) -> AsyncGenerator[Agent]
             yield agent
 
 
-@pytest.fixture
-def deleted_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The current folder has been deleted."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-
-
 @pytest.mark.usefixtures("deleted_folder")
 async def test_a_current_folder_that_was_deleted(tmp_path: Path) -> None:
     needed: list[Callable[[], object]] = [

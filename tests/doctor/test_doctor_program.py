@@ -96,13 +96,8 @@ def test_a_fault_of_ours_is_no_wrong_usage(home: Path, monkeypatch: pytest.Monke
         main(["--command", "no-such-program"])
 
 
-def test_a_current_folder_that_was_deleted(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gone = home / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+@pytest.mark.usefixtures("home", "deleted_folder")
+def test_a_current_folder_that_was_deleted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 1
     told = capsys.readouterr()
     assert (told.out, told.err.count("\n")) == ("", 1)

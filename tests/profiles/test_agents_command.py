@@ -123,13 +123,8 @@ def test_what_does_not_work_is_one_line_and_an_exit_code(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="deletes the current folder")
-def test_a_current_folder_that_was_deleted_is_one_line_too(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gone = home / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+@pytest.mark.usefixtures("home", "deleted_folder")
+def test_a_current_folder_that_was_deleted_is_one_line_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([]) == 1
     assert capsys.readouterr() == ("", "the current folder has been deleted; change to one that exists\n")
 

@@ -144,8 +144,8 @@ def test_a_run_that_is_cancelled() -> None:
 def test_cancelling_from_within_a_loop_over_the_events() -> None:
     with playing(script.says("a").hangs()) as agent:
         stream = agent.think().text("Go.").stream()
+        assert len(agent.statistics().runs) == 1
         for _ in stream:
-            assert len(agent.statistics().runs) == 1
             stream.cancel()
         with pytest.raises(ThoughtCancelled):
             stream.result()

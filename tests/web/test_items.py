@@ -483,18 +483,6 @@ async def test_of_a_large_change_it_says_what_is_not_shown() -> None:
     assert "too long or too different to be compared line by line" in items.text()
 
 
-async def test_changes_without_the_extra_that_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pygments", None)
-    diff = ev.DiffContent(path="/a.py", old_text="return 1\n", new_text="return 23\n")
-    items = await told(ev.ToolStart(id="1", title="Edit", kind="edit", content=(diff,)))
-    assert items.inside("c1.d0")[0][6][2]["runs"][1::2] == [
-        "removed",
-        "removed marked",
-        "added",
-        "added marked",
-    ]
-
-
 async def test_a_plan_without_steps() -> None:
     items = await told(ev.PlanUpdate(entries=(), id="later"))
     assert items.text("plan") == "later"
