@@ -69,6 +69,12 @@ def played(agent: ScriptedAgentFactory, told: Script, *, complete: bool = True) 
     return shlex.join(agent(told, complete=complete).program())
 
 
+def starting_when(there: Path) -> str:
+    """The command of an agent that starts when a file is there."""
+    waits = f"until [ -e {shlex.quote(str(there))} ]; do sleep 0.05; done; exec {remembering(*EVERYTHING)}"
+    return shlex.join(["sh", "-c", waits])
+
+
 def test_a_chat(chat: Chat) -> None:
     with chat() as shown:
         shown.expect("remembering_agent.py 1.0 in ", START)
@@ -86,8 +92,7 @@ def test_a_chat(chat: Chat) -> None:
 
 def test_what_is_typed_while_the_agent_starts_is_done_line_by_line(chat: Chat, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    waits = f"until [ -e {shlex.quote(str(go))} ]; do sleep 0.05; done; exec {remembering(*EVERYTHING)}"
-    with chat(agent=shlex.join(["sh", "-c", waits]), style="live") as shown:
+    with chat(agent=starting_when(go), style="live") as shown:
         shown.expect("starting", START)
         shown.type("Hello.\r\r/usage\rAnd you")
         go.touch()
@@ -99,6 +104,16 @@ def test_what_is_typed_while_the_agent_starts_is_done_line_by_line(chat: Chat, t
         shown.expect("done in")
         shown.type(CTRL_D)
         shown.expect("To continue later")
+
+
+def test_a_chat_that_is_left_before_its_prompt_is_shown(chat: Chat, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    with chat(agent=starting_when(go), style="live") as shown:
+        shown.expect("starting", START)
+        shown.type("/exit\r")
+        go.touch()
+        shown.expect("> /exit", START)
+    assert shown.process.returncode == 0
 
 
 @pytest.mark.parametrize(("signal_", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])

@@ -204,7 +204,7 @@ async def test_progress_is_shown_as_lines(capsys: pytest.CaptureFixture[str]) ->
     shown = capsys.readouterr().err
     assert shown.count("[done]") >= 1
     before = shown[: shown.index("[done]")]
-    for line in ("A remark: nothing", "Seen nothing (50 %)", "tool Write the list", "Said nothing."):
+    for line in ("A remark: nothing", "Seen nothing (50 %)", "✔ tool Write the list", "Said nothing."):
         assert before.count(line) == 1, shown
     assert "A detail" not in shown
 

@@ -70,9 +70,7 @@ class Answers:
     def mute(self) -> None:
         """Do nothing: the prompt shows what is typed, in its own rows."""
 
-    def unmute(self) -> None:
-        """Stop waiting."""
-        self.release()
+    unmute = mute
 
     def release(self) -> None:
         """Stop waiting."""
