@@ -486,11 +486,14 @@ def test_what_is_typed_in_a_turn_steers_it(scripted_agent: ScriptedAgentFactory)
     assert person.code == 0
 
 
-def test_what_a_cancelled_turn_has_not_taken_can_be_edited() -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_a_cancelled_turn_has_not_taken_can_be_edited(at_once: bool) -> None:
     program = Path(__file__).parent / "programs" / "slow_to_steer_agent.py"
-    with chat(agent=shlex.join([sys.executable, str(program)])) as person:
+    with chat(agent=shlex.join([sys.executable, str(program), *["at-once"] * at_once])) as person:
         person.type(f"Review it.{ENTER}")
         person.type(f"Also the login{ENTER}")
+        if at_once:
+            person.sees(r"Not now\.")
         person.sees("waits  Also the login")
         person.type(f"and{CTRL_C}")
         person.sees("\nCancelled")

@@ -205,6 +205,22 @@ async def test_interrupted__the_turn_may_end_well_all_the_same() -> None:
         assert await stream.result == "Auth is fine."
 
 
+async def test_interrupted_while_a_command_goes_on_in_the_background__the_next_turn_begins_at_once() -> None:
+    moved: Json = {"rawOutput": "Command was moved to the background (ID: b1)", "_meta": {"claudeCode": {}}}
+    async with wire_agent(meta=STEERS) as (agent, wire):
+        stream = agent.think().text("Build").stream(include="all", background_wait=3600)
+        first = await wire.begin()
+        call = update("tool_call", toolCallId="t", title="make", status="completed", **moved)
+        await wire.write(call, say("It builds."), end_turn(first))
+        async for event in stream:
+            if isinstance(event, ev.TurnEnded):
+                break
+        assert await stream.steer("auth only", otherwise="interrupt") == Injected(interrupted=True)
+        second = await wire.expect("session/prompt")
+        assert second["params"]["prompt"] == [{"type": "text", "text": "auth only"}]
+        stream.cancel()
+
+
 async def test_interrupted_twice__one_turn_says_both() -> None:
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Review").stream()

@@ -256,6 +256,19 @@ async def test_a_budget_is_that_of_all(tmp_path: Path) -> None:
     assert spent(report) > 6
 
 
+async def test_a_budget_that_is_used_exactly_begins_no_other_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know(monkeypatch, tmp_path, talker=script.uses("look").says("Done."))
+    budget = Budget(max_tool_calls=1)
+    report = await trials(think().text("Go: "), inputs=["a", "b"], agents=["talker"], limit=1, budget=budget)
+    first, second = report.trials
+    assert (first.status, first.spent.tool_calls) == ("passed", 1)
+    assert (second.status, second.spent.tool_calls) == ("cancelled", 0)
+    assert second.error is not None
+    assert "1 of 1 tool calls" in second.error
+
+
 @pytest.mark.long
 async def test_a_judge_spends_of_the_budget_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = script.pauses(0.5).uses("one").uses("two").hangs()

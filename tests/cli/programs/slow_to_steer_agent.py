@@ -1,4 +1,4 @@
-"""An agent that can be steered, but says that it takes nothing, and only when its turn is cancelled."""
+"""An agent that can be steered, but takes nothing. It says so when its turn is cancelled, or ``at-once``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ open_requests: dict[str, Any] = {}
 
 
 def answer(id_: Any, result: Any) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}) + "\n")
+    write(id=id_, result=result)
+
+
+def write(**message: Any) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
 
@@ -25,6 +29,11 @@ for line in sys.stdin:
         answer(message["id"], ANSWERS[method])
     elif method == "session/cancel":
         answer(open_requests["session/prompt"], {"stopReason": "cancelled"})
-        answer(open_requests["_session/steering"], {"outcome": "failed"})
+        if "_session/steering" in open_requests:
+            answer(open_requests["_session/steering"], {"outcome": "failed"})
+    elif method == "_session/steering" and "at-once" in sys.argv:
+        answer(message["id"], {"outcome": "failed"})
+        said = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Not now."}}
+        write(method="session/update", params={"sessionId": "s", "update": said})
     elif "id" in message:
         open_requests[method] = message["id"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -143,9 +143,11 @@ class _Life:
         """Open it, wait until it is no longer needed, and close it."""
         error = None
         try:
-            with self._scope, launch_told_to(self._reach):
-                opening = check_context("agent", self._factory(), 'lambda: open_agent("claude")')
-                async with opening as self._agent:
+            with self._scope:
+                async with AsyncExitStack() as stack:
+                    with launch_told_to(self._reach):
+                        opening = check_context("agent", self._factory(), 'lambda: open_agent("claude")')
+                        self._agent = await stack.enter_async_context(opening)
                     self._opened.set()
                     await self._needless.wait()
         except Exception as exc:
@@ -159,9 +161,8 @@ class _Life:
 
     def _reach(self, phase: PhaseChanged) -> None:
         self._phase = phase
-        if not self._opened.is_set():
-            for _, on_phase in tuple(self._users):
-                on_phase(phase)
+        for _, on_phase in tuple(self._users):
+            on_phase(phase)
 
     @asynccontextmanager
     async def used(

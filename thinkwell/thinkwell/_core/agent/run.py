@@ -281,7 +281,8 @@ class Run(Generic[T]):
         while not self._ended:
             await self._run_turn(blocks, reminds=reminds)
             if self.life is RunLife.LINGERING:
-                await record.after_work.wait(self._plan.options.background_wait)
+                wait = self._plan.options.background_wait
+                await record.after_work.wait(wait, lambda: self._turns.interrupted)
                 self._turns.interrupt(*record.after_work.take_unanswered())
                 self._turn_over()
             blocks, reminds = self._turns.next(record.results.refused)
@@ -328,6 +329,7 @@ class Run(Generic[T]):
     def interrupt(self, text: str) -> None:
         """Let the agent end its turn, and tell it something in the next one."""
         self._turns.interrupt(text)
+        self.record.after_work.look_again()
         if self.in_turn:
             assert self._turn is not None
             self._host.questions.asker.open.withdraw(run=self.id)

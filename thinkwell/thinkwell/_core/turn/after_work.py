@@ -64,7 +64,7 @@ class AfterWork:
             yield
         finally:
             self._asking -= 1
-            self._changed.set()
+            self.look_again()
 
     def steered(self, text: str) -> None:
         """Record that the agent took the message."""
@@ -101,19 +101,32 @@ class AfterWork:
             self._tools.pop(0)  # the protocol does not say which one
             self._tell()
 
-    async def wait(self, seconds: float) -> None:
-        """Return when no work is left, or the time is over."""
+    async def wait(self, seconds: float, interrupted: Callable[[], bool]) -> None:
+        """Return when no work is left, or the time is over, or another prompt is to follow at once.
+
+        Args:
+            seconds: The longest time.
+            interrupted: Returns whether another prompt follows. `look_again` makes this ask again.
+        """
         answered = self._log.now()
         with anyio.move_on_after(seconds):
-            while self._tools or self._asking:
-                self._changed = anyio.Event()
-                await self._changed.wait()
-            while self._waits_for_silence:
+            while (self._tools or self._asking) and not interrupted():
+                await self._change()
+            while self._waits_for_silence and not interrupted():
                 left = max(self._last_update(), answered) + QUIET - self._log.now()
                 if left <= 0:
                     return
-                await anyio.sleep(max(left, LEAST_SLEEP))
+                with anyio.move_on_after(max(left, LEAST_SLEEP)):
+                    await self._change()
+
+    def look_again(self) -> None:
+        """Let `wait` look again whether to wait."""
+        self._changed.set()
+
+    async def _change(self) -> None:
+        self._changed = anyio.Event()
+        await self._changed.wait()
 
     def _tell(self) -> None:
         self._log.add(ev.BackgroundWork, tools=tuple(self._tools))
-        self._changed.set()
+        self.look_again()
