@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import re
 import sys
 import time
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -808,6 +809,38 @@ async def test_those_up_to_a_number_are_the_run_as_it_stood(name: str) -> None:
         for id_ in heads & {id_ for id_ in known if id_.endswith(".s")}:
             done = earlier[id_][5] is not None
             assert known[id_][5:7] == earlier[id_][5:7] or not done
+
+
+@pytest.mark.virtual_time
+async def test_calls_and_questions_in_the_past_are_the_same_to_those_who_come_late() -> None:
+    async def works(turn: Turn) -> None:
+        turn.update(s.ToolCallStart(tool_call_id="1", title="Look", kind="execute"))
+        await anyio.sleep(1)
+        turn.update(s.ToolCallStart(tool_call_id="2", title="Delete", kind="execute"))
+        await answered(turn, permission(turn.session_id, s.ToolCallUpdate(tool_call_id="2")))
+        await anyio.sleep(1)
+        turn.update(s.ToolCallProgress(tool_call_id="1", status="in_progress"))
+        await anyio.sleep(1)
+
+    def past(items: Items) -> dict[tuple[str, int], Any]:
+        states = (item for item in items.seen if re.fullmatch(r"c\d+\.s|q\d+", item[2]))
+        return {(item[2], item[1]): item[6] for item in states}
+
+    async with browser(works) as (client, stage):
+        run = await stage.start(caller="")
+        early = Items()
+        async with frames_of(client, run.id) as frames:
+            async for frame in frames:
+                if frame.event is None:
+                    early.take(frame)
+                if early.inside("dock"):
+                    about = early.inside("dock")[0][6][2]
+                    said = {"question": about["id"], "answer": about["options"][-1][2]}
+                    await client.post(f"/api/runs/{run.id}/answer", said)
+        late = await items_of(Client(web_app(stage.server)), run.id)  # which makes all of them again
+    marks = [item[6][2][1] for item in late.seen if item[2].endswith(".s")]
+    assert set(marks) == {"pending", "running", "denied", "interrupted"}
+    assert past(late) == past(early)
 
 
 async def test_how_long_a_text_was_when_is_told_with_it() -> None:

@@ -207,7 +207,8 @@ class Call(Row):
         """The end of its text, as a sub-agent."""
         self.is_asked_about = False
         self.is_denied = False
-        self._versions: list[tuple[int, float, ToolView, str]] = [(seq, at, view, "")]
+        self._versions: list[tuple[int, float, ToolView, str, bool]] = [(seq, at, view, "", False)]
+        """The states that are not drawn so far. A run that ends adds one to a call that goes on."""
         self._line: object = None
         """What its line was drawn from."""
         self._drawn: object = None
@@ -233,7 +234,7 @@ class Call(Row):
         if self._is_agent:
             did = "" if self._last is None else self._last.view.title
             words = tools.subagent_words(self.calls, self._said, did)
-        self._versions.append((seq, at, view, words))
+        self._versions.append((seq, at, view, words, self.is_denied))
 
     def hear(self, event: ev.SubagentText) -> None:
         """Add to its text, as a sub-agent."""
@@ -251,8 +252,8 @@ class Call(Row):
 
     def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
         versions, self._versions = self._versions, []
-        seq, at, view, _ = versions[-1]
-        denied = self.is_denied
+        last = versions[-1]
+        seq, at, view, _, denied = last
         status = rows.status_of(view, over=over, denied=denied)
         is_result = returns_result(view)  # it has its own row
         drawn = (status, *_said_of(view), view.content, view.output, cwd, self.calls, self._said)
@@ -264,7 +265,8 @@ class Call(Row):
         bar = More(lane=tools.verb_of(view), look=status)
         unfolds = any(name.startswith(self.id) for name in self._parts)
         name = f"{self.id}.s"
-        for seq, at, view, agent in versions:
+        for version in versions:
+            seq, at, view, agent, denied = version
             line = (*_said_of(view), self.place, is_result, is_open, unfolds, cwd)
             if line != self._line:
                 self._line = line
@@ -272,7 +274,7 @@ class Call(Row):
                 node = None if is_result else rows.call(view, cwd, "", state, unfolds=unfolds)
                 more = More(open=is_open)
                 store.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
-            was = rows.status_of(view, over=over, denied=denied)
+            was = rows.status_of(view, over=over and version is last, denied=denied)
             now = None if is_result else rows.state(was, rows.outcome(view, cwd, was, agent))
             place = (name, self.seq)
             store.put(Shown(name, place, now, seq, at, self.began, view.ended_at, bar, kept=True))
@@ -372,12 +374,14 @@ class Question(Row):
     def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
         more = More(lane="questions", look="ask", say=f"Question: {self.view.title[:SAID]}", urgent=True)
         versions, self._versions = self._versions, []
-        allowed = self.answer is not None and questions.allowed(self.answer)
-        for seq, at, view, answer in versions:
-            if self._about_result and allowed:  # the result has its own row
+        for version in versions:
+            seq, at, view, answer = version
+            if self._about_result and answer is not None and questions.allowed(answer):
+                # The result has its own row.
                 store.put(Shown(self.id, self.place, None, seq, at, self.began, kept=True))
                 continue
-            node = rows.past_question(view, answer, over=over or self.is_given_up)
+            ended_without = (over or self.is_given_up) and version is versions[-1]
+            node = rows.past_question(view, answer, over=ended_without)
             ended = None if answer is None else answer.answered_at
             store.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
