@@ -843,6 +843,18 @@ async def test_calls_and_questions_in_the_past_are_the_same_to_those_who_come_la
     assert past(late) == past(early)
 
 
+async def test_what_a_call_will_do_is_there_from_its_beginning() -> None:
+    diff = ev.DiffContent(path="/a.py", old_text="a\n", new_text="b\n")
+    items = await told(
+        ev.ToolStart(id="1", title="Edit", kind="edit", input={"why": "it fails"}, content=(diff,), at=1),
+        ev.ToolDone(id="1", status="completed", content=(diff,), output="Done.", at=9),
+        ev.ToolStart(id="2", title="Build", kind="execute", input={"command": "make"}, at=10),
+        ev.ToolDone(id="2", status="completed", output="Built.", at=19),
+    )
+    since = {id_: items[id_][1] for id_ in ("c1.a", "c1.d0.0", "c1.o.0", "c3.a", "c3.o.0", "s3", "e1.0")}
+    assert since == {"c1.a": 1, "c1.d0.0": 1, "c1.o.0": 9, "c3.a": 10, "c3.o.0": 19, "s3": 10, "e1.0": 9}
+
+
 async def test_how_long_a_text_was_when_is_told_with_it() -> None:
     items = await told(message("One ", 0), message("two ", 1), message("three", 2))
     assert items["m1"][7]["cuts"] == [0, 4, 1, 8, 2, 13]

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from thinkwell._display import diffs, numbers, questions, tools
 from thinkwell._display.calls import RESULT, returns_result
 from thinkwell._display.changes import answered_question, open_question
@@ -192,6 +194,17 @@ _Part: TypeAlias = "tuple[str, tuple[_Place, Node]]"
 """The id of a part, its place, and its node."""
 
 
+class _State(Struct, frozen=True, gc=False):
+    """A state of a tool call."""
+
+    seq: int
+    at: float
+    view: ToolView
+    words: str = ""
+    """The words about the sub-agent that it is; empty: it is none so far."""
+    denied: bool = False
+
+
 class Call(Row):
     """A tool call."""
 
@@ -207,7 +220,7 @@ class Call(Row):
         """The end of its text, as a sub-agent."""
         self.is_asked_about = False
         self.is_denied = False
-        self._versions: list[tuple[int, float, ToolView, str, bool]] = [(seq, at, view, "", False)]
+        self._states = [_State(seq, at, view)]
         """The states that are not drawn so far. A run that ends adds one to a call that goes on."""
         self._line: object = None
         """What its line was drawn from."""
@@ -228,13 +241,13 @@ class Call(Row):
         """Update it."""
         self.view = view
         self.ended = view.ended_at
-        if self._versions and at - self._versions[-1][1] < STEP:
-            at = self._versions.pop()[1]
+        if self._states and at - self._states[-1].at < STEP:
+            at = self._states.pop().at
         words = ""
         if self._is_agent:
             did = "" if self._last is None else self._last.view.title
             words = tools.subagent_words(self.calls, self._said, did)
-        self._versions.append((seq, at, view, words, self.is_denied))
+        self._states.append(_State(seq, at, view, words, self.is_denied))
 
     def hear(self, event: ev.SubagentText) -> None:
         """Add to its text, as a sub-agent."""
@@ -251,77 +264,77 @@ class Call(Row):
         self.change(self.view, seq, at)
 
     def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
-        versions, self._versions = self._versions, []
-        last = versions[-1]
-        seq, at, view, _, denied = last
-        status = rows.status_of(view, over=over, denied=denied)
-        is_result = returns_result(view)  # it has its own row
-        drawn = (status, *_said_of(view), view.content, view.output, cwd, self.calls, self._said)
-        if drawn != self._drawn:
-            self._drawn = drawn
-            parts = {} if is_result else dict(self._parts_of(cwd))
-            self._draw_parts(store, {**parts, **dict(self._in_panels(cwd, status))}, seq, at)
-        is_open = not (denied or self._is_agent) and rows.is_open(view, cwd, over=over)
-        bar = More(lane=tools.verb_of(view), look=status)
+        states, self._states = self._states, []
+        first, last = states[0], states[-1]
+        if self._drawn is None and first is not last:  # a replay shows what it was called with
+            self._draw_parts(store, cwd, first, over=False)
+        self._draw_parts(store, cwd, last, over=over)
+        is_result = returns_result(last.view)  # it has its own row
+        is_open = not (last.denied or last.words) and rows.is_open(last.view, cwd, over=over)
+        bar = More(
+            lane=tools.verb_of(last.view), look=rows.status_of(last.view, over=over, denied=last.denied)
+        )
         unfolds = any(name.startswith(self.id) for name in self._parts)
         name = f"{self.id}.s"
-        for version in versions:
-            seq, at, view, agent, denied = version
+        for state in states:
+            seq, at, view = state.seq, state.at, state.view
             line = (*_said_of(view), self.place, is_result, is_open, unfolds, cwd)
             if line != self._line:
                 self._line = line
-                state = element("span", "state", rows.slot(name))
-                node = None if is_result else rows.call(view, cwd, "", state, unfolds=unfolds)
+                slot = element("span", "state", rows.slot(name))
+                node = None if is_result else rows.call(view, cwd, "", slot, unfolds=unfolds)
                 more = More(open=is_open)
                 store.put(Shown(self.id, self.place, node, seq, at, self.began, None, more, kept=True))
-            was = rows.status_of(view, over=over and version is last, denied=denied)
-            now = None if is_result else rows.state(was, rows.outcome(view, cwd, was, agent))
+            was = rows.status_of(view, over=over and state is last, denied=state.denied)
+            now = None if is_result else rows.state(was, rows.outcome(view, cwd, was, state.words))
             place = (name, self.seq)
             store.put(Shown(name, place, now, seq, at, self.began, view.ended_at, bar, kept=True))
 
-    def _draw_parts(
-        self, store: ItemStore, parts: Mapping[str, tuple[_Place, Node]], seq: int, at: float
-    ) -> None:
+    def _draw_parts(self, store: ItemStore, cwd: str, state: _State, *, over: bool) -> None:
+        view = state.view
+        status = rows.status_of(view, over=over, denied=state.denied)
+        drawn = (status, *_said_of(view), view.content, view.output, cwd, state.words, self.calls, self._said)
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
+        parts = {} if returns_result(view) else dict(self._parts_of(state, cwd))
+        if not state.denied:
+            parts |= self._in_panels(view, cwd, status)
         for name in self._parts - parts.keys():
-            store.put(Shown(name, (self.id, 0), None, seq, at, self.began))
+            store.put(Shown(name, (self.id, 0), None, state.seq, state.at, self.began))
         self._parts = frozenset(parts)
         for name, (place, node) in parts.items():
-            store.put(Shown(name, place, node, seq, at, self.began))
+            store.put(Shown(name, place, node, state.seq, state.at, self.began))
 
-    def _parts_of(self, cwd: str) -> Iterator[_Part]:
-        id_ = self.id
-        if asked_for := rows.arguments(self.view, cwd):
+    def _parts_of(self, state: _State, cwd: str) -> Iterator[_Part]:
+        id_, view = self.id, state.view
+        if asked_for := rows.arguments(view, cwd):
             yield f"{id_}.a", ((id_, 0), asked_for)
-        for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
+        for number, change in enumerate(diffs.changes_of(view, cwd, kept=diffs.WHOLE)):
             whole = rows.change(change, element("div", "", rows.slot()))
             yield f"{id_}.d{number}", ((id_, 1 + number), whole)
             for place, hunk in enumerate(change.hunks):
                 yield f"{id_}.d{number}.{place}", ((f"{id_}.d{number}", place), rows.hunk(hunk, change.path))
-        if pictures := rows.pictures(self.view):
+        if pictures := rows.pictures(view):
             yield f"{id_}.p", ((id_, OUTPUT - 1), pictures)
-        if self._is_agent:
+        if state.words:
             yield f"{id_}.i", ((id_, OUTPUT + 1), element("div", "calls", rows.slot(f"{id_}.calls")))
             if self._said.strip():
                 said = element("pre", "wrap output", self._said, attributes={"label": "Said"})
                 yield f"{id_}.said", ((f"{id_}.calls", 0), said)
-        if output := rows.output(self.view):
+        if output := rows.output(view):
             whole = element("pre", "wrap output", rows.slot(), attributes={"label": "Output"})
             yield f"{id_}.o", ((id_, OUTPUT), whole)
             for place, part in enumerate(output):
                 if part:
                     yield f"{id_}.o.{place}", ((f"{id_}.o", place), part)
 
-    def _in_panels(self, cwd: str, status: rows.Status) -> Iterator[_Part]:
-        if self.is_denied:
-            return
-        if self.view.kind == "execute":
-            yield (
-                f"s{self.seq}",
-                (("terminal", self.seq), rows.command(self.view, f"{self.id}.s", f"{self.id}.o")),
-            )
+    def _in_panels(self, view: ToolView, cwd: str, status: rows.Status) -> Iterator[_Part]:
+        if view.kind == "execute":
+            yield f"s{self.seq}", (("terminal", self.seq), rows.command(view, f"{self.id}.s", f"{self.id}.o"))
         if status in ("failed", "cancelled"):
             return
-        for number, change in enumerate(diffs.changes_of(self.view, cwd, kept=diffs.WHOLE)):
+        for number, change in enumerate(diffs.changes_of(view, cwd, kept=diffs.WHOLE)):
             place = ("changes", self.seq * diffs.FULLY + number)
             yield f"e{self.seq}.{number}", (place, rows.edit(change, status, f"{self.id}.d{number}"))
 
