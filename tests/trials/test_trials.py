@@ -445,7 +445,7 @@ async def test_a_file_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             with pytest.raises(StoreError, match="one owner at a time; wait for that, name another"):
                 await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
         finally:
-            process.terminate()  # kill() would end the client of a warm program, and the program a moment later
+            process.terminate()  # kill() would end a warm program only a moment later
             assert process.stdout is not None
             process.stdout.close()
     report = await trials(QUESTION, inputs=["a"], agents=["builtin"], store=store)
