@@ -221,6 +221,21 @@ async def test_interrupted_while_a_command_goes_on_in_the_background__the_next_t
         stream.cancel()
 
 
+@pytest.mark.virtual_time
+async def test_interrupted_while_an_agent_may_have_more_to_say__the_next_turn_begins_at_once() -> None:
+    async with told(Injected()) as (stream, wire, prompt, request, over):
+        await wire.write(answer(request, {"outcome": "injected"}), say("Yes"))
+        await over.wait()
+        await wire.write(end_turn(prompt))
+        async for event in stream:
+            if isinstance(event, ev.TurnEnded):
+                break
+        assert await stream.steer("auth only", otherwise="interrupt") == Injected(interrupted=True)
+        await wire.expect("session/prompt")
+        assert stream.elapsed < 1
+        stream.cancel()
+
+
 async def test_interrupted_twice__one_turn_says_both() -> None:
     async with wire_agent() as (agent, wire):
         stream = agent.think().text("Review").stream()

@@ -268,12 +268,10 @@ class Call(Row):
         first, last = states[0], states[-1]
         if self._drawn is None and first is not last:  # a replay shows what it was called with
             self._draw_parts(store, cwd, first, over=False)
-        self._draw_parts(store, cwd, last, over=over)
+        status = self._draw_parts(store, cwd, last, over=over)
         is_result = returns_result(last.view)  # it has its own row
         is_open = not (last.denied or last.words) and rows.is_open(last.view, cwd, over=over)
-        bar = More(
-            lane=tools.verb_of(last.view), look=rows.status_of(last.view, over=over, denied=last.denied)
-        )
+        bar = More(lane=tools.verb_of(last.view), look=status)
         unfolds = any(name.startswith(self.id) for name in self._parts)
         name = f"{self.id}.s"
         for state in states:
@@ -290,12 +288,13 @@ class Call(Row):
             place = (name, self.seq)
             store.put(Shown(name, place, now, seq, at, self.began, view.ended_at, bar, kept=True))
 
-    def _draw_parts(self, store: ItemStore, cwd: str, state: _State, *, over: bool) -> None:
+    def _draw_parts(self, store: ItemStore, cwd: str, state: _State, *, over: bool) -> rows.Status:
+        """Put the changed parts of a state, and return its status."""
         view = state.view
         status = rows.status_of(view, over=over, denied=state.denied)
         drawn = (status, *_said_of(view), view.content, view.output, cwd, state.words, self.calls, self._said)
         if drawn == self._drawn:
-            return
+            return status
         self._drawn = drawn
         parts = {} if returns_result(view) else dict(self._parts_of(state, cwd))
         if not state.denied:
@@ -305,6 +304,7 @@ class Call(Row):
         self._parts = frozenset(parts)
         for name, (place, node) in parts.items():
             store.put(Shown(name, place, node, state.seq, state.at, self.began))
+        return status
 
     def _parts_of(self, state: _State, cwd: str) -> Iterator[_Part]:
         id_, view = self.id, state.view
@@ -360,7 +360,7 @@ class Question(Row):
             self.view = replace(self.view, title=RESULT)
         self.answer: AnswerView | None = None
         self.is_given_up = False
-        self._versions: list[tuple[int, float, QuestionView, AnswerView | None]] = []
+        self._states: list[tuple[int, float, QuestionView, AnswerView | None]] = []
         self.again(event.seq, event.at)
 
     def judge(self, verdict: ev.QuestionVerdict) -> None:
@@ -370,7 +370,7 @@ class Question(Row):
 
     def again(self, seq: int, at: float) -> None:
         """Draw it again."""
-        self._versions.append((seq, at, self.view, self.answer))
+        self._states.append((seq, at, self.view, self.answer))
 
     def give_up(self, seq: int, at: float) -> None:
         """Note that it stays unanswered: its id is used again."""
@@ -386,15 +386,15 @@ class Question(Row):
 
     def draw(self, store: ItemStore, cwd: str, *, over: bool) -> None:
         more = More(lane="questions", look="ask", say=f"Question: {self.view.title[:SAID]}", urgent=True)
-        versions, self._versions = self._versions, []
-        for version in versions:
-            seq, at, view, answer = version
+        states, self._states = self._states, []
+        for state in states:
+            seq, at, view, answer = state
             if self._about_result and answer is not None and questions.allowed(answer):
                 # The result has its own row.
                 store.put(Shown(self.id, self.place, None, seq, at, self.began, kept=True))
                 continue
-            ended_without = (over or self.is_given_up) and version is versions[-1]
-            node = rows.past_question(view, answer, over=ended_without)
+            is_over = (over or self.is_given_up) and state is states[-1]
+            node = rows.past_question(view, answer, over=is_over)
             ended = None if answer is None else answer.answered_at
             store.put(Shown(self.id, self.place, node, seq, at, self.began, ended, more, kept=True))
 
