@@ -531,7 +531,7 @@ async def test_an_update_that_is_no_utf_8_does_not_spoil_the_others() -> None:
     items = b'{"update_id":1,"message":{"message_id":1,"chat":{"id":7},"text":"\xff"}},{"update_id":2}'
     async with Canned(httpx.Response(200, content=b'{"ok":true,"result":[' + items + b"]}")).api() as api:
         broken, fine = await api.get_updates()
-    assert "utf-8" in (broken.fault or "")
+    assert "utf-8" in (broken.fault or "").lower()  # newer versions of msgspec have words of their own
     assert fine == Update(update_id=2)
 
 
