@@ -5,6 +5,7 @@ xdist's own scheduler looks at all cases whenever one begins or ends: a minute w
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -59,6 +60,11 @@ class Scheduling(LoadGroupScheduling):
             for other in self.nodes:
                 self._reschedule(other)
         return ended_it
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Give a worker a group; where it has just died, `remove_node` takes it back."""
+        with suppress(OSError):
+            super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
         """Give a worker what to run: of its last case it has to know that it is the last."""

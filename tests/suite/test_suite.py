@@ -209,10 +209,25 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     assert len(set((tmp_path / "workers").read_text().split())) == 1
 
 
+DEAD_BUT_NOT_KNOWN_TO_BE = """
+import time
+
+def pytest_runtest_logreport(report):
+    if "[6]" in report.nodeid and report.when == "setup" and hasattr(report, "node"):
+        while not report.node._down:
+            time.sleep(0.01)
+        report.node._down = False
+"""
+
+
 @pytest.mark.long
-def test_a_worker_that_dies_costs_the_case_that_it_ran(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("workers", "conftest"), [("2", ""), ("1", DEAD_BUT_NOT_KNOWN_TO_BE)], ids=("two", "one")
+)
+def test_a_worker_that_dies_costs_the_case_that_it_ran(workers: str, conftest: str, tmp_path: Path) -> None:
     case = "import os, pytest\n@pytest.mark.parametrize('n', range(20))\n"
     (tmp_path / "test_it.py").write_text(f"{case}def test_it(n):\n    n == 7 and os._exit(1)\n")
-    output = run(tmp_path, "-n", "2", "--dist", "loadgroup").stdout
-    assert "crashed while running 'test_it.py::test_it[7]'" in output
+    (tmp_path / "conftest.py").write_text(conftest)
+    output = run(tmp_path, "-n", workers, "--dist", "loadgroup").stdout
+    assert "crashed while running 'test_it.py::test_it[7]'" in output, output
     assert "1 failed, 19 passed" in output

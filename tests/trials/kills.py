@@ -130,6 +130,11 @@ class Scene:
         self._again += sum(row not in now for row in self._ended)
         self._ended = now
 
+    def let_marks_age(self) -> None:
+        """Let a minute pass for the marks of worktrees: one without a lock may be of a process that lives."""
+        for mark in (self._repository.path / ".git").glob("thinkwell-*"):
+            os.utime(mark, (0, 0))
+
     def processes(self, name: str = "") -> list[int]:
         """Return the processes that live and come of a program, by its name; of all by default."""
         found = list[int]()
@@ -193,6 +198,7 @@ def kill_programs(
             time.sleep(chance.uniform(0.1, LONGEST))
             program.kill()
         scene.look()
+    scene.let_marks_age()
     with scene.start("last") as program:
         lived_on = scene.wait(lambda: [*set(scene.processes()) - set(scene.processes("last"))])
         assert program.wait(PATIENCE) == 0
