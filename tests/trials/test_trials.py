@@ -423,6 +423,44 @@ async def test_an_agent_that_only_starts_ends_with_the_program(
         await wait_gone(pid)
 
 
+SAYING_AT_THE_END = """
+import select, sys
+
+class Input:
+    def __init__(self, buffer):
+        self.whole, self.buffer = buffer, self
+
+    def readline(self):
+        line = self.whole.readline()
+        if not line:
+            closed = select.poll()
+            closed.register(1, 0)
+            closed.poll()
+            sys.stdout.write("What is not yet flushed.")
+        return line
+
+sys.stdin = Input(sys.stdin.buffer)
+"""
+
+
+@pytest.mark.long
+@ON_LINUX
+async def test_a_worker_ends_with_the_program_though_nothing_reads_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", TRUE)
+    know(monkeypatch, tmp_path, waiter=script.uses("look").hangs())
+    (tmp_path / "sitecustomize.py").write_text(SAYING_AT_THE_END)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    begun = "on_change=lambda now: now[0].spent.tool_calls and "
+    with another_program(tmp_path / "trials.sqlite", begun) as process:
+        (left,) = workers(process.pid)
+        process.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+    await wait_gone(left)
+
+
 @pytest.mark.long
 @ON_LINUX
 async def test_an_agent_that_a_worker_tries_out_ends_with_it(

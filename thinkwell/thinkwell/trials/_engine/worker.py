@@ -352,10 +352,11 @@ def _later(seconds: float, do: Callable[..., object], *args: object) -> None:
 
 def _end(exit_code: int) -> NoReturn:
     """End the process, and its agents. Threads of DBOS are in trials that another worker goes on with."""
-    with suppress(Exception):  # the event loop may be about to end them itself
-        kill_all()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for last in (kill_all, sys.stdout.flush, sys.stderr.flush):
+        with suppress(
+            Exception
+        ):  # the event loop may be ending them, and a program that has died reads nothing
+            last()
     os._exit(exit_code)
 
 
@@ -372,7 +373,8 @@ def main() -> None:
             exit_code = NO_STORE
     except BaseException:
         traceback.print_exc()
-    _end(exit_code)  # Python would wait for the threads of DBOS
+    finally:
+        _end(exit_code)  # Python would wait for the threads of DBOS
 
 
 if __name__ == "__main__":  # pragma: no branch - it is a program
