@@ -353,9 +353,7 @@ def _later(seconds: float, do: Callable[..., object], *args: object) -> None:
 def _end(exit_code: int) -> NoReturn:
     """End the process, and its agents. Threads of DBOS are in trials that another worker goes on with."""
     for last in (kill_all, sys.stdout.flush, sys.stderr.flush):
-        with suppress(
-            Exception
-        ):  # the event loop may be ending them, and a program that has died reads nothing
+        with suppress(Exception):  # the loop may be ending the agents; a dead program reads nothing
             last()
     os._exit(exit_code)
 
