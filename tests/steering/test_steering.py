@@ -205,9 +205,16 @@ async def test_interrupted__the_turn_may_end_well_all_the_same() -> None:
         assert await stream.result == "Auth is fine."
 
 
-async def test_interrupted_while_a_command_goes_on_in_the_background__the_next_turn_begins_at_once() -> None:
+@pytest.mark.parametrize(
+    ("meta", "otherwise", "outcome"),
+    [(STEERS, None, Injected()), (None, "interrupt", Injected(interrupted=True))],
+    ids=("steered", "interrupted"),
+)
+async def test_while_a_command_goes_on_in_the_background__the_next_turn_begins_at_once(
+    meta: Json | None, otherwise: Literal["interrupt"] | None, outcome: Injected
+) -> None:
     moved: Json = {"rawOutput": "Command was moved to the background (ID: b1)", "_meta": {"claudeCode": {}}}
-    async with wire_agent(meta=STEERS) as (agent, wire):
+    async with wire_agent(meta=meta) as (agent, wire):
         stream = agent.think().text("Build").stream(include="all", background_wait=3600)
         first = await wire.begin()
         call = update("tool_call", toolCallId="t", title="make", status="completed", **moved)
@@ -215,23 +222,25 @@ async def test_interrupted_while_a_command_goes_on_in_the_background__the_next_t
         async for event in stream:
             if isinstance(event, ev.TurnEnded):
                 break
-        assert await stream.steer("auth only", otherwise="interrupt") == Injected(interrupted=True)
+        assert await stream.steer("auth only", otherwise=otherwise) == outcome
         second = await wire.expect("session/prompt")
         assert second["params"]["prompt"] == [{"type": "text", "text": "auth only"}]
+        assert stream.view.user_messages == ("auth only",)
         stream.cancel()
 
 
 @pytest.mark.virtual_time
-async def test_interrupted_while_an_agent_may_have_more_to_say__the_next_turn_begins_at_once() -> None:
+async def test_while_an_agent_may_have_more_to_say__the_next_turn_begins_at_once() -> None:
     async with told(Injected()) as (stream, wire, prompt, request, over):
-        await wire.write(answer(request, {"outcome": "injected"}), say("Yes"))
+        await wire.write(answer(request, {"outcome": "injected"}))
         await over.wait()
         await wire.write(end_turn(prompt))
         async for event in stream:
             if isinstance(event, ev.TurnEnded):
                 break
-        assert await stream.steer("auth only", otherwise="interrupt") == Injected(interrupted=True)
-        await wire.expect("session/prompt")
+        assert await stream.steer("And quickly") == Injected()
+        second = await wire.expect("session/prompt")
+        assert [block["text"] for block in second["params"]["prompt"]] == ["Also check auth", "And quickly"]
         assert stream.elapsed < 1
         stream.cancel()
 

@@ -260,7 +260,8 @@ class ThoughtStream(Generic[T_co]):
         Waits until the first prompt was sent.
 
         An agent that can be steered reads it in the turn that runs. The run then stays open until the agent
-        has done that too, at most ``background_wait`` seconds longer than its turn.
+        has done that too, at most ``background_wait`` seconds longer than its turn; a text that comes
+        meanwhile begins another turn at once.
 
         Args:
             text: What to tell it.

@@ -327,14 +327,16 @@ class Run(Generic[T]):
             await self._turn.wait()
 
     def interrupt(self, text: str) -> None:
-        """Let the agent end its turn, and tell it something in the next one."""
-        self._turns.interrupt(text)
-        self.record.after_work.look_again()
+        """Let the agent end its turn, if it is in one, and tell it something in the next one."""
         if self.in_turn:
             assert self._turn is not None
+            self._turns.interrupt(text)
             self._host.questions.asker.open.withdraw(run=self.id)
             self._turn.cancel(PATIENT)
             self.record.cut()
+        else:
+            self._turns.interrupt(*self.record.after_work.take_unanswered(), text)
+            self.record.after_work.look_again()
 
     async def _run_turn(self, blocks: Sequence[s.ContentBlock], *, reminds: bool) -> None:
         record, host = self.record, self._host

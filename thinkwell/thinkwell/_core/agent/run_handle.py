@@ -153,8 +153,12 @@ class RunHandle(Generic[T]):
         return self._steered(text, Injected(interrupted=True))
 
     async def _inject(self, text: str) -> str | None:
-        """Let the agent read a message in its turn; return the reason if it does not."""
+        """Let the agent read a message in its turn, or in the next one; return the reason if it does not."""
         run, answers = self._run, list[str | None]()
+        if run.life is RunLife.LINGERING:
+            run.interrupt(text)
+            self._steered(text, Injected())
+            return None
 
         def heard(response: steering.SteeringResponse) -> None:
             # In order among the messages: the answer to the prompt may follow directly.
