@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -378,6 +379,14 @@ async def test_a_full_disk(repository: Repository, small_disk: Path, monkeypatch
     error = await refused(repository.path)
     assert "if the disk is full, make room, or set TMPDIR" in error.reason
     assert "unable to write file large" in error.detail
+    assert not left_of_worktrees(repository)
+
+
+async def test_no_room_in_the_repository(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    repository = Repository.make(small_disk / "api")
+    (small_disk / "filler").write_bytes(bytes(shutil.disk_usage(small_disk).free))
+    assert "could not be made: [Errno 28] No space left" in (await refused(repository.path)).reason
     assert not left_of_worktrees(repository)
 
 

@@ -44,8 +44,12 @@ def claim(mark: Path, folder: Path) -> int:
     """Make a mark for a folder, and return the lock: an open file."""
     mark.mkdir()
     lock = os.open(mark / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    take(lock, wait=True)
-    os.write(lock, os.fsencode(folder))
+    try:
+        take(lock, wait=True)
+        os.write(lock, os.fsencode(folder))
+    except OSError:
+        forget(mark, lock)
+        raise
     return lock
 
 
