@@ -68,6 +68,7 @@ class LoginAgent(Played):
             available_modes=(s.SessionMode(id="ask", name="Ask"), s.SessionMode(id="code", name="Code")),
         )
         self.methods: tuple[s.AuthMethod, ...] = (BROWSER, CONSOLE)
+        self.meta: dict[str, Any] | None = None
         self.refuses: Collection[str] = refuses
         self.logged_in = False
         self.calls: list[str] = []
@@ -84,7 +85,8 @@ class LoginAgent(Played):
         self.useless = False
 
     async def initialize(self, request: Any, proceed: Proceed) -> Any:
-        return replace(await super().initialize(request, proceed), auth_methods=self.methods, agent_info=None)
+        said = await super().initialize(request, proceed)
+        return replace(said, auth_methods=self.methods, agent_info=None, meta=self.meta)
 
     async def authenticate(self, request: s.AuthenticateRequest, _proceed: Proceed) -> s.AuthenticateResponse:
         self.calls.append(request.method_id)

@@ -18,6 +18,7 @@ from thinkwell import (
     AgentExited,
     CapabilityMissing,
     LoginRequired,
+    Refused,
     ThoughtCancelled,
     open_agent,
 )
@@ -139,6 +140,18 @@ async def test_a_session_that_worked_may_want_a_login_again() -> None:
         handler.logged_in = False
         await session.think().text("Go").run()
     assert handler.calls.count("browser") == 2
+
+
+async def test_a_run_that_waits_for_a_login_cannot_be_steered() -> None:
+    handler = LoginAgent("session/prompt")
+    handler.meta = {"steering": {"supported": True}}
+    handler.may_answer = anyio.Event()
+    async with opened(handler, login="browser") as agent:
+        stream = agent.think().text("Go").stream()
+        await handler.login_began.wait()
+        assert await stream.steer("Quickly") == Refused("the agent has no turn")
+        handler.may_answer.set()
+        assert await stream.result == "done"
 
 
 async def test_a_prompt_that_is_sent_again_is_one_turn() -> None:

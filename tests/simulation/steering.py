@@ -47,7 +47,7 @@ RUNS: Final = 3
 
 
 class Worker(Wire):
-    """An agent that says what it does in words that begin with the number of the turn.
+    """An agent that says what it does in words that begin with the number of the run.
 
     Args:
         transport: Its end of the connection.
@@ -61,7 +61,7 @@ class Worker(Wire):
         self._manner = manner
         self._told: list[str] | None = None
         """What it was told in the turn that runs; ``None`` between turns."""
-        self._turns = 0
+        self._run = ""
         self._said = 0
         self._turn = anyio.CancelScope()
         self.works = 0
@@ -96,17 +96,21 @@ class Worker(Wire):
     async def _prompted(self, prompt: Json) -> None:
         dice, told = self._dice, self._told
         assert told is not None
-        number = self._turns
-        self._turns += 1
+        asked = [block["text"] for block in prompt["params"]["prompt"]]
+        if asked[0].startswith("Go "):
+            self._run = asked.pop(0).removeprefix("Go ").removesuffix(";")
+        number = self._run
         self.works += 1
         late, background = self._manner == "quiet" and dice.random() < 0.5, 0.0
         with self._turn:
+            for text in asked:
+                await self._say(f"{number} reads {text}")
             for step in range(dice.randint(1, 4)):
                 await anyio.sleep(dice.uniform(0, 1))
                 await self._say(f"{number} step {step}")
             if self._manner == "marks" and told and dice.random() < 0.6:
                 background = dice.uniform(1, 20)
-                await self._move_to_background(number)
+                await self._move_to_background()
             read = 0
             while read < len(told) and not late:
                 await anyio.sleep(dice.uniform(0, 0.5))
@@ -138,11 +142,11 @@ class Worker(Wire):
         if self._manner == "marks":
             await self._update("s", "usage_update", used=1, size=2, _meta={"_claude/origin": {"kind": kind}})
 
-    async def _move_to_background(self, number: int) -> None:
+    async def _move_to_background(self) -> None:
         await self._update(
             "s",
             "tool_call",
-            toolCallId=f"t{number}",
+            toolCallId=f"t{self._said}",
             title="make",
             status="completed",
             rawOutput="Command was moved to the background (ID: b1)",

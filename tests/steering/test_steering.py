@@ -240,7 +240,7 @@ async def test_while_an_agent_may_have_more_to_say__the_next_turn_begins_at_once
                 break
         assert await stream.steer("And quickly") == Injected()
         second = await wire.expect("session/prompt")
-        assert [block["text"] for block in second["params"]["prompt"]] == ["Also check auth", "And quickly"]
+        assert second["params"]["prompt"] == [{"type": "text", "text": "And quickly"}]
         assert stream.elapsed < 1
         stream.cancel()
 

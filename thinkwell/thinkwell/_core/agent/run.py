@@ -283,7 +283,8 @@ class Run(Generic[T]):
             if self.life is RunLife.LINGERING:
                 wait = self._plan.options.background_wait
                 await record.after_work.wait(wait, lambda: self._turns.interrupted)
-                self._turns.interrupt(*record.after_work.take_unanswered())
+                if not self._turns.interrupted:  # else the agent reads them beside that prompt
+                    self._turns.interrupt(*record.after_work.take_unanswered())
                 self._turn_over()
             blocks, reminds = self._turns.next(record.results.refused)
 
@@ -328,14 +329,13 @@ class Run(Generic[T]):
 
     def interrupt(self, text: str) -> None:
         """Let the agent end its turn, if it is in one, and tell it something in the next one."""
+        self._turns.interrupt(text)
         if self.in_turn:
             assert self._turn is not None
-            self._turns.interrupt(text)
             self._host.questions.asker.open.withdraw(run=self.id)
             self._turn.cancel(PATIENT)
             self.record.cut()
         else:
-            self._turns.interrupt(*self.record.after_work.take_unanswered(), text)
             self.record.after_work.look_again()
 
     async def _run_turn(self, blocks: Sequence[s.ContentBlock], *, reminds: bool) -> None:
