@@ -198,7 +198,7 @@ def kill_programs(
             time.sleep(chance.uniform(0.1, LONGEST))
             program.kill()
         scene.look()
-    scene.let_marks_age()
+        scene.let_marks_age()
     with scene.start("last") as program:
         lived_on = scene.wait(lambda: [*set(scene.processes()) - set(scene.processes("last"))])
         assert program.wait(PATIENCE) == 0
