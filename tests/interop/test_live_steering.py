@@ -96,6 +96,37 @@ async def test_steered_in_mid_tool(
                 assert stream.view.messages[-1] == "It has slept."
 
 
+async def test_steered_while_the_run_only_stays_open(
+    recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
+) -> None:
+    """Claude for its command in the background, codex as it may have more to say: each reads it at once."""
+    with anyio.fail_after(TIMEOUT):
+        async with (
+            open_agent(command=launch.command, env=launch.env, cwd=project, permissions="allow") as agent,
+            agent.session() as session,
+        ):
+            models.play(shell(recipe, "sleep 8; echo slept"), Say("The login is fine."), EndTurn())
+            models.play(Say("The logout is fine, too."), EndTurn(), Say("It has slept."))
+            stream = session.think().text("Sleep.").stream(include="all")
+            async for event in stream:
+                if isinstance(event, ev.ToolStart):
+                    break
+            await anyio.sleep(1)  # the command has to run: an agent tells of it before
+            assert await stream.steer("Also check the login.") == Injected()
+            async for event in stream:
+                if isinstance(event, ev.TurnEnded):
+                    break
+            assert await stream.steer("And the logout.") == Injected()
+            async for event in stream:
+                if isinstance(event, ev.TurnEnded) and event.number == 2:
+                    break
+            assert "The logout is fine, too." in stream.view.messages
+            assert stream.view.background == (("sleep 8; echo slept",) if recipe is CLAUDE_DIRECT else ())
+            await stream.wait()
+            assert stream.view.user_messages == ("Also check the login.", "And the logout.")
+            assert any(b"And the logout." in request.body for request in models.requests)
+
+
 async def test_steered_at_any_moment(
     recipe: AgentRecipe, launch: Launch, models: ModelServer, project: Path
 ) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="ev.ThoughtEvent")
 
-LIMIT = 120
+LIMIT = 100
 """Seconds after which a test that waits has failed."""
 
 ON_ONE_LOOP = pytest.mark.parametrize(

@@ -207,8 +207,12 @@ async def test_interrupted__the_turn_may_end_well_all_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("meta", "otherwise", "outcome"),
-    [(STEERS, None, Injected()), (None, "interrupt", Injected(interrupted=True))],
-    ids=("steered", "interrupted"),
+    [
+        (STEERS, None, Injected()),
+        (STEERS, "interrupt", Injected()),
+        (None, "interrupt", Injected(interrupted=True)),
+    ],
+    ids=("steered", "rather than interrupted", "interrupted"),
 )
 async def test_while_a_command_goes_on_in_the_background__the_next_turn_begins_at_once(
     meta: Json | None, otherwise: Literal["interrupt"] | None, outcome: Injected
